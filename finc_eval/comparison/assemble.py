@@ -1,4 +1,4 @@
-"""Assembly of modes from scored directions and tested clusters, the same for every method, and their names."""
+"""Assembly of modes from scored directions, the same for every method, and their names."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from numpy.typing import NDArray
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.modes import ROLES, SETS_OF, FoundBy, Mode, Role, SetLabel, Tail, unique_id
+from finc_eval.comparison.modes import ROLES, SETS_OF, Mode, Role, SetLabel, Tail, unique_id
 from finc_eval.comparison.scored import ScoredProposal, ScoredSet, adjusted_p_values
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.counts import KindSamples
+from finc_eval.partitions.assigning import KindsOfSamples
+from finc_eval.partitions.modes import Kind
 
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
 
 LABEL = "label"
 """Column of metadata that tells whether a mode is one of frequency or of appearance."""
+
+OFTEN, MOSTLY = 0.1, 0.5
+"""Parts of a direction's best samples from which on it points to a kind, and from which on kinds show it."""
 
 Sign = Literal[1, -1]
 
@@ -37,37 +42,33 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A direction or a cluster that may become a mode.
+    """A direction that may become a mode.
 
     Attributes:
         role: role of the mode.
-        found_by: what proposed it.
         scored: proposal that has its direction, and the sets that were scored on it.
         rank: place of the direction in its proposal.
         sign: sign that makes positive the tail of the members.
         estimates: estimates of the proposal.
         own, other: shares of its members in the set that has more, and in the other.
-        threshold: score of a member, mean of the two folds'; None for a cluster.
+        threshold: score of a member, mean of the two folds'.
         p_value: adjusted p-value.
-        stability: share of it that refits find again; None for a cluster.
+        stability: share of it that refits find again; None where it is not known.
         members: which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to
             decide whether it is one.
-        samples: samples of a cluster, by label of the set; None for a direction.
     """
 
     role: Role
-    found_by: FoundBy
     scored: ScoredProposal
     rank: int
     sign: Sign
     estimates: Estimates
     own: Share
     other: Share
-    threshold: float | None
+    threshold: float
     p_value: float
     stability: float | None
     members: Mapping[str, torch.Tensor]
-    samples: Mapping[str, KindSamples] | None = None
 
     @property
     def column(self) -> int:
@@ -92,10 +93,7 @@ class Candidate:
 
     def drawn(self, label: str) -> Indices:
         """Return indices of members of a set, drawn at random."""
-        one = self.scored.sets[label]
-        if self.samples is None or one.told_members(self.column) is not None:
-            return one.sketched.drawn(self.members[label])
-        return self.samples[label].drawn
+        return self.scored.sets[label].sketched.drawn(self.members[label])
 
 
 def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings) -> list[Candidate]:
@@ -130,7 +128,6 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
             found.append(
                 Candidate(
                     role=role,
-                    found_by="directions",
                     scored=scored,
                     rank=rank,
                     sign=leading_sign(scored.energy(rank, settings.rho)),
@@ -149,27 +146,21 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
 def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Settings) -> list[tuple[Candidate, Mode]]:
     """Return candidates with their modes: the significant ones first, by the difference of shares.
 
-    Of each role there are at most as many directions as the settings ask for, and as many clusters that are not one of
-    them. Unrotated eigenvectors stay in the order of their eigenvalues.
+    Unrotated eigenvectors stay in the order of their eigenvalues.
 
     Args:
-        candidates: directions and clusters.
+        candidates: directions of both roles.
         family: number of intervals of the excess that hold together.
         settings: settings of the comparison.
     """
-    told = list(candidates)
+    order = list(candidates)
     if not settings.by_eigenvalue:
-        told.sort(key=lambda one: (one.p_value > ALPHA, one.other.value - one.own.value))
-    chosen = []
-    for role in ROLES:
-        mine = [one for one in told if one.role == role]
-        surplus = [one for one in mine if one.found_by == "clusters"][settings.modes :]
-        chosen += [one for one in mine if one not in surplus]
+        order.sort(key=lambda one: (one.p_value > ALPHA, one.other.value - one.own.value))
     found: dict[str, Mode] = {}
-    for one in chosen:
+    for one in order:
         mode = _mode(one, family, settings.rho, found)
         found[mode.id] = mode
-    return list(zip(chosen, found.values(), strict=True))
+    return list(zip(order, found.values(), strict=True))
 
 
 def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
@@ -181,11 +172,12 @@ def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) ->
     return Mode(
         id=unique_id(one.role, [*_typical(one), str(one.column)], taken),
         role=one.role,
-        found_by=one.found_by,
         name=None,
         evidence=(),
         cause=None,
         looks_different=None,
+        kinds=(),
+        shown_by_kinds=False,
         share_gen=gen.value,
         share_ref=ref.value,
         share_gen_interval=gen.interval,
@@ -201,7 +193,7 @@ def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) ->
         interval=one.estimates.interval(one.rank, family, rho) if tells else (-rho, 1.0),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fitted.excess[one.rank]),
-        tails=_tails(one, rho) if one.samples is None else _nearest(one),
+        tails=_tails(one, rho),
         drawn_gen=_drawn_ids(one, "gen"),
         drawn_ref=_drawn_ids(one, "ref"),
         direction=one.direction.float().cpu().numpy(),
@@ -214,8 +206,7 @@ def _drawn_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
 
 def _typical(one: Candidate) -> Sequence[str]:
     """Return ids that can name a mode: of its best samples in the set that has more."""
-    own, _ = (each.sketched for each in one.sets)
-    return own.typical(one.direction) if one.samples is None else own.ids_at(one.samples[own.label].nearest[:5])
+    return one.sets[0].sketched.typical(one.direction)
 
 
 def leading_sign(energy: torch.Tensor) -> Sign:
@@ -226,24 +217,6 @@ def leading_sign(energy: torch.Tensor) -> Sign:
 def tail_of(sign: Sign) -> int:
     """Return the index of the tail that is positive under this sign."""
     return 0 if sign > 0 else 1
-
-
-def _nearest(one: Candidate) -> tuple[Tail, Tail]:
-    """Return the samples nearest to the center of a cluster as its first tail; it has no second one."""
-    assert one.samples is not None
-    (gen, gen_ids, gen_scores), (ref, ref_ids, ref_scores) = (
-        (
-            index,
-            each.ids_at(index),
-            (each.sketch.feature_map(each.at_hand.rows_at(index)) @ one.direction).cpu().numpy(),
-        )
-        for each in (one.scored.sets[label].sketched for label in SETS_OF["over"])
-        for index in (one.samples[each.label].nearest,)
-    )
-    none, nothing = np.empty(0, np.int64), np.empty(0, np.float32)
-    return Tail(1.0, gen, ref, gen_ids, ref_ids, gen_scores, ref_scores), Tail(
-        0.0, none, none, (), (), nothing, nothing
-    )
 
 
 def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
@@ -293,6 +266,28 @@ def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: Sketch
         for (one, mode), name, link in zip(chosen, names, links, strict=True)
     }
     return [known.get(mode.id, mode) for _, mode in modes]
+
+
+def placed_in_kinds(mode: Mode, at: Embeddings, kinds: Sequence[Kind], divided: KindsOfSamples) -> Mode:
+    """Return a mode with the kinds that its best samples lie in, of the set that has more.
+
+    Args:
+        mode: the mode.
+        at: embeddings of that set.
+        kinds: the listed kinds.
+        divided: assigns samples to them.
+    """
+    best = mode.tails[0].gen if mode.role == "over" else mode.tails[0].ref
+    if not len(best):
+        return mode
+    count = np.bincount(divided.assign(at.rows_at(best)), minlength=len(kinds))
+    often = [place for place in np.argsort(-count, kind="stable") if count[place] >= OFTEN * len(best)]
+    alike = [kind.p_value <= ALPHA and (kind.share_difference > 0) == (mode.role == "over") for kind in kinds]
+    return replace(
+        mode,
+        kinds=tuple(kinds[place].id for place in often),
+        shown_by_kinds=bool(count[alike].sum() >= MOSTLY * len(best)),
+    )
 
 
 def _labels(one: SketchedSet) -> list[str] | None:

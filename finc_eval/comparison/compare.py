@@ -1,7 +1,7 @@
-"""`compare`: from two sets, or their sketches, to the modes on which they differ.
+"""`compare`: from two sets, or their sketches, to the kinds and directions on which they differ.
 
-The steps, in order: open and sketch the sets, test label-blind clusters, fit directions, score the sets on them, join
-what both found, name it, describe.
+The steps, in order: open and sketch the sets, divide them into kinds, fit directions, score the sets on them, name both,
+describe.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from typing import Unpack
 
 import torch
 
-from finc_eval.comparison.assemble import Candidate, assemble_modes, direction_candidates, named
+from finc_eval.comparison.assemble import (
+    Candidate,
+    assemble_modes,
+    direction_candidates,
+    named,
+    placed_in_kinds,
+)
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
@@ -27,12 +33,10 @@ from finc_eval.comparison.caveats import (
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
-from finc_eval.comparison.kinds.clusters import FoundKinds, find_kinds, without_clusters
-from finc_eval.comparison.kinds.joining import joined
 from finc_eval.comparison.modes import SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
-from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of
+from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -42,7 +46,10 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.captions import Captions, captions_of
 from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.partitions.answer import Answer, divide
+from finc_eval.partitions.assigning import KindsOfSamples
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 
@@ -55,10 +62,10 @@ def compare(
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Find the modes on which two sets differ, with intervals and p-values.
+    """Find the kinds of samples and the directions on which two sets differ, with intervals and p-values.
 
-    FINC (arXiv 2405.02700) on random Fourier features: the leading directions of Λ = C_gen − ρ·C_ref, rotated by
-    varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed, in one pass
+    Kinds do not overlap, and add up: see `kinds`. FINC (arXiv 2405.02700) on random Fourier features adds
+    the leading directions of Λ = C_gen − ρ·C_ref, rotated by varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed, in one pass
     that sketches a set and one that scores it; of each sample only a few numbers are held, such as hashes of its id.
 
     The baselines of the paper propose other directions, and all else is the same. They need embeddings of both sets.
@@ -85,8 +92,8 @@ def compare(
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets()  # gen has no zeros and too many ones
         >>> comparison = fe.compare(gen, ref, features=500, modes=3)
-        >>> sorted({mode.role for mode in comparison.significant()})
-        ['over', 'under']
+        >>> sorted({kind.share_gen > kind.share_ref for kind in comparison.significant()})
+        [False, True]
     """
     run = Run.of(run)
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
@@ -97,29 +104,21 @@ def compare(
 def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
     """Compare two sets, "gen" and "ref", that are opened and sketched."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
-    kinds = find_kinds(gen, ref, settings, run)
-    if kinds is None:
+    if not (gen.has_rows and ref.has_rows):
         settings = without_clusters(settings)
+    _, part = settings.weights
+    answer = None
+    if part:
+        answer = divide({one.label: one.at_hand for one in (gen, ref)}, rho=settings.rho, part=part, run=run)
     fits = _fit(gen, ref, settings, run)
-    phi, axes = gen.sketch.feature_map, None if kinds is None else kinds.axes
     proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
-    clusters = [] if kinds is None else kinds.proposals(phi)
-    scored = score_sets(opened.sets, [*proposed, *clusters], run, rho=settings.rho, axes=axes)
-    candidates = direction_candidates(scored.proposals[: len(proposed)], settings)
-    tried = scored.directions
-    if kinds is None:
-        coordinates = {label: one.sketch.sample.rows.numpy() for label, one in opened.sets.items()}
-    else:
-        coordinates = kinds.coordinates
-        candidates += kinds.candidates(scored.proposals[len(proposed) :], settings)
-        tried += len(kinds.tests.index)
-    candidates = joined(candidates, coordinates, settings.rho, tried, directions=not settings.by_eigenvalue)
-    modes = assemble_modes(candidates, scored.directions, settings)
-    return _describe(opened, settings, fits, kinds, scored, modes, run)
+    scored = score_sets(opened.sets, proposed, run)
+    modes = assemble_modes(direction_candidates(scored.proposals, settings), scored.directions, settings)
+    return _describe(opened, settings, fits, answer, scored, modes, run)
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
-    """Fit the directions on which gen has more, and those on which it has less; clusters need none."""
+    """Fit the directions on which gen has more, and those on which it has less; kinds need none."""
     if isinstance(settings.method, Clusters):
         return {}
     prepare = finc_fit if isinstance(settings.method, Finc) else baseline_fit
@@ -136,7 +135,7 @@ def _describe(
     opened: OpenSets,
     settings: Settings,
     fits: Mapping[Role, CrossFit],
-    kinds: FoundKinds | None,
+    answer: Answer | None,
     scored: Scored,
     found_modes: Sequence[tuple[Candidate, Mode]],
     run: Run,
@@ -144,22 +143,27 @@ def _describe(
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     modes = named(found_modes, gen, ref)
-    neighborhood = None if scored.members is None else scored.members.whole([one.column for one, _ in found_modes])
+    listed, headings, divided = (), (), None
+    if answer is not None:
+        listed, headings = answer.described({one.label: one.at_hand for one in (gen, ref)})
+        divided = KindsOfSamples(answer.kinds, answer.place_of_leaves())
+        modes = [placed_in_kinds(mode, opened.sets[SETS_OF[mode.role][0]].at_hand, listed, divided) for mode in modes]
     phi = gen.sketch.feature_map
     sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
     copies = copies_between(gen, ref)
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
-    overall, tells = kinds.difference if kinds else None, gen.tells and ref.tells
+    overall, tells = answer.differences(settings.seed)["gen"] if answer else None, gen.tells and ref.tells
     recall = least_recall(*(fit.full.recall for fit in fits.values()))
     error = approximation_error(phi, sample) if len(sample) > 1 else None
     found = Comparison(
+        kinds=listed,
+        headings=headings,
         over=tuple(mode for mode in modes if mode.role == "over"),
         under=tuple(mode for mode in modes if mode.role == "under"),
         difference=overall.value if overall else None,
-        difference_kinds=kinds.main_level if kinds else None,
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
-        detectable=kinds.detectable if kinds else None,
+        detectable=answer.tests.detectable(settings.weights[1] * ALPHA) if answer else None,
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,
@@ -167,7 +171,7 @@ def _describe(
         signature=_signature(gen, ref, settings, recall),
         space=known_space([gen.sketch.space, ref.sketch.space]),
         tested=tells * sum(fit.full.vectors.shape[1] for fit in fits.values()),
-        clusters_tested=tells * kinds.family if kinds else 0,
+        kinds_tested=tells * answer.kinds.tree.nodes if answer else 0,
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
         kernel_error=error,
         copies=copies,
@@ -183,7 +187,7 @@ def _describe(
             *opened.warnings,
         ),
         feature_map=phi,
-        neighborhood=neighborhood,
+        divided=divided,
         provenance=Provenance.here(run.device),
     )
     return replace(found, captions=_captions(found, gen, ref, run))

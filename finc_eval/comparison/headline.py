@@ -1,42 +1,34 @@
-"""Findings of a comparison in plain sentences: how different the sets are, in which kinds, and what may be missed.
-
-Shares of modes are never added: one sample can be a member of several.
-"""
+"""Findings of a comparison in plain sentences: how different the sets are, in which kinds, and what may be missed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from finc_eval.comparison.modes import Interval, Mode, Role, significant
+from finc_eval.comparison.modes import Interval, Mode, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.settings import MAIN_LEVEL
+from finc_eval.partitions.modes import Kind
 
-WORDS: dict[Role, str] = {"over": "more of", "under": "less of"}
-
-TOLD = 3
-"""Largest findings that are told one by one."""
-
-MOST = ", the most that were asked for"
-
-MADE_UP = 0.5
-"""Part of a difference that modes of the other role have, where samples of one kind only look different."""
+LARGEST = 3
+"""Largest findings that stand in the headline."""
 
 
 class _Compared(Protocol):
     """Part of a `Comparison` that the headline reads."""
 
     @property
-    def modes(self) -> tuple[Mode, ...]: ...
+    def kinds(self) -> tuple[Kind, ...]: ...
+    @property
+    def headings(self) -> tuple[Kind, ...]: ...
+    @property
+    def directions(self) -> tuple[Mode, ...]: ...
     @property
     def settings(self) -> StoredSettings: ...
     @property
     def difference(self) -> float | None: ...
-    @property
-    def difference_kinds(self) -> int | None: ...
     @property
     def difference_interval(self) -> Interval | None: ...
     @property
@@ -44,77 +36,64 @@ class _Compared(Protocol):
     @property
     def detectable(self) -> float | None: ...
     @property
+    def explained(self) -> float | None: ...
+    @property
     def tested(self) -> int: ...
     @property
-    def clusters_tested(self) -> int: ...
+    def kinds_tested(self) -> int: ...
 
 
 def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
-    groups, names = findings(found.modes), UniqueNames(found.modes)
-    single = [in_words(group[0], names) for group in groups[:TOLD] if len(group) == 1]
-    alike = [listed([_with_shares(mode, names) for mode in group]) for group in groups[:TOLD] if len(group) > 1]
+    names = UniqueNames((*found.headings, *found.kinds))
     sentences = [*overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
-    if single:
-        sentences.append(f"The largest difference{'s' * (len(single) > 1)}: {'; '.join(single)}.")
-    if alike:
-        sentences.append(f"These look different: {'; '.join(alike)}.")
-    return " ".join([*sentences, *missed(found.detectable)])
+    largest = [in_words(kind, names) for kind in top_level(found)[:LARGEST]]
+    if largest:
+        sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")
+    return " ".join([*sentences, *_explained(found), *_drifts(found), *missed(found.detectable)])
 
 
 def short(found: _Compared) -> str:
     """Return how different the sets are, and in how many kinds, in a few words."""
-    kinds = [f"{words} {_number(found, role)}" for role, words in WORDS.items()]
-    return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *kinds])
+    more, less = more_and_less(significant(found.kinds, ALPHA))
+    numbers = [f"more of {counted(len(more), 'kind')}", f"less of {counted(len(less), 'kind')}"]
+    return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *numbers])
 
 
-def findings(modes: Sequence[Mode]) -> list[tuple[Mode, ...]]:
-    """Return the modes that count, by the difference of shares, together where they show one kind of sample.
-
-    Significant modes count, unless refits find less than half of them again.
-    """
-    firm = [mode for mode in significant(modes, ALPHA) if mode.firm]
-    rest = sorted(firm, key=lambda mode: -abs(mode.share_difference))
-    groups: list[tuple[Mode, ...]] = []
-    while rest:
-        first = rest.pop(0)
-        alike = [mode for mode in rest if first.looks_different == mode.id or mode.looks_different == first.id]
-        if _make_up_for(first, alike):
-            rest = [mode for mode in rest if mode not in alike]
-            groups.append((first, *alike))
-        else:
-            groups.append((first,))
-    return groups
+def top_level(found: _Compared) -> list[Kind]:
+    """Return headings, and the significant kinds under none, by the difference of shares, the largest first."""
+    inside = {one for heading in found.headings for one in heading.children}
+    alone = [kind for kind in significant(found.kinds, ALPHA) if kind.id not in inside]
+    return sorted([*found.headings, *alone], key=lambda kind: -abs(kind.share_difference))
 
 
-def _make_up_for(first: Mode, others: Sequence[Mode]) -> bool:
-    """Tell whether modes of the other role have at least half of a mode's difference: else that set has more of it."""
-    opposite = sum(mode.share_difference for mode in others if mode.role != first.role)
-    return abs(opposite) >= MADE_UP * abs(first.share_difference)
+def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
+    """Return the kinds that the generated set has more of, and those that it has less of."""
+    more = [kind for kind in kinds if kind.share_difference > 0]
+    return more, [kind for kind in kinds if kind.share_difference <= 0]
 
 
-def alone(groups: Sequence[tuple[Mode, ...]], role: Role) -> list[Mode]:
-    """Return the modes of a role that show a kind by themselves, in their order."""
-    return [group[0] for group in groups if len(group) == 1 and group[0].role == role]
+def explained(found: _Compared) -> float | None:
+    """Return how many points of the overall difference the significant kinds explain; None without kinds."""
+    if found.difference is None:
+        return None
+    more, less = more_and_less(significant(found.kinds, ALPHA))
+    return min(found.difference, max(abs(sum(kind.share_difference for kind in one)) for one in (more, less)))
 
 
-def is_full(found: _Compared, role: Role) -> bool:
-    """Tell whether as many modes of a role were found as were asked for, so that there may be more."""
-    mine = [mode for mode in significant(found.modes, ALPHA) if mode.role == role]
-    by_clusters = sum(mode.found_by == "clusters" for mode in mine)
-    return found.settings.modes in (by_clusters, len(mine) - by_clusters)
+def drifts(directions: Sequence[Mode]) -> list[Mode]:
+    """Return the directions that differ significantly, which refits find again, and which no kinds show."""
+    return [mode for mode in significant(directions, ALPHA) if mode.firm and not mode.shown_by_kinds]
 
 
-def in_words(mode: Mode, names: UniqueNames) -> str:
-    """Return a mode with both shares and the interval of their difference."""
-    low, high = mode.share_difference_interval
-    return f"{_with_shares(mode, names)}, difference {points(low)} to {points(high)} points"
-
-
-def _with_shares(mode: Mode, names: UniqueNames) -> str:
-    return f"{names.title(mode)}: {percent(mode.share_gen, 1)} of generated, {percent(mode.share_ref, 1)} of reference"
+def in_words(kind: Kind, names: UniqueNames) -> str:
+    """Return a kind with both shares and the interval of their difference."""
+    low, high = kind.share_difference_interval
+    shares = f"{percent(kind.share_gen, 1)} of generated, {percent(kind.share_ref, 1)} of reference"
+    parts = f" ({counted(len(kind.children), 'kind')})" if kind.children else ""
+    return f"{names.title(kind)}{parts}: {shares}, difference {points(low)} to {points(high)} points"
 
 
 def _estimate(found: _Compared) -> str:
@@ -124,17 +103,34 @@ def _estimate(found: _Compared) -> str:
     return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
+def _explained(found: _Compared) -> list[str]:
+    if not found.difference or found.explained is None or not significant(found.kinds, ALPHA):
+        return []
+    part, whole = 100 * found.explained, 100 * found.difference
+    return [f"These kinds explain {part:.0f} of the {whole:.0f} points."]
+
+
+def _drifts(found: _Compared) -> list[str]:
+    if found.explained is None or not (alone := drifts(found.directions)):
+        return []
+    names = UniqueNames(found.directions)
+    told = listed([names.title(mode) for mode in alone[:LARGEST]])
+    more = f" and {len(alone) - LARGEST} more" if len(alone) > LARGEST else ""
+    what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
+    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {told}{more}."]
+
+
 def overall(found: _Compared) -> list[str]:
     """Return how different the sets are as a whole, in a sentence; none where that is not known."""
     if found.difference is None:
         return []
-    change = f"{_estimate(found)} of the samples would have to change kind{_divided(found)} to make"
+    change = f"{_estimate(found)} of the samples would have to change kind to make"
     if found.difference_p_value is None:
         first = "A set is worth too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
         alike = "As a whole, the sets are not more different than two samples of one source usually are"
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
-        first = over_all if findings(found.modes) else alike
+        first = over_all if significant(found.kinds, ALPHA) else alike
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
         first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but it cannot be told by how much"
     else:
@@ -142,17 +138,9 @@ def overall(found: _Compared) -> list[str]:
     return [f"{first}: an estimated {change} them alike."]
 
 
-def _divided(found: _Compared) -> str:
-    """Return the number of kinds that samples are divided into, in parentheses: finer differences do not count."""
-    if found.difference_kinds is None:
-        return ""
-    only = "" if found.difference_kinds >= MAIN_LEVEL else "only "
-    return f" (of {only}{found.difference_kinds}{', as independent samples are few' if only else ''})"
-
-
 def untested(found: _Compared) -> str | None:
     """Return that nothing was tested, in a sentence; None where something was."""
-    if found.tested or found.clusters_tested:
+    if found.tested or found.kinds_tested:
         return None
     return "No kind of samples was tested: a set is worth too few independent samples."
 
@@ -168,32 +156,13 @@ def missed(detectable: float | None) -> list[str]:
 
 
 def _counts(found: _Compared) -> list[str]:
-    groups = findings(found.modes)
-    alike = sum(len(group) > 1 for group in groups)
-    if not groups:
-        if unsure := len(significant(found.modes, ALPHA)):
-            told = f"{counted(unsure, 'mode')} {'is' if unsure == 1 else 'are'} significant"
-            return [f"No single kind of samples can be told: {told}, of which refits find less than half again."]
-        return [
-            untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."
-        ]
-    roles = [role for role in WORDS if alone(groups, role)]
-    sentences = [f"The generated set has {_numbers(found, roles)}."] if roles else []
-    if alike:
-        sentences.append(f"{counted(alike, 'kind')} {'looks' if alike == 1 else 'look'} different in it.")
-    return sentences
-
-
-def _numbers(found: _Compared, roles: Sequence[Role]) -> str:
-    """Return how many kinds of these roles stand alone, and of which of them no more were asked for."""
-    parts = [f"{WORDS[role]} {_number(found, role)}" for role in roles]
-    groups = findings(found.modes)
-    asked = [is_full(found, role) and len(alone(groups, role)) == found.settings.modes for role in roles]
-    if asked == [True, False]:
-        return f"{parts[0]}{MOST}, and {parts[1]}"
-    return listed(parts) + MOST * any(asked)
-
-
-def _number(found: _Compared, role: Role) -> str:
-    """Return how many kinds of a role stand alone; where as many were found as were asked for, there may be more."""
-    return f"{'at least ' * is_full(found, role)}{counted(len(alone(findings(found.modes), role)), 'kind')}"
+    """Return how many kinds, or without kinds how many directions, differ."""
+    if found.difference is None and not found.kinds:
+        firm = [mode for mode in significant(found.directions, ALPHA) if mode.firm]
+        what = f"{counted(len(firm), 'direction')} {'differs' if len(firm) == 1 else 'differ'} significantly"
+        return [untested(found) or f"{what}; the samples were not divided into kinds."]
+    more, less = more_and_less(significant(found.kinds, ALPHA))
+    parts = [f"{words} {counted(len(one), 'kind')}" for words, one in (("more of", more), ("less of", less)) if one]
+    if parts:
+        return [f"The generated set has {listed(parts)}."]
+    return [untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."]

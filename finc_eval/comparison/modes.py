@@ -13,7 +13,7 @@ from pydantic import computed_field
 
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.digest import text_bytes
-from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
+from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
 from finc_eval.core.shown import Shown
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import Evidence
@@ -21,8 +21,6 @@ from finc_eval.naming.evidence import Evidence
 Role = Literal["over", "under"]
 
 ROLES: tuple[Role, Role] = ("over", "under")
-
-FoundBy = Literal["directions", "clusters", "both"]
 
 Interval = tuple[float, float]
 
@@ -36,13 +34,6 @@ SetLabel = Literal["gen", "ref"]
 
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
 """Labels of the set that has more of a mode of a role, and of the other one."""
-
-OF_DIRECTIONS: dict[str, object] = {
-    **dict.fromkeys(("mass_gen", "mass_ref", "ratio", "excess", "standard_error", "fitted_excess")),
-    "interval": (None, None),
-}
-"""Numbers that a table leaves out of a mode which only clusters found: its cluster is tested by shares, and the masses
-of the direction to its center may contradict them."""
 
 OPPOSITE_SHARE = 0.1
 """The opposite tail of a mode is shown when it carries more than this share of the excess."""
@@ -81,33 +72,31 @@ class Tail(Record):
 
 @dataclass(frozen=True, eq=False)
 class Mode(Record, Shown):
-    """A kind of samples of which one set has more than the other.
+    """A direction of feature space on which one set has more mass than the other.
 
-    It marks the samples that score beyond `threshold` on its first tail, s = φ(x)·v, or those of its clusters. Members
-    are the samples among these, as their neighbors in the other half of the data tell, and shares are exact counts of
-    members. Of a rare mode, the members are the marked samples themselves. Members of two modes may be the same
-    samples, so shares of modes must not be added.
+    Its members are the samples that score beyond `threshold` on its first tail, s = φ(x)·v, and shares are exact counts
+    of members. Members of two directions may be the same samples, so their shares must not be added.
 
     Attributes:
         id: stable name, from role and best sample; it does not depend on rank, batching or device.
         role: "over" when the generated set has more of it, "under" when it has less.
-        found_by: "directions" of feature space, "clusters" of a label-blind partition, or "both".
         name: what most members have in common and other samples have not; None without significant evidence.
         evidence: what supports the name.
         cause: with labels of both sets, "frequency" where these labels are drawn more often, "appearance" where samples
             of one label look different, or "both"; None where neither is significant.
         looks_different: id of a mode of the opposite role that shows the same kind of samples, so that the sets differ
             in how they look rather than in how many there are; None without one.
+        kinds: ids of the kinds that a tenth or more of its best samples lie in, the most frequent first.
+        shown_by_kinds: whether at least half of its best samples lie in kinds that differ significantly in the same way.
         share_gen, share_ref: fraction of each set that are members; of a sketch that keeps no samples, the mass.
         share_gen_interval, share_ref_interval: their intervals.
         share_difference: share_gen − share_ref.
         share_difference_interval: its interval. All intervals of a comparison hold together with probability 0.95.
-        p_value: one-sided p-value of "no more than ρ times", adjusted for all directions and clusters tested.
+        p_value: one-sided p-value of "no more than ρ times", adjusted for all directions, a family of their own.
         stability: share of the mode that refits find again, in [0, 1]: R² between its scores and those of the matching
             mode of a refit, averaged over four refits, to each half of the samples and with each half of the random
-            frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name. None for a cluster,
-            which is not fitted to the difference of the sets.
-        threshold: score from which on a sample is marked; None for a mode that only clusters found.
+            frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name.
+        threshold: score from which on a sample is a member.
         mass_gen, mass_ref: mean of s² over each set, in [0, 1], cross-fitted: each sample is scored by the matching
             direction of the half of the data it is not part of.
         excess: mass_gen − ρ·mass_ref for "over", mass_ref − ρ·mass_gen for "under".
@@ -118,7 +107,7 @@ class Mode(Record, Shown):
         tails: positive and negative tail; the positive one carries most of the excess.
         drawn_gen, drawn_ref: ids of members of each set, drawn at random: unlike the top samples they show what most
             members look like. At most 16; none of a sketch that keeps no samples.
-        direction: v, shape (q,), norm 1; of a cluster, φ of its center.
+        direction: v, shape (q,), norm 1.
 
     Example:
         >>> import finc_eval as fe
@@ -130,11 +119,12 @@ class Mode(Record, Shown):
 
     id: str
     role: Role
-    found_by: FoundBy
     name: str | None
     evidence: tuple[Evidence, ...]
     cause: CauseKind | None
     looks_different: str | None
+    kinds: tuple[str, ...]
+    shown_by_kinds: bool
     share_gen: float
     share_ref: float
     share_gen_interval: Interval
@@ -143,7 +133,7 @@ class Mode(Record, Shown):
     share_difference_interval: Interval
     p_value: float
     stability: float | None
-    threshold: float | None
+    threshold: float
     mass_gen: float
     mass_ref: float
     excess: float
@@ -199,21 +189,12 @@ class Mode(Record, Shown):
         """Return the indices of those of the top samples of a set that are members, best first."""
         tail = self.tails[0]
         index, scores = (tail.gen, tail.gen_scores) if label == "gen" else (tail.ref, tail.ref_scores)
-        return index if self.threshold is None else index[scores >= self.threshold]
+        return index[scores >= self.threshold]
 
     @property
     def title(self) -> str:
         """The name, or the id of a mode without one."""
         return self.name or self.id
-
-    @property
-    def has_excess(self) -> bool:
-        """True where masses and excess tell of the mode: where directions found it."""
-        return self.found_by != "clusters"
-
-    def row(self) -> dict[str, object]:
-        """Return the mode as a row of a table: plain types, without the excess of a mode that only clusters found."""
-        return dict(plain(self)) | ({} if self.has_excess else OF_DIRECTIONS)
 
     @property
     def firm(self) -> bool:
@@ -236,7 +217,6 @@ class Mode(Record, Shown):
             "share of ref": f"{self.share_ref:.1%}",
             "difference": f"{self.share_difference:+.1%} [{low:+.1%}, {high:+.1%}]",
             "p": f"{self.p_value:.2g}",
-            "found by": self.found_by,
             "best in gen": ", ".join(self.tails[0].gen_ids[:5]),
             "best in ref": ", ".join(self.tails[0].ref_ids[:5]),
         }

@@ -1,4 +1,4 @@
-"""`Comparison`: the modes of two sets, the settings that made them, and its two files (HDF5 and a JSON twin)."""
+"""`Comparison`: the kinds and directions on which two sets differ, how they were found, and its two files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import computed_field
 
-from finc_eval.comparison.headline import headline, short
-from finc_eval.comparison.members.file import read_neighborhood, write_neighborhood
-from finc_eval.comparison.members.neighbors import Neighborhood
+from finc_eval.comparison.headline import explained, headline, short
 from finc_eval.comparison.modes import Interval, Mode, SetLabel, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
@@ -29,6 +27,8 @@ from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.captions import Captions, checked_captions, stored_captions
 from finc_eval.gallery.pictured import Pictured
+from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
+from finc_eval.partitions.modes import Kind, shown_of
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
 SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
@@ -68,35 +68,37 @@ class Spectrum(Record):
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Pictured):
-    """The modes on which a generated and a reference set differ.
+    """The kinds and the directions on which a generated and a reference set differ.
 
     Attributes:
-        over: modes over-represented in the generated set: the significant ones first, by the difference of shares
-            (unrotated eigenvectors by eigenvalue).
-        under: modes under-represented in the generated set, in the same order.
-        difference: how different the two sets are: total variation between their shares of label-blind kinds, in
-            [0, 1], without the part that chance makes; None when a sketch keeps no samples to divide into kinds.
-            Differences within kinds do not count.
-        difference_kinds: number of these kinds, at most 50: fewer where the samples are few.
+        kinds: kinds of samples, the significant ones first, by p-value: every sample is of exactly one, and the shares
+            of each set add to 1. Empty where kinds were not asked for.
+        headings: unions of significant kinds that differ in the same way, the largest first; their `children` are ids
+            of `kinds`.
+        over: directions on which the generated set has more mass: the significant ones first, by the difference of
+            shares (unrotated eigenvectors by eigenvalue).
+        under: directions on which it has less, in the same order.
+        difference: how different the two sets are: total variation between their shares of at most 50 label-blind
+            kinds, in [0, 1], without the part that chance makes; None without kinds. Differences within kinds do not
+            count.
         difference_interval: its 95 % interval.
         difference_p_value: p-value of "both sets are of one law"; None where a set is worth too few independent
             samples to test it.
         detectable: smallest share of a separate kind, of which one set has none, that would have been found with
-            probability 0.8; None where clusters were not asked for.
+            probability 0.8; None where kinds were not asked for.
         gen, ref: the two sets.
         settings: settings of the comparison, with the bandwidth and the number of frequencies that were used.
         sigma_rule: origin of the bandwidth.
         signature: everything that changes the numbers save the generated set itself.
         space: extractor of the embeddings, as name@digest.
         tested: number of directions tested, over both roles; 0 where a set is worth too few independent samples.
-        clusters_tested: number of clusters that were large enough to be tested; 0 likewise.
+        kinds_tested: number of kinds of the tree that were tested; 0 likewise.
         spectrum: leading eigenvalues.
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
-        neighborhood: samples of both sets, and what the modes mark among them, to tell members in fresh data; None
-            where the sets keep too few samples.
+        divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
         captions: what is known of the samples that may be shown: metadata, and the nearest reference sample.
 
     Example:
@@ -104,17 +106,18 @@ class Comparison(Pictured):
         >>> from finc_eval.demo import example_sets
         >>> comparison = fe.compare(*example_sets(), features=500)
         >>> comparison.save("comparison.h5")
-        >>> fe.load("comparison.h5").under[0].id == comparison.under[0].id
+        >>> fe.load("comparison.h5").kinds[0].id == comparison.kinds[0].id
         True
     """
 
     type_name: ClassVar[str] = "comparison"
     names_in_sentences = IN_SENTENCES
 
+    kinds: tuple[Kind, ...]
+    headings: tuple[Kind, ...]
     over: tuple[Mode, ...]
     under: tuple[Mode, ...]
     difference: float | None
-    difference_kinds: int | None
     difference_interval: Interval | None
     difference_p_value: float | None
     detectable: float | None
@@ -125,13 +128,13 @@ class Comparison(Pictured):
     signature: SignatureText
     space: str
     tested: int
-    clusters_tested: int
+    kinds_tested: int
     spectrum: Spectrum
     kernel_error: KernelError | None
     copies: Copies | None
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
-    neighborhood: Annotated[Neighborhood | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+    divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -140,27 +143,51 @@ class Comparison(Pictured):
         """Findings in a few plain sentences."""
         return headline(self)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
-    def modes(self) -> tuple[Mode, ...]:
-        """All modes, over- and then under-represented ones."""
+    def explained(self) -> float | None:
+        """Points of the overall difference that the significant kinds explain, in [0, difference]; None without kinds."""
+        return explained(self)
+
+    @property
+    def directions(self) -> tuple[Mode, ...]:
+        """All directions, those with more and then those with less mass in the generated set."""
         return self.over + self.under
 
-    def significant(self, alpha: float = 0.05) -> tuple[Mode, ...]:
-        """Return the modes whose adjusted p-value is at most α.
+    def significant(self, alpha: float = 0.05) -> tuple[Kind, ...]:
+        """Return the kinds whose adjusted p-value is at most α.
 
-        Among all directions and clusters tested, a false one is in it with probability α at most.
+        Among all kinds tested, a false one is in it with probability α at most. Directions are a family of their own:
+        see `Mode.p_value`.
 
         Raises:
             UsageError: α does not lie between 0 and 1.
         """
-        return significant(self.modes, alpha)
+        return significant(self.kinds, alpha)
+
+    def assign(self, embeddings: object) -> NDArray[np.int64]:
+        """Return the place in `kinds` of the kind of each sample, shape (n,); −1 for samples of no listed kind.
+
+        Args:
+            embeddings: array or tensor of shape (n, d), `EmbeddingCache` or the path of one, of the same extractor.
+
+        Raises:
+            UsageError: the comparison has no kinds.
+            IncompatibleError: the embeddings are of another extractor or dimension.
+        """
+        if self.divided is None:
+            raise UsageError("the comparison has no kinds: compare embeddings, with clusters")
+        rows = as_embeddings(embeddings, "the embeddings")
+        check_same_space(rows.name, rows.space, "the comparison", self.space)
+        return self.divided.assign(rows)
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
-        found = [name for mode in self.modes for name in mode.shown(label, self.shown)]
+        found = [name for mode in self.directions for name in mode.shown(label, self.shown)]
+        found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
-        return found if label == "gen" else [*found, *(other for mode in self.modes for other in self.nearest(mode))]
+        return found if label == "gen" else [*found, *(other for mode in self.directions for other in self.nearest(mode))]
 
     def nearest(self, mode: Mode) -> tuple[str, ...]:
         """Return the ids of the reference samples nearest to the first half of the typical generated ones."""
@@ -177,20 +204,20 @@ class Comparison(Pictured):
         return {label: self.shown_ids(label) for label in SET_NAMES}
 
     def score(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.float32]:
-        """Score any samples on the modes: s = φ(x)·v is high for samples of the mode.
+        """Score any samples on the directions: s = φ(x)·v is high for samples of the direction.
 
         Args:
             embeddings: array or tensor of shape (n, d), `EmbeddingCache` or the path of one, of the same extractor.
-            modes: modes to score on; default: all.
+            modes: directions to score on; default: all.
 
         Returns:
-            Shape (n, k), between −1 and 1, one column a mode; a mode's mass is the mean of s².
+            Shape (n, k), between −1 and 1, one column a direction, whose mass is the mean of s².
 
         Raises:
             IncompatibleError: the embeddings are of another extractor or dimension.
         """
         rows = as_embeddings(embeddings)
-        chosen = self.modes if modes is None else modes
+        chosen = self.directions if modes is None else modes
         scores = np.empty((rows.n, len(chosen)), np.float32)
         for batch, batch_scores in self.score_batches(rows, chosen):
             scores[batch.start : batch.start + len(batch.rows)] = batch_scores
@@ -206,61 +233,12 @@ class Comparison(Pictured):
         for batch in rows.batches():
             yield batch, (self.feature_map(batch.rows) @ directions).cpu().numpy()
 
-    def tells_members(self, modes: Sequence[Mode] | None = None) -> NDArray[np.bool_]:
-        """Return of which modes the members among fresh samples can be told, shape (k,); not of a rare cluster."""
-        chosen = self.modes if modes is None else modes
-        return np.logical_or(self._by_neighbors(chosen), [mode.threshold is not None for mode in chosen])
-
-    def members(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.bool_]:
-        """Tell which of any samples are members of the modes.
-
-        A sample is a member if enough of its nearest neighbors, among samples of both sets that the comparison keeps,
-        are of the mode's kind; of a mode with few such samples, if its score is at least the mode's threshold.
-
-        Args:
-            embeddings: array or tensor of shape (n, d), `EmbeddingCache` or the path of one, of the same extractor.
-            modes: modes of this comparison; default: all.
-
-        Returns:
-            Shape (n, k), one column a mode; False where members cannot be told (`tells_members`).
-
-        Raises:
-            UsageError: a mode is not of this comparison.
-            IncompatibleError: the embeddings are of another extractor or dimension.
-        """
-        chosen = self.modes if modes is None else modes
-        self._places(chosen)
-        batches = self.score_batches(embeddings, chosen)
-        return np.concatenate([self.members_of(batch.rows, scores, chosen) for batch, scores in batches])
-
-    def members_of(self, rows: torch.Tensor, scores: NDArray[np.float32], modes: Sequence[Mode]) -> NDArray[np.bool_]:
-        """Tell which of some rows, (n, d), with their scores, (n, k), are members of the modes: (n, k)."""
-        least = [np.inf if mode.threshold is None else mode.threshold for mode in modes]
-        beyond = np.asarray(scores >= np.array(least, np.float32))
-        if self.neighborhood is None:
-            return beyond
-        near = self.neighborhood.members(rows.to(self.neighborhood.rows.device)).cpu().numpy()
-        return np.where(self._by_neighbors(modes), near[:, self._places(modes)], beyond)
-
-    def _by_neighbors(self, modes: Sequence[Mode]) -> NDArray[np.bool_]:
-        """Return of which modes neighbors tell the members, shape (k,)."""
-        if self.neighborhood is None:
-            return np.zeros(len(modes), bool)
-        return np.asarray(self.neighborhood.known.cpu().numpy()[self._places(modes)])
-
-    def _places(self, modes: Sequence[Mode]) -> list[int]:
-        places = {mode.id: place for place, mode in enumerate(self.modes)}
-        for mode in modes:
-            if mode.id not in places:
-                raise UsageError(f"{mode.id} is not a mode of this comparison: pass those of comparison.modes")
-        return [places[mode.id] for mode in modes]
-
     def _write(self, file: NewFile) -> None:
-        directions = [mode.direction for mode in self.modes]
+        directions = [mode.direction for mode in self.directions]
         file.array("directions", np.array(directions, np.float32).reshape(len(directions), self.feature_map.size))
         write_feature_map(file, self.feature_map)
-        if self.neighborhood is not None:
-            write_neighborhood(file, self.neighborhood)
+        if self.divided is not None:
+            self.divided.write(file)
         file.header["captions"] = stored_captions(self.captions, self.shown_samples())
 
     @classmethod
@@ -274,12 +252,12 @@ class Comparison(Pictured):
             mode["direction"] = direction
         return {
             "feature_map": feature_map,
-            "neighborhood": read_neighborhood(file, feature_map.dim, len(modes)),
+            "divided": read_kinds(file, len(data["kinds"])) if data["kinds"] else None,
             "captions": checked_captions(file.header["captions"]),
         }
 
-    def _frame_rows(self) -> list[dict[str, object]]:
-        return [mode.row() for mode in self.modes]
+    def _frame_rows(self) -> tuple[Kind, ...]:
+        return self.kinds
 
     def _lines(self) -> Iterator[str]:
         return (one._summary() for one in self.significant())

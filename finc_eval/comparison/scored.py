@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.members.neighbors import Marks, MemberCount, Members, SetMembers
-from finc_eval.comparison.members.thresholds import BINS, bins_of, thresholds_of
+from finc_eval.comparison.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.comparison.score_pass import ScorePass, Scores
 from finc_eval.core.device import sent
 from finc_eval.core.run import Run
-from finc_eval.numerics.axes import PrincipalAxes
 from finc_eval.numerics.design_effects import design_effects
 from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import holm
@@ -37,14 +34,11 @@ class Proposal:
         own: label of that set.
         others: weights of the others by label, which add to 1.
         fit: the directions, t of them.
-        marked: which samples of the set's bottom-k sample are of the kinds that they show, shape (m, t), on the CPU;
-            None for those that score beyond thresholds.
     """
 
     own: str
     others: Mapping[str, float]
     fit: CrossFit
-    marked: torch.Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +69,6 @@ class SampleScores:
         bins = bins_of(self.inside[rows_of(self.folds, fold)]).T
         part = torch.full(bins.shape, 1 / max(bins.shape[1], 1), dtype=torch.double)
         return torch.zeros(len(bins), BINS, dtype=torch.double).scatter_add_(1, bins, part)
-
-    def marked(self, columns: slice, thresholds: torch.Tensor) -> torch.Tensor:
-        """Tell which samples lie beyond thresholds, (2, k), on the directions that were fitted to their own fold."""
-        return _beyond(self.inside[:, columns], thresholds[1 - self.folds])
 
     def members(self, column: int, thresholds: torch.Tensor) -> torch.Tensor:
         """Tell which samples lie beyond the thresholds, (2,), of a direction, each in the fold that is held out."""
@@ -111,7 +101,6 @@ class ScoredSet:
         scores: scores of all samples.
         masses: masses of the directions.
         sample: scores of the bottom-k sample.
-        told: members that neighbors tell; None where the sets keep too few samples.
         far: samples far from all others; None where there is none, and of a sketch.
     """
 
@@ -119,23 +108,16 @@ class ScoredSet:
     scores: Scores
     masses: Masses
     sample: SampleScores
-    told: SetMembers | None
     far: Far | None
 
-    def told_members(self, column: int) -> ModeMembers | None:
-        """Return the members of a direction that neighbors tell; None where it marks too few samples."""
-        if self.told is None or not self.told.known[column]:
-            return None
-        return ModeMembers(int(self.told.count[column]), self.told.sample[:, column])
-
     def members(self, column: int, thresholds: torch.Tensor) -> ModeMembers:
-        """Return the members of a direction: those that neighbors tell, or else the samples beyond its thresholds.
+        """Return the members of a direction: the samples beyond its thresholds.
 
         Args:
             column: the direction.
             thresholds: thresholds of the directions that score either fold, shape (2,).
         """
-        return self.told_members(column) or ModeMembers(
+        return ModeMembers(
             sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds)),
             self.sample.members(column, thresholds),
         )
@@ -190,12 +172,10 @@ class Scored:
     Attributes:
         sets: the sets by label.
         proposals: the proposals, in order.
-        members: what tells members by their neighbors; None where the sets keep too few samples.
     """
 
     sets: dict[str, ScoredSet]
     proposals: list[ScoredProposal]
-    members: Members | None
 
     @property
     def directions(self) -> int:
@@ -224,9 +204,6 @@ def score_sets(
     sets: Mapping[str, SketchedSet],
     proposals: Sequence[Proposal],
     run: Run,
-    *,
-    rho: float = 1.0,
-    axes: PrincipalAxes | None = None,
 ) -> Scored:
     """Score sets on all proposals, side by side in columns, in one pass over the embeddings of each.
 
@@ -236,8 +213,6 @@ def score_sets(
         sets: the sets by label.
         proposals: directions.
         run: device, portions and progress.
-        rho: ρ.
-        axes: coordinates in which neighbors are found; default: those of the bottom-k samples.
     """
     phi = next(iter(sets.values())).sketch.feature_map
     none = torch.empty(phi.size, 0, device=phi.device)
@@ -247,63 +222,24 @@ def score_sets(
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
     samples = {label: SampleScores.of(one, (first, second)) for label, one in sets.items()}
     placed = list(zip(proposals, columns, strict=True))
-    members = Members.of(sets, _marks(placed, samples, ends[-1], rho), axes)
-    passed = {label: _pass(one, shown, (first, second), members, run) for label, one in sets.items()}
-    if members is not None:
-        by_set = {label: one.told for label, one in passed.items() if one.told is not None}
-        members = replace(members, known=members.known & _prevailing(placed, by_set, rho))
+    passed = {label: _pass(one, shown, (first, second), run) for label, one in sets.items()}
     effects = _effects({label: one.scores for label, one in passed.items() if sets[label].embeddings is not None})
     found = {}
     for label, one in sets.items():
-        scores, told, far = passed[label]
+        scores, far = passed[label]
         if label in effects:
             masses = scores.masses(effects[label])
         else:
             sketch, concentration = one.sketch, scores.concentration()
             masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
-        told = replace(told, known=members.known) if told and members else told
-        found[label] = ScoredSet(one, scores, masses, samples[label], told, far)
-    return Scored(found, [ScoredProposal(one, place, found) for one, place in placed], members)
-
-
-def _prevailing(
-    placed: Sequence[tuple[Proposal, slice]], told: Mapping[str, SetMembers], rho: float
-) -> NDArray[np.bool_]:
-    """Return of which directions the set that may have more has more members, told by neighbors: shape (t,).
-
-    Of others the neighbors tell nothing: those of few samples amid many of the other set are mostly of that.
-    """
-    shares = {label: one.count / one.n for label, one in told.items()}
-    parts = [
-        shares[one.own][columns] > rho * sum(weight * shares[label][columns] for label, weight in one.others.items())
-        for one, columns in placed
-    ]
-    return np.concatenate([np.empty(0, bool), *parts])
-
-
-def _marks(
-    placed: Sequence[tuple[Proposal, slice]], samples: Mapping[str, SampleScores], count: int, rho: float
-) -> Marks:
-    """Return what proposals, scored in these columns, of so many, mark among the samples of all sets."""
-    marked = {label: torch.zeros(len(one.folds), count, dtype=torch.bool) for label, one in samples.items()}
-    balance = {label: torch.zeros(count) for label in samples}
-    for one, columns in placed:
-        found, own = one.marked, samples[one.own]
-        if found is None:
-            others = [(weight, samples[label]) for label, weight in one.others.items()]
-            found = own.marked(columns, thresholds_of(own, others, columns))
-        marked[one.own][:, columns] = found
-        balance[one.own][columns] = 1
-        for label, weight in one.others.items():
-            balance[label][columns] = -rho * weight
-    return Marks(marked, balance)
+        found[label] = ScoredSet(one, scores, masses, samples[label], far)
+    return Scored(found, [ScoredProposal(one, place, found) for one, place in placed])
 
 
 class _Passed(NamedTuple):
-    """Findings of a pass over a set: its scores, its members, and samples far from all others."""
+    """Findings of a pass over a set: its scores, and samples far from all others."""
 
     scores: Scores
-    told: SetMembers | None
     far: Far | None
 
 
@@ -311,28 +247,21 @@ def _pass(
     one: SketchedSet,
     shown: torch.Tensor,
     scoring: tuple[torch.Tensor, torch.Tensor],
-    members: Members | None,
     run: Run,
 ) -> _Passed:
-    """Score a set, count its members, and look for broken samples."""
-    told = None if members is None else members.of_sample(one)
+    """Score a set, and look for broken samples."""
     if one.embeddings is None:
-        return _Passed(_scores_of_sample(one, shown, scoring), told, None)
+        return _Passed(_scores_of_sample(one, shown, scoring), None)
     phi, groups, numbers = one.sketch.feature_map, one.group_numbers, None
     found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
     if groups is not None:
         numbers = sent(torch.from_numpy(groups), phi.device)
-    count = None if members is None or one.is_sample else MemberCount(members)
     far = FarSamples(one.sketch.sample.rows, phi.device)
     for chunk in fold_chunks(one.embeddings, run, phi.prepared, f"score {one.label}"):
         own = None if numbers is None else numbers[chunk.index]
         found.update(phi.apply(chunk.rows), chunk.fold, chunk.index, own)
         far.update(chunk)
-        if count is not None:
-            count.update(chunk)
-    if told and count:
-        told = replace(told, n=one.embeddings.n, count=count.result())
-    return _Passed(found.result(), told, far.result(one.embeddings))
+    return _Passed(found.result(), far.result(one.embeddings))
 
 
 def _scores_of_sample(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor]) -> Scores:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
@@ -24,9 +24,9 @@ SIGMA_SWEEP_FEATURES = 1000
 REFERENCE = "ref"
 """Label of the reference in a comparison of several models."""
 
-CLUSTERS_WEIGHT, DIRECTIONS_WEIGHT = 0.6, 0.15
-"""Parts of the family-wise error that tests of clusters and of directions may spend where both are made. Clusters have
-most of the power. The last quarter covers what is approximate: normal tails, and the design effects of groups."""
+KINDS_PART = 0.8
+"""Part of the family-wise error that tests of kinds may spend where directions are tested, too, which have the rest:
+the p-values of directions rest on normal tails, and what no kind shows is seen at any level."""
 
 MAX_RHO = 100.0
 """Largest ρ: no kind is asked for that one set has a hundred times as often. Beyond it the second set fills the
@@ -57,7 +57,7 @@ class Finc(Record):
         Rotation, about("varimax rotation of the eigenvectors, which the method of the paper does not have")
     ] = "varimax"
     clusters: Annotated[
-        bool, about("join what exact tests of label-blind clusters find, which see small separate kinds best")
+        bool, about("divide the samples into kinds, too, and test which differ; without, FINC alone is computed")
     ] = True
     name: Literal["finc"] = "finc"
 
@@ -134,18 +134,18 @@ class Fld(Record):
 
 @dataclass(frozen=True)
 class Clusters(Record):
-    """Clusters: exact tests of label-blind k-means clusters at several levels; see `kinds`.
+    """Clusters: exact tests of label-blind kinds alone, without directions; see `kinds`.
 
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> found = fe.compare(*example_sets(), method="clusters", features=200)
-        >>> found.under[0].found_by, found.under[0].share_gen < found.under[0].share_ref
-        ('clusters', True)
+        >>> len(found.directions), len(found.significant()) > 0
+        (0, True)
     """
 
     title: ClassVar[str] = "Clusters"
-    idea: ClassVar[str] = "label-blind clusters at several levels, of which the two sets have unequal shares"
+    idea: ClassVar[str] = "label-blind kinds, of which the two sets have unequal shares"
 
     name: Literal["clusters"] = "clusters"
 
@@ -216,14 +216,14 @@ class Settings(SketchSettings):
 
     @property
     def weights(self) -> tuple[float, float]:
-        """Parts of the family-wise error that tests of directions, and of clusters, may spend."""
+        """Parts of the family-wise error that tests of directions, and of kinds, may spend."""
         if isinstance(self.method, Finc) and self.method.clusters:
-            return DIRECTIONS_WEIGHT, CLUSTERS_WEIGHT
+            return 1 - KINDS_PART, KINDS_PART
         return (0.0, 1.0) if isinstance(self.method, Clusters) else (1.0, 0.0)
 
     @property
     def families(self) -> int:
-        """Number of families, of directions and of clusters, that share the confidence of the intervals evenly."""
+        """Number of families, of directions and of kinds, that share the confidence of the intervals evenly."""
         return sum(weight > 0 for weight in self.weights)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
@@ -256,6 +256,21 @@ def settings_of(settings: Settings | None, options: Options) -> Settings:
             call = f"fe.{owners[0]}({name}={value!r})"
             raise UsageError(f"{name} is an option of {' and '.join(owners)}: pass method={call}")
     return settings_from(Settings, settings, options)
+
+
+def without_clusters(settings: Settings) -> Settings:
+    """Return settings that ask for directions alone.
+
+    Raises:
+        DataError: kinds are all that was asked for.
+    """
+    if isinstance(settings.method, Clusters):
+        raise DataError(
+            "a sketch keeps too few samples to divide into kinds, or not which groups they are of: pass embeddings, "
+            "or use method finc"
+        )
+    method = settings.method
+    return replace(settings, method=replace(method, clusters=False)) if isinstance(method, Finc) else settings
 
 
 def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[AnyMethod, ...]:

@@ -13,10 +13,16 @@ import torch
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
-from finc_eval.comparison.kinds.clusters import without_clusters
 from finc_eval.comparison.modes import Mode, SetLabel
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
-from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of
+from finc_eval.comparison.settings import (
+    SIGMA_SWEEP_FEATURES,
+    Finc,
+    Options,
+    Settings,
+    settings_of,
+    without_clusters,
+)
 from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import silent

@@ -321,6 +321,6 @@ def _shown(evidence: Evidence, sets: GateSets, found: CountedSets, place: int, k
         for label in sets.all
     }
     examples = {
-        label: found.counted[label].examples(number, embeddings).top_ids for label, embeddings in sets.all.items()
+        label: found.counted[label].examples(embeddings, number).top_ids for label, embeddings in sets.all.items()
     }
     return KindEvidence(evidence, shares, examples)

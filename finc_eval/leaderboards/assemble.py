@@ -133,7 +133,14 @@ def _kinds(
     shown = sorted(clear, key=lambda number: (p[number], best[number]))[:SHOWN_KINDS]
     examples = {one.name: one.runs[0].examples for one in entries} | {REFERENCE: reference.examples}
     names = reference.names if embeddings is None else _names(shown, reference, entries, embeddings)
-    return described_kinds(tests, shown, names, lambda label, kind: examples[label][kind], reference.partition.levels)
+    level = reference.partition.levels[0]
+    return described_kinds(
+        tests,
+        shown,
+        names,
+        lambda label, kind: examples[label][kind],
+        lambda kind: f"k{level}-{'far' if kind == level else kind}",
+    )
 
 
 def _names(

@@ -238,4 +238,4 @@ def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, .
 
 
 def _examples(found: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
-    return tuple(found.examples(number, embeddings) for number in range(len(found.nearest)))
+    return tuple(found.examples(embeddings, number) for number in range(len(found.nearest)))

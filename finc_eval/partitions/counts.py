@@ -20,8 +20,10 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
-from finc_eval.partitions.partition import Assignment, Partition
+from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.partition import Partition
 from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tree import Tree
 
 NEAREST = 50
 """Samples of each set and kind, nearest to its center, that are kept."""
@@ -133,6 +135,10 @@ class Counts:
         _, group = np.unique(self.groups, return_inverse=True)
         return GroupedKinds.of(self.levels[level], self.cells[:, level], group, self.number)
 
+    def at_nodes(self, tree: Tree) -> Counts:
+        """Return the counts of leaves as counts of all nodes of their tree, one level for each depth of it."""
+        return Counts.of(tree.level_sizes, tree.at_depths[self.cells[:, 0]], self.groups, self.number)
+
     def joined(self, joins: Sequence[NDArray[np.int32]]) -> Counts:
         """Return the counts by kinds of which some were joined; see `joined`."""
         return Counts.of(self.levels, joined(self.cells, joins), self.groups, self.number)
@@ -175,11 +181,15 @@ class Examples(Record):
     """Samples of a set that show what a kind is: at most 16 of each.
 
     Attributes:
-        top_ids: ids of the samples nearest to the center of the kind, nearest first.
-        drawn_ids: ids of samples of the kind, drawn at random.
+        top: row numbers of the samples nearest to the center of the kind, nearest first.
+        top_ids: their ids.
+        drawn: row numbers of samples of the kind, drawn at random.
+        drawn_ids: their ids.
     """
 
+    top: tuple[int, ...] = ()
     top_ids: tuple[str, ...] = ()
+    drawn: tuple[int, ...] = ()
     drawn_ids: tuple[str, ...] = ()
 
 
@@ -215,9 +225,12 @@ class Counted:
         members = np.maximum(self.counts.all_members()[list(kinds)], 1)
         return KindSamples(*(_mixed([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
 
-    def examples(self, kind: int, embeddings: Embeddings) -> Examples:
-        """Return the ids of samples that show what a kind is, with the embeddings that were counted."""
-        return Examples(*(embeddings.ids_at(found[:MAX_SHOWN]) for found in self.samples(kind)))
+    def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
+        """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
+        top, drawn = (found[:MAX_SHOWN] for found in self.samples(*kinds))
+        return Examples(
+            tuple(top.tolist()), embeddings.ids_at(top), tuple(drawn.tolist()), embeddings.ids_at(drawn)
+        )
 
 
 def _mixed(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -238,10 +251,10 @@ class Counter:
         run: device, portions and progress.
     """
 
-    def __init__(self, partition: Partition, *, far: bool = False, run: Run | None = None) -> None:
+    def __init__(self, partition: Partition | KindTree, *, far: bool = False, run: Run | None = None) -> None:
         self.partition, self._far, self._run = partition, far, Run.of(run)
-        self._assign = Assignment(partition, self._run.torch_device)
-        self._waiting: list[tuple[torch.Tensor, torch.Tensor]] = []
+        self._assign = partition.on(self._run.torch_device)
+        self._waiting: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._counted = 0
         self.levels = tuple(level + far for level in partition.levels)
         self._cells: list[NDArray[np.int16]] = []
@@ -259,14 +272,14 @@ class Counter:
     def update(self, rows: torch.Tensor) -> None:
         """Count the next rows of the set, shape (b, d)."""
         self._waiting.append(self._assign(rows))
-        if sum(len(kinds) for kinds, _ in self._waiting) >= COPIED_ROWS:
+        if sum(len(kinds) for kinds, *_ in self._waiting) >= COPIED_ROWS:
             self._count()
 
     def _count(self) -> None:
         """Count the rows that wait on the device."""
         if not self._waiting:
             return
-        kinds, squared = (torch.cat(parts).cpu().numpy() for parts in zip(*self._waiting, strict=True))
+        kinds, squared, middle = (torch.cat(parts).cpu().numpy() for parts in zip(*self._waiting, strict=True))
         self._waiting.clear()
         start, self._counted = self._counted, self._counted + len(kinds)
         if self._far:
@@ -275,7 +288,7 @@ class Counter:
         for level, offset in enumerate(self._offsets[:-1]):
             for part in range(0, len(kinds), SORTED_ROWS):
                 rows = slice(part, part + SORTED_ROWS)
-                self._keep_nearest(start + part, kinds[rows, level] + offset, squared[rows, level])
+                self._keep_nearest(start + part, kinds[rows, level] + offset, middle[rows, level])
 
     def _keep_nearest(self, start: int, kinds: NDArray[np.int64], squared: NDArray[np.float32]) -> None:
         near = np.flatnonzero(squared < self._squared[kinds, -1])
@@ -334,7 +347,7 @@ def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     return np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
 
 
-def count(embeddings: Embeddings, partition: Partition, *, far: bool = False, run: Run | None = None) -> Counted:
+def count(embeddings: Embeddings, partition: Partition | KindTree, *, far: bool = False, run: Run | None = None) -> Counted:
     """Count a set by the kinds of a partition, in one pass.
 
     Args:

@@ -17,8 +17,10 @@ from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted, Examples
-from finc_eval.partitions.overlap import distinct_kinds, overlapping, shared_members
 from finc_eval.partitions.tests import KindTests
+
+NOT_ZERO = 1e-9
+"""End of an interval that leaves out 0 and nothing else."""
 
 
 @dataclass(frozen=True)
@@ -27,41 +29,42 @@ class KindShare(Record):
 
     Attributes:
         count: number of samples of the kind.
-        share: fraction of the set; over all kinds of a level the shares add to 1.
+        share: fraction of the set; over all kinds the shares add to 1.
         interval: exact interval of the share; all intervals of a result hold together with probability 0.95.
-        top_ids: ids of the samples nearest to the center of the kind, nearest first.
-        drawn_ids: ids of samples of the kind, drawn at random: they show what most of them look like.
+        top: row numbers of typical samples of the kind, the most typical first, at most 16.
+        top_ids: their ids.
+        drawn: row numbers of samples of the kind, drawn at random: they show what most of them look like.
+        drawn_ids: their ids.
     """
 
     count: int
     share: float
     interval: tuple[float, float]
+    top: tuple[int, ...]
     top_ids: tuple[str, ...]
+    drawn: tuple[int, ...]
     drawn_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Kind(Record, Shown):
-    """A kind of samples.
+    """A kind of samples: they belong together, whichever set they are of. Every sample is of exactly one listed kind.
 
     Attributes:
-        id: stable name, from the number of kinds of its level and its place there, such as "k50-17", or "k50-far".
-        level: number of kinds of its level.
-        index: its number there, from 0.
+        id: stable name, from its place in the tree of kinds, such as "k173"; "far" for samples far from all kinds.
         set_with_most: label of the set that has more of it than the others together, most clearly; where it is clearer
             that a set has less, the one with the largest share.
         set_with_least: label of the set that has less of it than the others together, where this is clearer; else None.
-        p_value: p-value of "it does not have more", or less, adjusted for all kinds of all levels and all sets.
+        p_value: p-value of "it does not have more", or less, adjusted for all kinds of the tree and all sets.
         name: what most of its samples have in common and other samples have not; None without significant evidence.
         evidence: what supports the name.
         shares: the part of each set, by label.
         difference: share in that set, with most or with least, minus the share in all others together.
         interval: interval of the difference; all intervals of a result hold together with probability 0.95.
+        children: of a heading, the ids of the listed kinds that it holds.
     """
 
     id: str
-    level: int
-    index: int
     set_with_most: str
     set_with_least: str | None
     p_value: float
@@ -70,6 +73,7 @@ class Kind(Record, Shown):
     shares: dict[str, KindShare]
     difference: float
     interval: tuple[float, float]
+    children: tuple[str, ...] = ()
 
     def _summary(self) -> str:
         shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())
@@ -87,18 +91,34 @@ class Kind(Record, Shown):
 
     @property
     def share_gen(self) -> float:
-        """Share of the set that is called "gen", as of a `Mode`."""
-        return self._share_of("gen")
+        """Share of the set that is called "gen"."""
+        return self._of("gen").share
 
     @property
     def share_ref(self) -> float:
-        """Share of the set that is called "ref", as of a `Mode`."""
-        return self._share_of("ref")
+        """Share of the set that is called "ref"."""
+        return self._of("ref").share
 
-    def _share_of(self, label: str) -> float:
+    @property
+    def share_difference(self) -> float:
+        """share_gen − share_ref."""
+        return self.difference if self._is_of_gen else -self.difference
+
+    @property
+    def share_difference_interval(self) -> tuple[float, float]:
+        """Interval of the difference of the shares of "gen" and "ref"."""
+        low, high = self.interval
+        return (low, high) if self._is_of_gen else (-high, -low)
+
+    @property
+    def _is_of_gen(self) -> bool:
+        self._of("gen"), self._of("ref")
+        return (self.set_with_least or self.set_with_most) == "gen"
+
+    def _of(self, label: str) -> KindShare:
         if label not in self.shares:
             raise UsageError(f"no set is called {label!r}, but {', '.join(self.shares)}: use shares[name].share")
-        return self.shares[label].share
+        return self.shares[label]
 
 
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
@@ -117,32 +137,6 @@ def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[s
     return found
 
 
-def reported_kinds(
-    tests: KindTests,
-    counted: Mapping[str, Counted],
-    embeddings: Mapping[str, Embeddings],
-    levels: tuple[int, ...],
-    main: int,
-) -> tuple[Kind, ...]:
-    """Return the clearest significant kinds of all levels, with names, and those of the main level that are not."""
-    best, p = tests.raw.argmin(0), tests.adjusted.min(0)
-    significant = np.flatnonzero(p <= ALPHA)
-    shared = shared_members([one.counts for one in counted.values()])
-    clear: list[int] = []
-    for row in range(len(tests.raw)):
-        found = distinct_kinds(tests.raw[row], significant[best[significant] == row], shared)
-        if tests.side(row)[1]:  # what one set lacks may be what another has more of, at another level
-            found = found[~overlapping(found, clear, shared)]
-        clear += found.tolist()
-    names = names_of(clear, counted, embeddings)
-    others = np.flatnonzero((tests.level == main) & (p > ALPHA) & (tests.members.sum(0) > 0)).tolist()
-
-    def examples(label: str, number: int) -> Examples:
-        return counted[label].examples(number, embeddings[label])
-
-    return described_kinds(tests, [*clear, *others], names, examples, levels)
-
-
 def names_of(
     kinds: Sequence[int], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
 ) -> dict[int, Name]:
@@ -153,11 +147,20 @@ def names_of(
         counted: the counted sets.
         embeddings: their embeddings.
     """
+    return names_of_unions({kind: [kind] for kind in kinds}, counted, embeddings)
+
+
+def names_of_unions(
+    unions: Mapping[int, Sequence[int]], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
+) -> dict[int, Name]:
+    """Name unions of counted kinds as `names_of` names kinds."""
     labels = list(counted)
     shares = np.array([one.counts.all_members() / one.counts.n for one in counted.values()])
-    most = [labels[place] for place in shares[:, list(kinds)].argmax(0)]
-    members = [{label: counted[label].samples(kind).drawn} for label, kind in zip(most, kinds, strict=True)]
-    return dict(zip(kinds, name_modes(members, embeddings), strict=True))
+    members = []
+    for pieces in unions.values():
+        most = labels[int(shares[:, list(pieces)].sum(1).argmax())]
+        members.append({most: counted[most].samples(*pieces).drawn})
+    return dict(zip(unions, name_modes(members, embeddings), strict=True))
 
 
 def described_kinds(
@@ -165,26 +168,30 @@ def described_kinds(
     numbers: Iterable[int],
     names: Mapping[int, Name],
     examples: Callable[[str, int], Examples],
-    levels: tuple[int, ...],
+    id_of: Callable[[int], str],
 ) -> tuple[Kind, ...]:
     """Return some kinds with their shares, the clearest first.
 
     Args:
         tests: the tests of all kinds.
-        numbers: the kinds, numbered through all levels.
+        numbers: numbers of the kinds in the tests.
         names: names of kinds that have one.
         examples: function from the label of a set and a kind to samples that show it.
-        levels: number of kinds of each level, without the one of samples far from all others.
+        id_of: function from the number of a kind to its id.
     """
     best, p, intervals = tests.raw.argmin(0), tests.adjusted.min(0), _Intervals(tests)
     return tuple(
-        _kind(number, names.get(number, Name(None)), tests, intervals, examples, levels)
+        _kind(number, names.get(number, Name(None)), tests, intervals, examples, id_of(number))
         for number in sorted(numbers, key=lambda number: (p[number], tests.raw[best[number], number]))
     )
 
 
 class _Intervals:
-    """Intervals of all shares, and of the difference of each set from all others together, which hold together."""
+    """Intervals of all shares, and of the difference of each set from all others together, which hold together.
+
+    A difference that its test finds significant is not 0 with the same confidence (Guilbaud 2008): the interval of it
+    ends at 0, and leaves it out.
+    """
 
     def __init__(self, tests: KindTests) -> None:
         k, n = tests.members / tests.cautious, tests.sizes[:, None] / tests.cautious
@@ -197,6 +204,13 @@ class _Intervals:
         rest_low, rest_high = clopper_pearson(rest_k, rest_n, confidence)
         self.ends = mover((self.low, self.share, self.high), (rest_low, self.rest, rest_high))
 
+    def of_difference(self, own: int, number: int, *, significant: bool, less: bool) -> tuple[float, float]:
+        """Return the interval of the difference of a set from the others."""
+        low, high = (float(end[own, number]) for end in self.ends)
+        if significant and less:
+            return low, min(high, -NOT_ZERO)
+        return (max(low, NOT_ZERO), high) if significant else (low, high)
+
 
 def _kind(
     number: int,
@@ -204,12 +218,11 @@ def _kind(
     tests: KindTests,
     intervals: _Intervals,
     examples: Callable[[str, int], Examples],
-    levels: tuple[int, ...],
+    kind_id: str,
 ) -> Kind:
     row = int(tests.raw[:, number].argmin())
     own, is_less = tests.side(row)
-    level, index = levels[tests.level[number]], int(tests.index[number])
-    low, high = (float(end[own, number]) for end in intervals.ends)
+    p_value = float(tests.adjusted[row, number])
 
     def share(s: int, label: str) -> KindShare:
         shown = examples(label, number)
@@ -217,20 +230,20 @@ def _kind(
             count=int(tests.members[s, number]),
             share=float(intervals.share[s, number]),
             interval=(float(intervals.low[s, number]), float(intervals.high[s, number])),
+            top=shown.top,
             top_ids=shown.top_ids,
+            drawn=shown.drawn,
             drawn_ids=shown.drawn_ids,
         )
 
     return Kind(
-        id=f"k{level}-{'far' if index == level else index}",
-        level=level,
-        index=index,
+        id=kind_id,
         set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
         set_with_least=tests.labels[own] if is_less else None,
-        p_value=float(tests.adjusted[row, number]),
+        p_value=p_value,
         name=name.text,
         evidence=name.evidence,
         shares={label: share(s, label) for s, label in enumerate(tests.labels)},
         difference=float(intervals.share[own, number] - intervals.rest[own, number]),
-        interval=(low, high),
+        interval=intervals.of_difference(own, number, significant=p_value <= ALPHA, less=is_less),
     )

@@ -124,8 +124,12 @@ class Partition:
         run, x = Run.of(run), torch.as_tensor(rows, dtype=torch.float32)
         assign = Assignment(self, run.torch_device)
         found = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
-        kinds, squared = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
+        kinds, squared, _ = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
         return kinds, squared
+
+    def on(self, device: torch.device) -> Assignment:
+        """Return the centers on a device."""
+        return Assignment(self, device)
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return which samples are far from all kinds, from the squared distances that `assign` returned."""
@@ -163,8 +167,8 @@ class Assignment:
         self._norms, self._origin = self._centers.square().sum(1), sent(partition.origin, device)
         self._splits = np.cumsum(partition.levels)[:-1].tolist()
 
-    def __call__(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the kind of each row at each level, int32, and its squared distance from the center, on the device.
+    def __call__(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the kind of each row at each level, int32, and its squared distance from the center, twice.
 
         Raises:
             IncompatibleError: the rows have another number of entries than the centers.
@@ -179,7 +183,7 @@ class Assignment:
         blocks = (self._norms - 2 * part @ self._centers.T).tensor_split(self._splits, 1)
         least, kinds = (torch.stack(parts, 1) for parts in zip(*(block.min(1) for block in blocks), strict=True))
         squared = (least + part.square().sum(1, keepdim=True)).clamp_min(0) * self._unit**2
-        return kinds.int(), squared
+        return kinds.int(), squared, squared
 
 
 def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:

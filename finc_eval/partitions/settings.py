@@ -41,42 +41,25 @@ class KindSettings(Configured):
 
     Example:
         >>> import finc_eval as fe
-        >>> fe.KindSettings(levels=(50, 20)).levels
-        (20, 50)
+        >>> fe.KindSettings(groups="prompt").groups
+        'prompt'
     """
 
     table: ClassVar[str] = "kinds"
 
-    levels: Annotated[
-        tuple[int, ...], about("numbers of kinds to divide the samples into; each is a level, and all are tested")
-    ] = LEVELS
-    level: Annotated[
-        int, about("number of kinds of the main level, whose shares are shown; with few samples, the next lower level")
-    ] = MAIN_LEVEL
     groups: Groups = None
-    seed: Annotated[int, about("random seed of the first centers")] = 0
+    seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
-        self._store(
-            levels=checked_levels(self.levels),
-            level=check_count("level", self.level, least=2),
-            seed=check_count("seed", self.seed, least=0),
-        )
+        self._store(seed=check_count("seed", self.seed, least=0))
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        return (
-            ("levels", "/".join(map(str, self.levels))),
-            ("level", str(self.level)),
-            ("groups", self.groups or "videos"),
-            ("seed", str(self.seed)),
-        )
+        return (("groups", self.groups or "videos"), ("seed", str(self.seed)))
 
 
 class KindOptions(TypedDict, total=False):
     """The fields of `KindSettings` as keywords of a function."""
 
-    levels: tuple[int, ...]
-    level: int
     groups: str | None
     seed: int

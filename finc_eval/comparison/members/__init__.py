@@ -1,1 +1,0 @@
-"""Members of modes: which samples a mode marks, and what their neighbors tell of others."""

@@ -1,0 +1,46 @@
+"""`KindsOfSamples`: the listed kinds of a result, to which fresh samples are assigned; kept in its file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.writing import NewFile
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.partitions.kind_tree import KindTree
+
+
+@dataclass(frozen=True, eq=False)
+class KindsOfSamples:
+    """A tree of kinds, and which of its nodes a result lists.
+
+    Attributes:
+        tree: the tree.
+        place: place of each leaf's kind among the listed kinds, shape (leaves,); −1 for none.
+    """
+
+    tree: KindTree
+    place: NDArray[np.int64]
+
+    def assign(self, embeddings: object) -> NDArray[np.int64]:
+        """Return the place of the kind of each sample, shape (n,); −1 for samples of no listed kind."""
+        rows = as_embeddings(embeddings, "the embeddings")
+        found = [self.place[self.tree.assign(batch.rows)[0]] for batch in rows.batches()]
+        return np.concatenate(found)
+
+    def write(self, file: NewFile) -> None:
+        """Write the tree and the places into a file."""
+        self.tree.write(file)
+        file.array("kinds/place", self.place)
+
+
+def read_kinds(file: StoredFile, listed: int) -> KindsOfSamples:
+    """Read what `KindsOfSamples.write` wrote, of a result with so many kinds; call it in `content_of`."""
+    tree = KindTree.read(file)
+    place = file.array("kinds/place", tree.tree.leaves, dtype="<i8")
+    if not ((place >= -1) & (place < listed)).all():
+        raise ValueError("its kinds are not those of its tree")
+    return KindsOfSamples(tree, place)

@@ -1,0 +1,122 @@
+"""`Tree`: small communities joined to larger ones, the most closely linked first; every union is a kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A binary tree over k leaves: nodes 0 to k − 1 are the leaves, and each later node joins two earlier ones.
+
+    Attributes:
+        joins: both children of the nodes k, k + 1, …, shape (k − 1, 2).
+        closeness: how closely the children of these nodes are linked, shape (k − 1,): the weight of their links over
+            what it would be at random. From 1 on, the children lie together; below, they stand apart.
+    """
+
+    joins: NDArray[np.int64]
+    closeness: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, links: NDArray[np.float64]) -> Tree:
+        """Join the two communities that are linked most closely for their sizes, until one is left.
+
+        This is average linkage of a graph: links between a and b of the weight w, over w_a·w_b / w, where w_a and w_b
+        are the weights of all links of a and of b, and w of all (Bonald et al. 2018).
+
+        Args:
+            links: weight of the links between every two communities, shape (k, k).
+        """
+        k = len(links)
+        weight = np.zeros((2 * k - 1, 2 * k - 1))
+        weight[:k, :k] = links
+        total = np.zeros(2 * k - 1)
+        total[:k] = np.maximum(links.sum(1), np.finfo(float).tiny)
+        every = max(links.sum(), np.finfo(float).tiny)
+        close = np.full_like(weight, -1.0)
+        close[:k, :k] = links * every / np.outer(total[:k], total[:k])
+        np.fill_diagonal(close, -1.0)
+        alive, joins, closeness = np.arange(k), np.empty((k - 1, 2), np.int64), np.empty(k - 1)
+        for place, new in enumerate(range(k, 2 * k - 1)):
+            among = close[np.ix_(alive, alive)]
+            pair = alive[list(np.unravel_index(among.argmax(), among.shape))]
+            joins[place], closeness[place] = pair, close[tuple(pair)]
+            alive = np.setdiff1d(alive, pair)
+            weight[new] = weight[pair].sum(0)
+            weight[:, new] = weight[:, pair].sum(1)
+            total[new] = total[pair].sum()
+            close[new, alive] = close[alive, new] = weight[new, alive] * every / (total[new] * total[alive])
+            alive = np.append(alive, new)
+        return cls(joins, closeness)
+
+    @property
+    def leaves(self) -> int:
+        """Number of leaves, k."""
+        return len(self.joins) + 1
+
+    @property
+    def nodes(self) -> int:
+        """Number of nodes, 2k − 1."""
+        return 2 * self.leaves - 1
+
+    @cached_property
+    def members(self) -> NDArray[np.bool_]:
+        """Leaves of each node, shape (2k − 1, k)."""
+        found = np.zeros((self.nodes, self.leaves), bool)
+        np.fill_diagonal(found, True)
+        for node, (one, other) in enumerate(self.joins, self.leaves):
+            found[node] = found[one] | found[other]
+        return found
+
+    @cached_property
+    def parents(self) -> NDArray[np.int64]:
+        """Parent of each node, shape (2k − 1,); −1 for the root."""
+        found = np.full(self.nodes, -1)
+        for node, pair in enumerate(self.joins, self.leaves):
+            found[pair] = node
+        return found
+
+    @cached_property
+    def depths(self) -> NDArray[np.int64]:
+        """Number of nodes above each node, shape (2k − 1,)."""
+        found = np.zeros(self.nodes, np.int64)
+        for node in range(self.nodes - 2, -1, -1):
+            found[node] = found[self.parents[node]] + 1
+        return found
+
+    @cached_property
+    def level_sizes(self) -> tuple[int, ...]:
+        """Number of nodes of each depth, and one more for the leaves that end above it."""
+        return tuple((np.bincount(self.depths) + 1).tolist())
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int64]:
+        """Nodes numbered through all depths, −1 for what ends above; shape (sum of `level_sizes`,)."""
+        order = np.argsort(self.depths, kind="stable")
+        by_depth = np.split(order, np.cumsum(np.bincount(self.depths))[:-1])
+        return np.concatenate([np.append(-1, nodes) for nodes in by_depth])
+
+    @cached_property
+    def at_depths(self) -> NDArray[np.int32]:
+        """Number of the node of each leaf at each depth, 0 below the leaf; shape (k, depths)."""
+        found = np.zeros((self.leaves, len(self.level_sizes)), np.int32)
+        starts = np.cumsum([0, *self.level_sizes])
+        for place, node in enumerate(self.numbers):
+            if node >= 0:
+                depth = self.depths[node]
+                found[self.members[node], depth] = place - starts[depth]
+        return found
+
+    def lies_together(self, node: int) -> bool:
+        """Return whether a node is a leaf, or its children are linked more closely than at random."""
+        return node < self.leaves or bool(self.closeness[node - self.leaves] >= 1)
+
+    def cut(self, most: int) -> NDArray[np.int64]:
+        """Return the nodes of the cut into `most` kinds, or all leaves where there are fewer: what was joined last."""
+        end = self.nodes - min(max(most, 1), self.leaves) + 1
+        return np.flatnonzero((np.arange(self.nodes) < end) & ((self.parents >= end) | (self.parents < 0)))
