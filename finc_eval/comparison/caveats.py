@@ -83,13 +83,13 @@ def far_warnings(one: ScoredSet) -> list[str]:
     ]
 
 
-def cluster_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
-    """Warn of sketches whose samples cannot be divided into clusters."""
+def undivided_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
+    """Warn of sketches whose samples cannot be divided into kinds."""
     without = [one.label for one in (gen, ref) if not one.has_rows]
     if not without:
         return []
     return [
-        f"the sketch of {' and '.join(without)} keeps too few samples to divide into clusters, or not which groups "
+        f"the sketch of {' and '.join(without)} keeps too few samples to divide into kinds, or not which groups "
         "they are of: the sets are compared by directions alone, which miss more of the small kinds"
     ]
 

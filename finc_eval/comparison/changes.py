@@ -12,7 +12,7 @@ import torch
 from pydantic import computed_field
 
 from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, match, squared_overlap
-from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.modes import Mode, Role, significant
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import IncompatibleError, UsageError
@@ -218,8 +218,8 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         old.signature,
         new.signature,
         {"old": old.gen, "new": new.gen, "ref": new.ref},
-        _missing(old.significant(alpha), [change.old for change in changes]),
-        _missing(new.significant(alpha), [change.new for change in changes]),
+        _missing(significant(old.directions, alpha), [change.old for change in changes]),
+        _missing(significant(new.directions, alpha), [change.new for change in changes]),
         compared=(old, new),
         provenance=Provenance.here("cpu"),
     )

@@ -22,13 +22,13 @@ from finc_eval.comparison.assemble import (
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     bandwidth_warnings,
-    cluster_warnings,
     copies_between,
     far_warnings,
     fld_warnings,
     kernel_warnings,
     rho_warnings,
     set_warnings,
+    undivided_warnings,
 )
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
@@ -109,7 +109,8 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     _, part = settings.weights
     answer = None
     if part:
-        answer = divide({one.label: one.at_hand for one in (gen, ref)}, rho=settings.rho, part=part, run=run)
+        sets = {one.label: one.at_hand for one in (gen, ref)}
+        answer = divide(sets, rho=settings.rho, part=part, seed=settings.seed, run=run)
     fits = _fit(gen, ref, settings, run)
     proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
     scored = score_sets(opened.sets, proposed, run)
@@ -181,7 +182,7 @@ def _describe(
             *bandwidth_warnings(phi.sigma, sample),
             *kernel_warnings(error, phi.features),
             *(line for one in scored.sets.values() for line in far_warnings(one)),
-            *cluster_warnings(gen, ref),
+            *undivided_warnings(gen, ref),
             *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
             *set_warnings(gen, ref, copies, opened.warnings),
             *opened.warnings,

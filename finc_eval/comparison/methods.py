@@ -1,4 +1,4 @@
-"""`compare_methods`: the modes of several methods on the same two sets, grouped by the samples they show."""
+"""`compare_methods`: the directions of several methods on the same two sets, grouped by the samples they show."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import torch
 
 from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.inputs import SketchedSet, open_sets
-from finc_eval.comparison.modes import ROLES, Mode, Role, SetLabel
+from finc_eval.comparison.modes import ROLES, Mode, Role, SetLabel, significant
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
-from finc_eval.comparison.settings import METHODS, AnyMethod, Options, Settings, methods_of, settings_of
+from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.run import Run
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
@@ -46,12 +46,12 @@ class ModeGroup(Record):
 
 @dataclass(frozen=True, eq=False)
 class MethodComparison(Pictured):
-    """The modes that several methods find on the same two sets.
+    """The directions that several methods find on the same two sets.
 
     Attributes:
         comparisons: comparison of the two sets by each method.
-        groups: groups of the modes of all methods, over- and then under-represented, in the order in which they were
-            found.
+        groups: groups of the directions of all methods, those with more and then those with less mass in the generated
+            set, in the order in which they were found.
 
     Example:
         >>> import finc_eval as fe
@@ -69,7 +69,7 @@ class MethodComparison(Pictured):
 
     def __post_init__(self) -> None:
         grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
-        found = {(method, mode.id) for method, comparison in self.comparisons.items() for mode in comparison.modes}
+        found = {(method, mode.id) for method, comparison in self.comparisons.items() for mode in comparison.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
             raise ValueError("its groups are not those of its modes")
 
@@ -89,9 +89,8 @@ class MethodComparison(Pictured):
 
     def shown_mode(self, group: ModeGroup) -> Mode:
         """Return the mode that shows a group: the first significant one, or else the one found first."""
-        modes = [
-            mode for method, ids in group.modes.items() for mode in self.comparisons[method].modes if mode.id in ids
-        ]
+        found = [(ids, mode) for name, ids in group.modes.items() for mode in self.comparisons[name].directions]
+        modes = [mode for ids, mode in found if mode.id in ids]
         return next((mode for mode in modes if mode.p_value <= ALPHA), modes[0])
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
@@ -105,25 +104,26 @@ class MethodComparison(Pictured):
         return {label: [name for mode in modes for name in mode.shown(label, self.shown)] for label in labels}
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        found = [(method, mode) for method, one in self.comparisons.items() for mode in one.modes]
-        return [{"method": method, "group": self.group_of(method, mode).name, **mode.row()} for method, mode in found]
+        found = [(method, mode) for method, one in self.comparisons.items() for mode in one.directions]
+        return [{"method": method, "group": self.group_of(method, mode).name, **plain(mode)} for method, mode in found]
 
     def _summary(self) -> str:
-        counts = ", ".join(f"{method} {len(found.significant())}" for method, found in self.comparisons.items())
-        return f"modes with p ≤ 0.05: {counts}; {len(self.groups)} groups"
+        counts = {method: len(significant(one.directions, ALPHA)) for method, one in self.comparisons.items()}
+        texts = ", ".join(f"{method} {count}" for method, count in counts.items())
+        return f"directions with p ≤ 0.05: {texts}; {len(self.groups)} groups"
 
 
 def compare_methods(
     gen: object,
     ref: object,
-    methods: Sequence[AnyMethod | str] | AnyMethod | str = tuple(METHODS),
+    methods: Sequence[AnyMethod | str] | AnyMethod | str = DIRECTION_METHODS,
     settings: Settings | None = None,
     *,
     extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> MethodComparison:
-    """Compare two sets by FINC, clusters and the baselines of FINC's paper, and group modes that show the same samples.
+    """Compare two sets by FINC and the baselines of its paper, and group the directions that show the same samples.
 
     All methods share sets, feature map, folds and tests, and differ in nothing but in how they find directions. Each is
     tested as a family of its own, so that every method is another chance of a false discovery.
@@ -131,16 +131,15 @@ def compare_methods(
     Args:
         gen: generated set: embeddings, as `compare` takes them; a sketch does for "finc" alone.
         ref: reference set, in any of the same forms.
-        methods: methods in the order of the columns: names ("finc", "clusters", "ken", "rarity", "fld") or instances;
-            one of them need not be in a list.
-            The name "finc" is FINC without clusters, which are a column of their own.
+        methods: methods in the order of the columns: names ("finc", "ken", "rarity", "fld") or instances; one of them
+            need not be in a list. Kinds have no directions: `kinds` finds them.
         settings: settings of the comparison; its method does not count.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
         options: fields of `Settings`, in place of those of `settings`.
 
     Raises:
-        UsageError: no method is named, or one twice, or a setting is out of range.
+        UsageError: no method is named, one twice, or one without directions, or a setting is out of range.
         DataError: a set cannot be used, or not by one of the methods.
         IncompatibleError: the sets come from unlike extractors, or have unlike dimensions or feature maps.
 
@@ -154,7 +153,7 @@ def compare_methods(
     run = Run.of(run)
     chosen = methods_of(methods)
     if not chosen:
-        raise UsageError(f"no method was named: name some of {', '.join(METHODS)}")
+        raise UsageError(f"no method was named: name some of {', '.join(DIRECTION_METHODS)}")
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     comparisons: dict[str, Comparison] = {}
     for method in chosen:
@@ -173,7 +172,7 @@ def grouped_modes(comparisons: Mapping[str, Comparison], sets: Sequence[Sketched
     samples = torch.cat([one.sample[0] for one in sets])
     groups: list[ModeGroup] = []
     for role in ROLES:
-        found = [(method, mode) for method, one in comparisons.items() for mode in one.modes if mode.role == role]
+        found = [(method, mode) for method, one in comparisons.items() for mode in one.directions if mode.role == role]
         if not found:
             continue
         directions = torch.from_numpy(np.stack([mode.direction for _, mode in found])).to(samples)

@@ -237,7 +237,7 @@ def compare_models(
         found = fit([(1.0, one)], [(weight, sets[other]) for other, weight in others.items()])
         proposals.append(Proposal(label, others, found))
     run.progress("decompose", len(sets), len(sets))
-    scored = score_sets(sets, proposals, run, rho=chosen.rho)
+    scored = score_sets(sets, proposals, run)
     family = fit.count * len(sets)
     return ModelComparison(
         modes=_shared_modes(scored, chosen, family),

@@ -154,6 +154,9 @@ AnyMethod = Finc | Clusters | Ken | Rarity | Fld
 METHODS: dict[str, type[AnyMethod]] = {cls.name: cls for cls in get_args(AnyMethod)}
 """The methods by name, in the order shown to users."""
 
+DIRECTION_METHODS = tuple(name for name in METHODS if name != Clusters.name)
+"""Names of the methods that find directions."""
+
 Method = Annotated[
     AnyMethod,
     Field(discriminator="name"),
@@ -274,16 +277,26 @@ def without_clusters(settings: Settings) -> Settings:
 
 
 def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[AnyMethod, ...]:
-    """Return the methods of these names, each named once; the name "finc" is FINC without clusters, as in its paper.
+    """Return the methods of these names, each named once; FINC is without kinds, as in its paper.
 
     One method need not be in a list.
+
+    Raises:
+        UsageError: a method is unknown, named twice, or finds kinds and not directions.
     """
     methods = [methods] if isinstance(methods, AnyMethod | str) else methods
-    found = tuple(Finc(clusters=False) if one == Finc.name else method_of(one) for one in methods)
+    found = tuple(_directions_alone(method_of(one)) for one in methods)
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:
             raise UsageError(f"method {method.name!r} is named twice: name it once")
     return found
+
+
+def _directions_alone(method: AnyMethod) -> AnyMethod:
+    if isinstance(method, Clusters):
+        known = ", ".join(DIRECTION_METHODS)
+        raise UsageError(f"clusters finds kinds, which have no direction: compare by {known}, or call kinds")
+    return replace(method, clusters=False) if isinstance(method, Finc) else method
 
 
 def _owners(name: str) -> list[type[AnyMethod]]:

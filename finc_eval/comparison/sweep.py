@@ -13,7 +13,7 @@ import torch
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
-from finc_eval.comparison.modes import Mode, SetLabel
+from finc_eval.comparison.modes import Mode, SetLabel, significant
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import (
     SIGMA_SWEEP_FEATURES,
@@ -34,6 +34,7 @@ from finc_eval.embeddings.set_info import KnownSamples, SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.sketches.reference import bottom_rows, centered_features
 from finc_eval.sketches.sketch import Sketch, sketch_all
@@ -60,9 +61,9 @@ class Point(Record):
     Attributes:
         value: value of the parameter.
         comparison: comparison of the two sketches by directions alone.
-        spreadness: for every mode of `comparison.modes`, in their order: trace of the covariance of its best samples,
-            in the set that has more (appendix B.5 of FINC's paper), over that of the reference. 1 is as spread as the
-            reference itself; None where fewer than two samples are known.
+        spreadness: for every direction of `comparison.directions`, in their order: trace of the covariance of its best
+            samples, in the set that has more (appendix B.5 of FINC's paper), over that of the reference. 1 is as spread
+            as the reference itself; None where fewer than two samples are known.
     """
 
     value: float
@@ -98,17 +99,18 @@ class Sweep(Pictured):
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows: the most typical of each significant mode."""
-        modes = [mode for point in self.points for mode in point.comparison.significant()]
+        modes = [mode for point in self.points for mode in significant(point.comparison.directions, ALPHA)]
         labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
         return {label: [name for mode in modes for name in mode.typical(label)[: self.shown]] for label in labels}
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        found = [(point.value, mode) for point in self.points for mode in point.comparison.modes]
+        found = [(point.value, mode) for point in self.points for mode in point.comparison.directions]
         return [{self.parameter: value, **plain(mode)} for value, mode in found]
 
     def _summary(self) -> str:
-        found = ", ".join(f"{point.value:.4g}: {len(point.comparison.significant())}" for point in self.points)
-        return f"{self.parameter}; modes with p ≤ 0.05 by value: {found}"
+        counts = [(one.value, len(significant(one.comparison.directions, ALPHA))) for one in self.points]
+        found = ", ".join(f"{value:.4g}: {count}" for value, count in counts)
+        return f"{self.parameter}; directions with p ≤ 0.05 by value: {found}"
 
 
 def sweep(
@@ -126,7 +128,7 @@ def sweep(
 
     A sweep over σ fills one sketch a bandwidth, all together, so its memory is that of one comparison times the number
     of bandwidths, and its default number of frequencies is half of that of `compare`. A sweep over ρ needs one sketch.
-    Only directions are tested, since clusters would be the same under every σ, and intervals are conservative, as those
+    Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as those
     of sketches: `compare` may find more at the same value.
     "No mode passes ρ = 5" is a normal answer.
 
@@ -235,7 +237,7 @@ def _streamed(opened: SetInput, label: str) -> Embeddings:
 def _point(value: float, gen: Sketch, ref: Sketch, settings: Settings, run: Run) -> Point:
     found = compare(gen, ref, settings, run=replace(run, progress=silent))
     whole = _trace(ref.sample.rows)
-    spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, whole) for mode in found.modes)
+    spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, whole) for mode in found.directions)
     return Point(value, found, spreadness)
 
 
