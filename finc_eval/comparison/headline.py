@@ -8,6 +8,7 @@ from typing import Protocol
 from finc_eval.comparison.modes import Interval, Mode, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.embeddings.repeats import REPEATS_ITSELF
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind
@@ -38,6 +39,8 @@ class _Compared(Protocol):
     @property
     def explained(self) -> float | None: ...
     @property
+    def warnings(self) -> tuple[str, ...]: ...
+    @property
     def tested(self) -> int: ...
     @property
     def kinds_tested(self) -> int: ...
@@ -46,13 +49,14 @@ class _Compared(Protocol):
 def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
     names = UniqueNames((*found.headings, *found.kinds))
-    sentences = [*overall(found), *_counts(found)]
+    collapsed = [one.partition(", which")[0] + "." for one in found.warnings if REPEATS_ITSELF in one]
+    sentences = [*collapsed, *overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
-    largest = [in_words(kind, names) for kind in top_level(found)[:LARGEST]]
+    largest = [in_words(kind, names) for kind in top_level(found.kinds, found.headings)[:LARGEST]]
     if largest:
         sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")
-    return " ".join([*sentences, *_explained(found), *_drifts(found), *missed(found.detectable)])
+    return " ".join([*sentences, *qualified(found)])
 
 
 def short(found: _Compared) -> str:
@@ -62,11 +66,11 @@ def short(found: _Compared) -> str:
     return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *numbers])
 
 
-def top_level(found: _Compared) -> list[Kind]:
+def top_level(kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Kind]:
     """Return headings, and the significant kinds under none, by the difference of shares, the largest first."""
-    inside = {one for heading in found.headings for one in heading.children}
-    alone = [kind for kind in significant(found.kinds, ALPHA) if kind.id not in inside]
-    return sorted([*found.headings, *alone], key=lambda kind: -abs(kind.share_difference))
+    inside = {one for heading in headings for one in heading.children}
+    alone = [kind for kind in significant(kinds, ALPHA) if kind.id not in inside]
+    return sorted([*headings, *alone], key=lambda kind: -abs(kind.difference))
 
 
 def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
@@ -101,6 +105,11 @@ def _estimate(found: _Compared) -> str:
     assert found.difference_interval is not None
     low, high = found.difference_interval
     return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
+
+
+def qualified(found: _Compared) -> list[str]:
+    """Return what the kinds explain, which directions no kind shows, and what may be missed, in sentences."""
+    return [*_explained(found), *_drifts(found), *missed(found.detectable)]
 
 
 def _explained(found: _Compared) -> list[str]:

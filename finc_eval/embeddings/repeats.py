@@ -39,6 +39,15 @@ IN_BOTH = "are also in"
 SAME_LAW = 0.5
 """Meetings across sets, in parts of those within a set, from which the samples count as draws of a discrete law."""
 
+REPEATS_ITSELF = "repeats itself"
+"""Words of the sentence on a generator that makes the same samples again and again."""
+
+DUPLICATED = 0.9
+"""Part of a set's samples that occur equally often, twice or more, from which on its files were duplicated."""
+
+REFERENCE = "ref"
+"""Label of the reference, whose repeats are never draws."""
+
 QUERIES, NEAR, FAR = 256, 10, 20
 """Samples whose neighborhoods are examined, ranks of neighbors that can be near-repeats, and ranks that are seen."""
 
@@ -76,10 +85,11 @@ def _weighted_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 def repeats_as_groups(
     sets: Mapping[str, Embeddings], run: Run | None = None
 ) -> tuple[dict[str, Embeddings], list[str]]:
-    """Make groups of the exact repeats in each set that has no groups and more than 1 % repeats.
+    """Make groups of the exact repeats in each set that has no groups and more than 1 % repeats, unless they are draws.
 
-    Where repeated rows occur in the other sets about as often as in their own, they are independent draws of a law with
-    few values, and stay single; so do those of a set that repeats one sample, which is one mode whatever they are.
+    Draws of a generator are independent, also where they repeat: equal samples of a set other than the reference stay
+    single, unless nearly all occur equally often, as in a folder whose files were duplicated. Repeats of the reference
+    are groups, unless the other sets have them about as often, as draws of a law with few values.
 
     Args:
         sets: sets by label.
@@ -100,8 +110,10 @@ def repeats_as_groups(
         only = f"{label} has only {counted(distinct, 'distinct sample')} among {n:,}"
         if others and drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
-        elif distinct == 1:
-            sentences.append(f"{only}: the tests take its copies for independent draws")
+        elif distinct == 1 or (label != REFERENCE and not duplicated(own)):
+            sentences.append(
+                f"{label} {REPEATS_ITSELF}: {counted(distinct, 'distinct sample')} among {n:,}, which count as they come"
+            )
         else:
             grouped[label] = sets[label].with_groups(own, REPEATS)
             sentences.append(
@@ -128,6 +140,13 @@ def _shared(hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
 def _distinct(hashes: NDArray[np.uint64]) -> int:
     """Count distinct hashes; numpy's `unique` takes ten times as long."""
     return 1 + int(np.count_nonzero(np.diff(np.sort(hashes))))
+
+
+def duplicated(hashes: NDArray[np.uint64]) -> bool:
+    """Return whether nearly all samples occur equally often, twice or more."""
+    times = np.unique(hashes, return_counts=True)[1]
+    samples = np.bincount(times, times)
+    return bool(samples.argmax() > 1 and samples.max() >= DUPLICATED * len(hashes))
 
 
 def drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
