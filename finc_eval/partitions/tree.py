@@ -36,8 +36,8 @@ class Tree:
         weight = np.zeros((2 * k - 1, 2 * k - 1))
         weight[:k, :k] = links
         total = np.zeros(2 * k - 1)
-        total[:k] = np.maximum(links.sum(1), np.finfo(float).tiny)
-        every = max(links.sum(), np.finfo(float).tiny)
+        total[:k] = np.where(links.any(1), links.sum(1), 1.0)
+        every = links.sum()
         close = np.full_like(weight, -1.0)
         close[:k, :k] = links * every / np.outer(total[:k], total[:k])
         np.fill_diagonal(close, -1.0)
