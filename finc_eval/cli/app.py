@@ -26,12 +26,12 @@ from finc_eval.core.terminal import visible, visible_output
 VERBS: dict[str, dict[str, str]] = {
     "Compare": {
         "demo": "Plant differences between two sets of real digits, compare them, and print what was found.",
-        "compare": "Find the modes on which two sets of samples differ, and write a report.",
+        "compare": "Find the kinds of samples on which two sets differ, and write a report.",
         "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
         "sketch": "Reduce a set to the statistics that a comparison needs.",
         "merge": "Join the shards of a set that several processes or machines made.",
-        "score": "Score samples on the modes of a comparison.",
+        "score": "Assign samples to the kinds of a comparison, and score them on its directions.",
         "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
         "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",

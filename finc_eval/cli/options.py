@@ -46,7 +46,7 @@ Gens = Annotated[
 Pictures = Annotated[
     int,
     typer.Option(
-        help=f"Typical samples of each set and mode to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
+        help=f"Typical samples of each set and kind to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
         "file keeps small pictures of them, so that report finds them from any folder. 0: none."
     ),
 ]

@@ -1,4 +1,4 @@
-"""`sweep`: the same two sets under many bandwidths, or many ρ. Each set is read once."""
+"""`sweep`: the directions of the same two sets under many bandwidths, or many ρ. Each set is read once."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     columns = dict.fromkeys(name for row in found for name in row)
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(_cell(name) for name in columns)
-    lines.writerows([_cell(row.get(name)) for name in columns] for row in found)
+    lines.writerow(cell(name) for name in columns)
+    lines.writerows([cell(row.get(name)) for name in columns] for row in found)
     return text.getvalue()
 
 
@@ -54,7 +54,8 @@ def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
             yield dict(zip(columns, line, strict=True))
 
 
-def _cell(value: object) -> object:
+def cell(value: object) -> object:
+    """Return a value as a cell that a spreadsheet takes for no formula; None for a number that is not finite."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if not isinstance(value, str):

@@ -1,25 +1,22 @@
-"""Planted against found: how well the modes of a comparison show a difference that is known to be there."""
+"""Planted against found: how well the kinds of a comparison show a difference that is known to be there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.modes import Mode
 from finc_eval.comparison.result import Comparison
-
-BEST_SAMPLES = 50
-"""Number of a mode's best samples whose kinds decide whether it shows a planted kind."""
+from finc_eval.partitions.modes import Kind
 
 FOUND_PURITY = 0.8
-"""A planted kind of digit is found when more than this share of some mode's 50 best samples are of it."""
+"""A planted kind is found when at least this share of the samples of some kind that differs are of it."""
 
 Shares = tuple[dict[str, float], dict[str, float]]
-"""The share of each kind in the generated and in the reference set."""
+"""The share of each planted kind in the generated and in the reference set."""
 
 
 @dataclass(frozen=True)
@@ -28,19 +25,18 @@ class Planted:
 
     Attributes:
         what: the difference, in words.
-        share_gen, share_ref: true share of the kind in each set.
-        mode: among the modes that show the kind, the one whose members are most nearly the kind; None without any.
-        purity: share of the 50 best samples of that mode that are of the kind; of the purest mode, where none shows it.
-        precision: share of its members that are of the kind.
-        recall: share of the samples of the kind that are its members.
+        share_gen, share_ref: true share of the planted kind in each set.
+        kind: of the kinds that differ and whose samples are mostly of the planted kind, the one that has most of its
+            samples and fewest others; None without any.
+        purity: share of the samples of that kind that are of the planted one, in the set that has more.
+        recall: share of the samples of the planted kind, in that set, that are of that kind.
     """
 
     what: str
     share_gen: float
     share_ref: float
-    mode: Mode | None
+    kind: Kind | None
     purity: float
-    precision: float
     recall: float
 
 
@@ -64,47 +60,36 @@ class Experiment:
 
 
 def find_planted(
-    what: str,
-    kind: str,
-    modes: Sequence[Mode],
-    scores: NDArray[np.float32],
-    members: NDArray[np.bool_],
-    kinds: Sequence[str],
-    shares: Shares,
-    least: float = FOUND_PURITY,
+    what: str, name: str, kinds: Sequence[Kind], places: NDArray[np.int64], names: Sequence[str], shares: Shares
 ) -> Planted:
-    """Look for one planted kind of sample among the modes.
+    """Look for one planted kind among the kinds that differ.
 
     Args:
         what: the difference, in words.
-        kind: the kind that was planted.
-        modes: the modes that might show it.
-        scores: scores on these modes of the set that has more of the kind, shape (n, modes).
-        members: which of these samples are members of the modes, shape (n, modes).
-        kinds: kinds of the same samples, n of them.
-        shares: share of every kind in the generated and in the reference set.
-        least: purity above which the kind counts as found.
+        name: the kind that was planted.
+        kinds: the kinds that differ.
+        places: place among these of the kind of each sample of the set that has more of the planted kind, shape (n,);
+            any other number for a sample of none.
+        names: planted kinds of the same samples, n of them.
+        shares: share of every planted kind in the generated and in the reference set.
     """
-    planted = Planted(what, shares[0].get(kind, 0.0), shares[1].get(kind, 0.0), None, 0.0, 0.0, 0.0)
-    if not modes:
-        return planted
-    is_kind = np.array([one == kind for one in kinds])
-    best = np.argsort(-scores, axis=0, kind="stable")[:BEST_SAMPLES]
-    purity, inside, size = is_kind[best].mean(0), is_kind.astype(int) @ members, members.sum(0)
-    shown = purity > least
-    alike = inside / np.maximum(size + is_kind.sum(), 1)  # half of Dice's coefficient
-    place = int(np.lexsort((purity, np.where(shown, alike, 0), shown))[-1])
-    return replace(
-        planted,
-        mode=modes[place] if shown[place] else None,
-        purity=float(purity[place]),
-        precision=float(inside[place] / max(size[place], 1)),
-        recall=float(inside[place] / max(is_kind.sum(), 1)),
+    is_planted = np.array([one == name for one in names])
+    both = [int((is_planted & (places == place)).sum()) for place in range(len(kinds))]
+    sizes = [int((places == place).sum()) for place in range(len(kinds))]
+    shown = [place for place in range(len(kinds)) if sizes[place] and both[place] >= FOUND_PURITY * sizes[place]]
+    best = max(shown, key=lambda place: both[place] / (sizes[place] + is_planted.sum() - both[place]), default=None)
+    return Planted(
+        what=what,
+        share_gen=shares[0].get(name, 0.0),
+        share_ref=shares[1].get(name, 0.0),
+        kind=None if best is None else kinds[best],
+        purity=0.0 if best is None else both[best] / sizes[best],
+        recall=0.0 if best is None else both[best] / int(is_planted.sum()),
     )
 
 
 def shares_of(gen: Sequence[str], ref: Sequence[str]) -> Shares:
-    """Return the share of every kind in each set, from the kinds of their samples."""
+    """Return the share of every planted kind in each set, from the names of those of their samples."""
     return _shares(gen), _shares(ref)
 
 

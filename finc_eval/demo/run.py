@@ -34,16 +34,16 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None,
     )
     comparison = compare(gen, ref, run=run).marked(job)
     comparison.save(out / "comparison.h5")
-    gen_kinds, ref_kinds = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
-    shares = shares_of(gen_kinds, ref_kinds)
-    over, under = (
-        (modes, comparison.score(cache, modes), comparison.members(cache, modes), kinds, shares)
-        for modes, cache, kinds in ((comparison.over, gen, gen_kinds), (comparison.under, ref, ref_kinds))
-    )
+    in_gen, in_ref = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
+    found, shares = comparison.significant(), shares_of(in_gen, in_ref)  # `significant` are the first of `kinds`
+    of_gen, of_ref = (comparison.assign(cache) for cache in (gen, ref))
     planted = [
-        find_planted(f"{digit} in its own color, absent from the reference", f"coloured-{digit}", *over)
+        find_planted(
+            f"{digit} in its own color, absent from the reference", f"coloured-{digit}", found, of_gen, in_gen, shares
+        )
         for digit in range(10)
     ]
-    planted.append(find_planted(f"gray {RARE_DIGIT}, nine in ten left out", f"grey-{RARE_DIGIT}", *under))
+    rare = f"gray {RARE_DIGIT}, nine in ten left out"
+    planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
     report = comparison.to_html(out / "comparison.html")
     return Experiment("Digits", comparison, tuple(planted), report, COPIES)

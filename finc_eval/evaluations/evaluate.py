@@ -19,8 +19,6 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.audit import audit
 from finc_eval.memorization.result import Audit
 from finc_eval.metrics.evaluate import evaluate
-from finc_eval.partitions.kinds import kinds
-from finc_eval.partitions.settings import KindSettings
 from finc_eval.samples.profile import Profile, unlike_encodings
 
 T = TypeVar("T", bound=Document)
@@ -28,7 +26,7 @@ T = TypeVar("T", bound=Document)
 METRICS = ("fd", "kid", "prdc", "vendi", "rke")
 """Metrics of fidelity and of diversity that are defined on any extractor."""
 
-BASELINES = ("finc", "clusters", "rarity", "fld")
+BASELINES = ("finc", "rarity", "fld")
 """Methods that take sets of any size."""
 
 NO_AUDIT = "an audit needs a training set and a holdout"
@@ -48,7 +46,7 @@ def evaluate_generator(
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
-    """Evaluate one generator: modes, kinds, metrics, diversity and baselines, and with its training set an audit.
+    """Evaluate one generator: kinds, directions, metrics, diversity and baselines, and with its training set an audit.
 
     Every set is embedded once. A part that these sets do not allow is left out, and `Evaluation.missing` says why.
 
@@ -72,7 +70,7 @@ def evaluate_generator(
         >>> from finc_eval.demo import example_sets
         >>> found = fe.evaluate_generator(*example_sets(200), features=100)
         >>> list(found.parts)
-        ['comparison', 'kinds', 'scores', 'methods']
+        ['comparison', 'scores', 'methods']
         >>> page = found.to_html("evaluation.html")
     """
     if (train is None) != (holdout is None):
@@ -93,7 +91,6 @@ def evaluate_generator(
 
     return Evaluation(
         comparison=compare(x, y, settings, run=run),
-        kinds=part("kinds", lambda: kinds(two, KindSettings(seed=settings.seed, groups=settings.groups), run=run)),
         scores=part("scores", lambda: evaluate(x, y, METRICS, index=settings.index, run=run)),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run)),
         audit=None if train is None else part("audit", lambda: _audited(sets, settings, run)),

@@ -11,9 +11,8 @@ from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.memorization.result import Audit
 from finc_eval.metrics.score import Scores
-from finc_eval.partitions.kinds import Kinds
 
-PartName = Literal["kinds", "scores", "methods", "audit"]
+PartName = Literal["scores", "methods", "audit"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
 """Parts beside the comparison, each of which an evaluation may lack."""
 
@@ -25,10 +24,9 @@ class Evaluation(Document):
     No number joins them: a set can be close to its reference and copied, or far from it and honest.
 
     Attributes:
-        comparison: modes on which the two sets differ.
-        kinds: shares of kinds that add up to 100 %.
+        comparison: kinds, whose shares add to 1, and directions on which the two sets differ.
         scores: metrics of fidelity and diversity.
-        methods: modes by FINC beside those of the baselines of its paper.
+        methods: directions by FINC beside those of the baselines of its paper.
         audit: copies, attacks on membership, and the membership-inference score; None without training set and holdout.
         encodings: how the files of the two sets compare, in a sentence.
         missing: reason for each part that could not be computed, by its name.
@@ -44,7 +42,6 @@ class Evaluation(Document):
     type_name: ClassVar[str] = "evaluation"
 
     comparison: Comparison
-    kinds: Kinds | None
     scores: Scores | None
     methods: MethodComparison | None
     audit: Audit | None
@@ -65,8 +62,8 @@ class Evaluation(Document):
         return tuple(dict.fromkeys(warning for one in self.parts.values() for warning in getattr(one, "warnings", ())))
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        modes = [{"part": "comparison", **plain(mode)} for mode in self.comparison.modes]
-        return modes + [{"part": "scores", **plain(score)} for score in self.scores or ()]
+        kinds = [{"part": "comparison", **plain(kind)} for kind in self.comparison.kinds]
+        return kinds + [{"part": "scores", **plain(score)} for score in self.scores or ()]
 
     def _summary(self) -> str:
         return f"{self.comparison._summary()}; parts: {', '.join(self.parts)}"

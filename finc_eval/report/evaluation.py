@@ -13,7 +13,7 @@ from finc_eval.evaluations.result import Evaluation
 from finc_eval.metrics.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
-from finc_eval.report import kinds, methods, scores
+from finc_eval.report import methods, scores
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes
@@ -23,7 +23,6 @@ from finc_eval.samples import Samples
 
 QUESTIONS = {
     "comparison": "Which kinds differ?",
-    "kinds": "How large is each kind in each set?",
     "scores": "Fidelity and diversity",
     "methods": "What do other methods find?",
     "audit": "Copies and membership",
@@ -92,8 +91,6 @@ def show(result: Evaluation) -> None:
 def answers(result: Evaluation) -> list[tuple[str, str]]:
     """Return what each part found in a few plain sentences, and why a part is missing."""
     found = {"comparison": result.comparison.headline}
-    if result.kinds is not None:
-        found["kinds"] = kinds.summary(result.kinds)
     if result.scores is not None:
         found["scores"] = _scores(result.scores)
     if result.methods is not None:
@@ -124,8 +121,6 @@ def _views(result: Evaluation, samples: Mapping[str, Samples]) -> dict[str, Mark
     compared = {label: samples[label] for label in ("gen", "ref") if label in samples}
     audited = {label: samples[label] for label in ("gen", "train") if label in samples}
     found = {"comparison": comparisons.fragment(result.comparison, compared)}
-    if result.kinds is not None:
-        found["kinds"] = kinds.fragment(result.kinds)
     if result.scores is not None:
         found["scores"] = scores.fragment(result.scores)
     if result.methods is not None:

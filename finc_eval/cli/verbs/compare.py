@@ -1,4 +1,4 @@
-"""`finc-eval compare`: the modes on which two sets differ."""
+"""`finc-eval compare`: the kinds and directions on which two sets differ."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def compare(
     pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
 ) -> None:
-    """Find the modes on which two sets of samples differ, and write a report.
+    """Find the kinds of samples on which two sets differ, and write a report.
 
-    A mode is a kind of samples that one set has more of than the other. Over-represented modes are more frequent in
-    --gen, under-represented modes in --ref.
+    Every sample is of one kind, and the shares of the kinds add up to 100 % of each set. Beside the kinds there are
+    FINC's directions: they show differences that no separate kind shows, such as a change of style over many kinds.
     """
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)

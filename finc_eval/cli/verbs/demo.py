@@ -10,7 +10,7 @@ import typer
 from finc_eval import report
 from finc_eval.cli.options import Json, Work, works
 from finc_eval.cli.output import Force, make_room, output_folder
-from finc_eval.core.words import points
+from finc_eval.core.words import percent
 from finc_eval.report.terminal import print_table
 
 if TYPE_CHECKING:
@@ -36,30 +36,34 @@ def demo(
         return
     report.show(experiment.comparison)
     print_planted(experiment)
-    print("Coloring half of the generated digits also halves its gray ones: the other gray modes are real, too.")
+    print("Coloring half of the generated digits also halves its gray ones: the other gray kinds differ, too.")
     print(f"\nOpen the report: {experiment.report}")
+
+
+def in_both(gen: float, ref: float) -> str:
+    """Return the shares of both sets."""
+    return f"{percent(gen, 1)} / {percent(ref, 1)}"
 
 
 def print_planted(experiment: Experiment) -> None:
     """Print what an experiment planted against what was found."""
 
     def row(planted: Planted) -> list[str]:
-        mode = planted.mode
-        text = f"{mode.title}, {points(mode.share_difference)} points, p {mode.p_value:.0e}" if mode else "not found"
+        kind = planted.kind
         return [
             planted.what,
-            f"{planted.share_gen:.3f} / {planted.share_ref:.3f}",
-            text,
+            in_both(planted.share_gen, planted.share_ref),
+            kind.title if kind else "not found",
+            in_both(kind.share_gen, kind.share_ref) if kind else "–",
             f"{planted.purity:.2f}",
-            f"{planted.precision:.2f}",
             f"{planted.recall:.2f}",
         ]
 
     copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
-    copied = ["exact copies of reference images", f"{experiment.copies} images", f"{copies} images", "", "", ""]
-    found = sum(planted.mode is not None for planted in experiment.planted)
-    columns = ["planted", "share gen / ref", "found", "purity of top 50", "of its members", "recall"]
+    copied = ["exact copies of reference images", f"{experiment.copies} images", "", f"{copies} images", "", ""]
+    found = sum(planted.kind is not None for planted in experiment.planted)
+    columns = ["planted", "share gen / ref", "found as", "its share gen / ref", "purity", "recall"]
     print()
     rows = [*map(row, experiment.planted), copied]
-    print_table(f"{experiment.title}: planted against found", columns, rows, prose=columns[:3])
+    print_table(f"{experiment.title}: planted against found", columns, rows, prose=columns[:4])
     print(f"{found} of {len(experiment.planted)} planted differences are found")

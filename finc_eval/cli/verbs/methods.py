@@ -9,7 +9,7 @@ import finc_eval as fe
 from finc_eval.cli.options import Gen, Json, Pictures, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
-from finc_eval.comparison.settings import Clusters, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
+from finc_eval.comparison.settings import Finc, Fld, Ken, Method, Rarity, Settings, methods_of
 from finc_eval.core.config import Configured
 from finc_eval.core.record import about
 from finc_eval.extractors.settings import Extraction
@@ -24,7 +24,6 @@ class Columns(Configured):
 
     methods: Annotated[tuple[Method, ...], about("methods, separated by commas, in the order of the columns")] = (
         Finc(clusters=False),
-        Clusters(),
         Ken(),
         Rarity(),
         Fld(),
@@ -51,8 +50,8 @@ def methods(
 ) -> None:
     """Compare two sets by FINC and by the baselines of its paper, side by side.
 
-    The methods differ only in how they find the directions that they test. Both sets must be samples or embeddings:
-    a sketch is enough for finc alone.
+    The methods differ only in how they find the directions that they test: the verb kinds finds kinds. Both sets must be
+    samples or embeddings: a sketch is enough for finc alone.
     """
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)

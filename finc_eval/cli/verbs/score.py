@@ -1,9 +1,9 @@
-"""`finc-eval score`: how much single samples belong to the modes of a comparison."""
+"""`finc-eval score`: of which kind each sample is, and how far it lies along the directions of a comparison."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,41 +18,36 @@ from finc_eval.cli.class_tables import is_table_of
 from finc_eval.cli.options import Json, Samples, Work, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
+from finc_eval.core.csv_text import cell
 from finc_eval.core.record import Record
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted, percent
 from finc_eval.extractors.settings import Extraction
 from finc_eval.naming.unique_names import with_id
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.modes import Kind
 from finc_eval.report.terminal import print_notes, print_table
 
-BEFORE = ("id", "best_mode", "member_of")
-"""Columns before those of the modes."""
-
-NOT_TOLD = "– rare modes that only clusters found: their members cannot be told among other samples"
-NO_THRESHOLD = (
-    "– modes that only clusters found: their scores are on another scale, so they are the best mode of no sample"
-)
+BEFORE = ("id", "kind", "kind_name")
+"""Columns before those of the directions."""
 
 
 @dataclass(frozen=True)
-class ModeCount(Record):
-    """Samples of a mode among those that were scored.
+class KindCount(Record):
+    """Samples of a kind among those that were scored.
 
     Attributes:
-        id: the mode.
+        id: the kind.
         title: its name, or its id.
-        role: "over" or "under".
-        threshold: score of a sample that is typical of the mode; None for a mode that only clusters found.
-        members: samples that are members; None for a rare mode that only clusters found.
-        best: samples that score higher on this mode than on any other with a threshold; None without a threshold.
+        share_gen, share_ref: its share of the two sets that were compared.
+        count: number of the samples that are of it.
     """
 
     id: str
     title: str
-    role: str
-    threshold: float | None
-    members: int | None
-    best: int | None
+    share_gen: float
+    share_ref: float
+    count: int
 
 
 @embeds
@@ -65,12 +60,10 @@ def score(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Score samples on the modes of a comparison.
+    """Assign samples to the kinds of a comparison, and score them on its directions.
 
-    The file has one row per sample. Its columns: id; best_mode, the mode with a threshold on which the sample scores
-    highest; member_of, the modes that it is a member of, separated by spaces; and the score on each mode, from −1 to 1.
-    A sample is a member of a mode if enough of its nearest neighbors, among the samples that the comparison keeps, are
-    of the mode's kind. Modes that only clusters found have scores on another scale, and are never the best mode.
+    The file has one row per sample. Its columns: id; kind, the id of its kind, empty where it is of no listed kind;
+    kind_name; and the score on each direction, from −1 to 1.
     """
     check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
@@ -78,85 +71,66 @@ def score(
     from finc_eval.embeddings.set_info import set_info
 
     result = fe.Comparison.load(comparison)
-    modes = result.modes
-    columns = [*BEFORE, *(mode.id for mode in modes)]
+    columns = [*BEFORE, *(mode.id for mode in result.directions)]
     refuse_loss(out, lambda found: is_table_of(found, [columns]), force)
-    told = [place for place, mode in enumerate(modes) if mode.threshold is not None]
-    members, best = np.zeros(len(modes), int), np.zeros(len(modes), int)
+    counts = np.zeros(len(result.kinds) + 1, int)
     with work.running() as run:
         sources = {"samples": samples}
         embeddings = opened_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
         with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
-            for batch, scores in result.score_batches(embeddings, modes):
-                inside = result.members_of(batch.rows, scores, modes)
-                lines = _lines(modes, batch.ids, scores, inside)
+            for batch, scores in result.score_batches(embeddings, result.directions):
+                places = result.assign(batch.rows) if result.kinds else np.full(len(batch.ids), -1)
+                lines = [*_lines(result.kinds, batch.ids, places, scores)]
                 if not batch.start:
                     refuse_loss(out, partial(is_table_of, lines=[columns, *lines], rows=embeddings.n), force)
-                members += inside.sum(0)
-                best += np.bincount(np.take(told, scores[:, told].argmax(1)), minlength=len(modes)) if told else 0
+                counts += np.bincount(places + 1, minlength=len(counts))
                 writer.writerows(lines)
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
-    counts = [
-        ModeCount(
-            id=mode.id,
-            title=mode.title,
-            role=mode.role,
-            threshold=mode.threshold,
-            members=inside if known else None,
-            best=None if mode.threshold is None else first,
-        )
-        for mode, known, inside, first in zip(
-            modes, result.tells_members(), members.tolist(), best.tolist(), strict=True
-        )
+    found = [
+        KindCount(one.id, one.title, one.share_gen, one.share_ref, count)
+        for one, count in zip(result.kinds, counts[1:].tolist(), strict=True)
     ]
-    notes = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *_on_modes(result)]
+    notes = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *_on(result)]
     if as_json:
-        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "modes": counts, "warnings": notes})
+        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": found, "warnings": notes})
         return
-    if counts:
-        _print_counts(counts, embeddings.n)
+    if found:
+        _print_counts(found, embeddings.n)
     print_notes(notes)
-    print(f"{out}: scores of {counted(embeddings.n, 'sample')} on {counted(len(modes), 'mode')}")
+    on = counted(len(result.directions), "direction")
+    print(f"{out}: kinds of {counted(embeddings.n, 'sample')}, and their scores on {on}")
 
 
-def _on_modes(result: fe.Comparison) -> list[str]:
-    """Return a note where modes are missing, or where some may be chance."""
-    if not result.modes:
-        return ["the comparison found no modes: samples have no scores, and are members of none"]
-    unsure = len(result.modes) - len(result.significant())
+def _on(result: fe.Comparison) -> list[str]:
+    """Return notes where kinds or directions are missing, or where some may be chance."""
+    notes = [] if result.kinds else ["the comparison has no kinds: samples are of none"]
+    if not result.directions:
+        return [*notes, "the comparison found no directions: samples have no scores"]
+    unsure = sum(mode.p_value > ALPHA for mode in result.directions)
     are = "is" if unsure == 1 else "are"
-    return [f"{unsure} of {counted(len(result.modes), 'mode')} {are} not significant, and may be chance"] * (unsure > 0)
+    of = f"{unsure} of {counted(len(result.directions), 'direction')}"
+    return [*notes, *[f"{of} {are} not significant, and may be chance"] * (unsure > 0)]
 
 
 def _lines(
-    modes: Sequence[fe.Mode], ids: Sequence[str], scores: NDArray[np.float32], members: NDArray[np.bool_]
-) -> list[list[str]]:
-    """Return the rows of samples, as they are written."""
-    told = [place for place, mode in enumerate(modes) if mode.threshold is not None]
-    found = []
-    for name, line, own in zip(ids, scores, members, strict=True):
-        first = modes[told[int(line[told].argmax())]].id if told else ""
-        of = " ".join(mode.id for mode, is_one in zip(modes, own, strict=True) if is_one)
-        found.append([name, first, of, *(f"{value:.6f}" for value in line)])
-    return found
+    kinds: Sequence[Kind], ids: Sequence[str], places: NDArray[np.int64], scores: NDArray[np.float32]
+) -> Iterator[list[str]]:
+    """Yield the rows of samples, as they are written."""
+    for name, place, line in zip(ids, places, scores, strict=True):
+        own = ("", "") if place < 0 else (kinds[place].id, kinds[place].name or "")
+        yield [name, own[0], str(cell(own[1])), *(f"{value:.6f}" for value in line)]
 
 
-def _print_counts(counts: Sequence[ModeCount], n: int) -> None:
+def _print_counts(kinds: Sequence[KindCount], n: int) -> None:
     rows = [
         [
             with_id(one),
-            f"{one.role}-represented",
-            "–" if one.threshold is None else f"{one.threshold:.3f}",
-            "–" if one.members is None else f"{one.members:,} ({percent(one.members / n, 1)})",
-            "–" if one.best is None else f"{one.best:,}",
+            f"{one.count:,}",
+            *(percent(share, 1) for share in (one.count / n, one.share_gen, one.share_ref)),
         ]
-        for one in counts
+        for one in kinds
     ]
-    columns = ["mode", "role", "threshold", "members", "best mode of"]
-    print_table(f"Scores of {counted(n, 'sample')}", columns, rows, names=["mode"])
-    if any(one.members is None for one in counts):
-        print(NOT_TOLD)
-    if any(one.threshold is None for one in counts):
-        print(NO_THRESHOLD)
+    columns = ["kind", "samples", "share", "of gen", "of ref"]
+    print_table(f"Kinds of {counted(n, 'sample')}", columns, rows, names=["kind"])

@@ -56,7 +56,7 @@ def sweep(
 ) -> None:
     """Compare two sets at many bandwidths, or at many values of ρ.
 
-    Each set is read once. A sweep tests directions alone, without clusters, and its intervals are conservative, so that
+    Each set is read once. A sweep tests directions alone, without kinds, and its intervals are conservative, so that
     fewer modes are significant than in compare, also at compare's default. Run compare next, with the value that you
     choose. For sigma, the default of --features is 1000.
     """
