@@ -95,7 +95,9 @@ class KindTree:
         """Return the prototypes on a device."""
         return Assignment(self, device)
 
-    def assign(self, rows: ArrayLike | torch.Tensor, run: Run | None = None) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def assign(
+        self, rows: ArrayLike | torch.Tensor, run: Run | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the leaf of each row, shape (n,), and its squared distance from the nearest prototype."""
         run, x = Run.of(run), torch.as_tensor(rows, dtype=torch.float32)
         assign = self.on(run.torch_device)
@@ -129,16 +131,18 @@ class KindTree:
         tree = Tree(joins, file.array("kinds/closeness", len(joins), dtype="<f8"))
         later = np.arange(tree.leaves, tree.nodes)
         once = np.sort(joins.ravel())
+        unit, radius = float(header["unit"]), float(header["radius"])
         if not (
-            all(one.isfinite().all() for one in (origin, axes, prototypes))
+            0 < unit < np.inf
+            and 0 <= radius < np.inf
+            and all(one.isfinite().all() for one in (origin, axes, prototypes))
             and np.array_equal(np.unique(leaf), np.arange(tree.leaves))
             and (joins < later[:, None]).all()
             and np.array_equal(once, np.arange(len(once)))
             and np.isfinite(tree.closeness).all()
         ):
             raise ValueError("its kinds are not a tree")
-        principal = PrincipalAxes(origin, axes, float(header["unit"]))
-        return cls(principal, prototypes, leaf, tree, float(header["radius"]), int(header["seed"]))
+        return cls(PrincipalAxes(origin, axes, unit), prototypes, leaf, tree, radius, int(header["seed"]))
 
 
 class Assignment:
@@ -176,7 +180,8 @@ class Assignment:
 
 def directions(rows: torch.Tensor) -> torch.Tensor:
     """Return rows divided by their norms: embeddings tell kinds by their directions, and quality by their lengths."""
-    return rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)
+    rows = rows / rows.abs().amax(1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)  # squares do not overflow
+    return rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min(1)
 
 
 def few_copies(rows: torch.Tensor) -> torch.Tensor:

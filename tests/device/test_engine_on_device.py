@@ -18,8 +18,9 @@ SETTINGS = {
 
 
 def check_same(found, expected):
-    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
-    for mode, other in zip(found.modes, expected.modes, strict=True):
+    assert [(kind.id, kind.shares) for kind in found.kinds] == [(kind.id, kind.shares) for kind in expected.kinds]
+    assert [mode.id for mode in found.directions] == [mode.id for mode in expected.directions]
+    for mode, other in zip(found.directions, expected.directions, strict=True):
         assert mode.role == other.role and mode.share_gen == other.share_gen and mode.share_ref == other.share_ref
         assert mode.p_value == pytest.approx(other.p_value, abs=1e-3)
         assert abs(float(np.dot(mode.direction, other.direction))) > 0.999
@@ -57,7 +58,7 @@ def test_a_comparison_of_models_waits_a_bounded_number_of_times():
         lambda run: fe.compare_models({"a": GEN, "b": THIRD}, REF, run=run, **SMALL), waits=200, sets=3
     )
     expected = fe.compare_models({"a": GEN, "b": THIRD}, REF, run=fe.Run(device="cpu"), **SMALL)
-    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
+    assert [mode.id for mode in found.directions] == [mode.id for mode in expected.directions]
 
 
 def test_a_sweep_waits_a_bounded_number_of_times_per_value():
@@ -70,7 +71,7 @@ def test_baselines_mix_nothing(method):
     gen, ref = GEN[:60], REF[:60]
     found, device = measured(lambda run: fe.compare(gen, ref, method=method, run=run, **SMALL), SMALL_BATCH)
     expected = fe.compare(gen, ref, method=method, run=fe.Run(device="cpu"), **SMALL)
-    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
+    assert [mode.id for mode in found.directions] == [mode.id for mode in expected.directions]
     assert device.waits <= 400, device.by_place()
 
 
@@ -80,4 +81,4 @@ def test_a_sketch_on_the_device_is_compared():
         return fe.compare(fe.Sketch.of(GEN, ref, run=run), ref, modes=2, run=run)
 
     found = check_steady(compared, waits=200)
-    assert found.modes and torch.is_tensor(found.feature_map.center)
+    assert found.directions and torch.is_tensor(found.feature_map.center)

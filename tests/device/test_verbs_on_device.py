@@ -13,6 +13,7 @@ from finc_eval.core.device import sent
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.search import distance_blocks
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.partitions.kind_tree import KindTree
 
 GEN, REF, TEST = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
 METRICS = ["fd", "kid", "vendi", "prdc", "realism", "authpct", "rarity"]
@@ -54,7 +55,17 @@ def test_on_the_cpu_rows_are_not_copied():
 def test_kinds_are_counted_without_a_wait_per_batch():
     found = check_steady(lambda run: fe.kinds({"gen": GEN, "ref": REF}, run=run), waits=20)
     expected = fe.kinds({"gen": GEN, "ref": REF}, run=fe.Run(device="cpu"))
-    assert [kind.p_value for kind in found.modes] == pytest.approx([kind.p_value for kind in expected.modes])
+    assert [kind.id for kind in found.kinds] == [kind.id for kind in expected.kinds]
+    assert [kind.shares for kind in found.kinds] == [kind.shares for kind in expected.kinds]
+
+
+def test_the_kinds_of_samples_do_not_depend_on_the_device():
+    rows = torch.from_numpy(GEN)
+    expected = KindTree.fit(rows, run=fe.Run(device="cpu"))
+    found, _ = measured(lambda run: KindTree.fit(rows, run=run), SMALL_BATCH)
+    assert found.digest == expected.digest
+    leaves, _ = measured(lambda run: found.assign(rows, run)[0], SMALL_BATCH)
+    assert (leaves == expected.assign(rows)[0]).all()
 
 
 def test_machines_of_kahm_are_those_of_the_cpu():
