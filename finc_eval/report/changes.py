@@ -18,7 +18,7 @@ from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.formats import points_interval
 from finc_eval.report.pages import interval_scale, render, table_fragment
 from finc_eval.report.terminal import print_table
-from finc_eval.report.verdict import TOO
+from finc_eval.report.cards.modes import TOO
 from finc_eval.samples import Samples
 
 

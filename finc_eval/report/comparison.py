@@ -10,70 +10,73 @@ from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from finc_eval.comparison.headline import findings
+from finc_eval.comparison.headline import drifts, top_level
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
+from finc_eval.comparison.modes import SETS_OF, Mode, Role, SetLabel, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.naming.unique_names import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.modes import Kind
 from finc_eval.report.cards.card import Card, anchor
 from finc_eval.report.cards.modes import (
-    SHORT,
+    OPEN,
+    SHOWN_BY_NONE,
+    TOO,
     difference,
-    drawn_shares,
+    is_share_open,
     mode_card,
+    mode_row,
     remark,
     scale_of,
     sorts_of,
 )
-from finc_eval.report.drawings.forest import forest, forest_axis
+from finc_eval.report.cards.rows import Cell, Link, Row, Rows
+from finc_eval.report.cards.sets import kinds_on_page
+from finc_eval.report.cards.texts import UNDER, kind_columns, kind_texts
+from finc_eval.report.drawings.forest import forest_axis
 from finc_eval.report.drawings.plots import spectrum_svg
+from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
-from finc_eval.report.formats import (
-    bare_percent,
-    p_value,
-    points_interval,
-)
+from finc_eval.report.formats import bare_percent, p_value, points_interval
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOO, WHY_OPEN, is_share_open, lead, verdict
+from finc_eval.report.verdict import lead, verdict
 from finc_eval.samples import Samples
 
-TOP_SAMPLES = 6
-"""Samples of each of the largest modes on the first screen."""
-
 SHOWN_IN_FRAGMENT = 6
-"""Samples of each set and mode in the notebook view."""
+"""Samples of each set and kind in the notebook view."""
 
 ROLES: tuple[tuple[Role, str, str], ...] = (
     ("over", "Over-represented", "more in the generated set"),
     ("under", "Under-represented", "less in the generated set"),
 )
-"""The roles of modes, each with a heading and its meaning."""
+"""The roles of directions, each with a heading and its meaning."""
 
-COLUMNS: dict[str, Callable[[Mode], str]] = {
-    "Share, gen": lambda mode: percent(mode.share_gen, 1),
-    "Share, ref": lambda mode: percent(mode.share_ref, 1),
-    "Difference": lambda mode: points(mode.share_difference),
-    "Interval": lambda mode: points_interval(mode.share_difference_interval),
-    "Found by": lambda mode: mode.found_by,
+LABELS = {"gen": "Gen", "ref": "Ref"}
+"""Short titles of the sets in tables of text."""
+
+DIRECTIONS = "Directions of FINC"
+UNEXPLAINED = "Not explained by kinds"
+
+COLUMNS: dict[str, Callable[[Kind | Mode], str]] = {
+    "Share, gen": lambda one: percent(one.share_gen, 1),
+    "Share, ref": lambda one: percent(one.share_ref, 1),
+    "Difference": lambda one: points(one.share_difference),
+    "Interval": lambda one: points_interval(one.share_difference_interval),
 }
-"""The columns of a table of modes in a notebook."""
+"""The columns of a table of kinds or directions in a notebook."""
 
-FOUND_BY = "By: found by directions of feature space (dir), by label-blind clusters of samples (clu), or by both"
-
-TERMINAL_COLUMNS: dict[str, Callable[[Mode], str]] = {
-    "Mode": with_id,
+DIRECTION_COLUMNS: dict[str, Callable[[Mode], str]] = {
+    "Direction": with_id,
     "Gen, %": lambda mode: bare_percent(mode.share_gen),
     "Ref, %": lambda mode: bare_percent(mode.share_ref),
     "Difference, points": lambda mode: difference(mode),
     "Adj. p": lambda mode: p_value(mode.p_value),
-    "By": lambda mode: SHORT[mode.found_by],
 }
-"""The columns of a table of modes on the terminal, after the rank."""
+"""The columns of a table of directions as text, after the rank; kinds follow them."""
 
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
@@ -82,49 +85,123 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why.
     """
     spectrum, names = comparison.spectrum, titles(comparison)
-    found = sorted(comparison.significant(ALPHA), key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
-    unlike = {mode.id: mode for group in findings(comparison.modes) if len(group) > 1 for mode in group}
-    unique = UniqueNames(comparison.modes)
-    scale = scale_of(comparison.modes)
-
-    def card(mode: Mode) -> Card:
-        other = unlike.get(mode.looks_different or "") if mode.id in unlike else None
-        instead = None if other is None else (anchor(other.id), unique.title(other))
-        return mode_card(mode, names, scale, comparison.shown, instead=instead, nearest=comparison.nearest(mode))
-
+    directions = _directions_on_page(comparison, names)
+    shown = dict(zip(SET_NAMES, names, strict=True))
+    alone = drifts(comparison.directions)
+    kinds = kinds_on_page(
+        comparison.kinds,
+        comparison.headings,
+        shown,
+        comparison.shown,
+        _too,
+        lambda scale: _after_kinds(comparison, alone, names, scale),
+        [end for mode in alone for end in (mode.share_gen_interval[1], mode.share_ref_interval[1])],
+    )
     return render(
         "comparison.html",
         comparison,
         outline(comparison),
         **_shared(comparison, comparison.gallery_of(samples)),
+        **kinds,
+        **directions,
         verdict=verdict(comparison, names),
         lead=lead(comparison),
-        roles_by_words=TOO,
-        sorts=sorts_of(names),
-        significant=found,
-        tops={role: [mode for mode in found if mode.role == role and mode.firm] for role in TOO},
-        lead_samples=TOP_SAMPLES,
-        axis=forest_axis(scale),
-        forest=lambda mode: forest(mode.title, drawn_shares(mode, names), scale),
-        anchor=anchor,
-        cards_shown=[card(mode) for mode in found],
-        cards_folded=[card(mode) for mode in comparison.modes if mode.p_value > ALPHA],
-        unlike=unlike,
         tests=tests_in_words(comparison),
         method_names=METHOD_NAMES,
         spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
         eigenvalues=list(zip_longest(spectrum.over, spectrum.under)),
         shown_copies=SHOWN_COPIES,
         set_names=SET_NAMES,
-        sets_of=SETS_OF,
     )
+
+
+def _too(kind: Kind) -> str:
+    return TOO["over" if kind.share_difference > 0 else "under"]
+
+
+def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[str, Any]:
+    """Return what the page needs to show directions: their table, their cards, and how to sort them."""
+    found = _in_order(significant(comparison.directions, ALPHA))
+    unique, scale = UniqueNames(comparison.directions), scale_of(comparison.directions)
+    alike = {mode.id: mode for mode in found}
+
+    def card(mode: Mode) -> Card:
+        links = [*_links_to_kinds(comparison, mode)]
+        if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
+            links.append(
+                ("The other set has this instead, which looks different:", [Link(anchor(other.id), unique.title(other))])
+            )
+        nearest = comparison.nearest(mode)
+        return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
+
+    rows = [mode_row(mode, names, unique, scale, kind_links(comparison, mode), _said(mode)) for mode in found]
+    return {
+        "direction_table": Rows(
+            id="direction-table",
+            caption="Share of each set that are members of each direction, in percent. One sample can be a member of "
+            "several directions: do not add them.",
+            legend={names[0]: "gen", names[1]: "ref"},
+            thing="Direction",
+            samples="Most typical, and at the other end",
+            axis=forest_axis(scale),
+            columns=[*names, "Difference, points"],
+            rows=rows,
+            linked="Kinds of its best samples" if comparison.kinds else "",
+        )
+        if rows
+        else None,
+        "direction_cards": [card(mode) for mode in found],
+        "direction_cards_folded": [card(mode) for mode in comparison.directions if mode.p_value > ALPHA],
+        "direction_roles": {words: words for words in TOO.values()},
+        "direction_sorts": sorts_of(names),
+    }
+
+
+def _in_order(modes: Sequence[Mode]) -> list[Mode]:
+    """Return directions, those that refits find again first, then by the difference of shares."""
+    return sorted(modes, key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
+
+
+def _after_kinds(comparison: Comparison, alone: Sequence[Mode], names: tuple[str, str], scale: Axis) -> list[Row]:
+    """Return the rows that follow the kinds: what these do not explain, and the directions that none of them shows."""
+    unique = UniqueNames(comparison.directions)
+    rows = [mode_row(mode, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for mode in alone]
+    if (rest := unexplained(comparison)) is None:
+        return rows
+    whole, part = (f"{100 * value:.1f}" for value in (comparison.difference or 0, comparison.explained or 0))
+    said = f"of {whole} points between the sets, the kinds explain {part}"
+    cells = [Cell("–"), Cell("–"), Cell(f"{100 * rest:.1f}", "", "difference, points")]
+    return [Row(words=UNEXPLAINED, cells=cells, remark=said), *rows]
+
+
+def unexplained(comparison: Comparison) -> float | None:
+    """Return the part of the overall difference that the kinds do not explain; None without kinds that differ."""
+    if comparison.difference is None or comparison.explained is None or not significant(comparison.kinds, ALPHA):
+        return None
+    return comparison.difference - comparison.explained
+
+
+def kind_links(comparison: Comparison, mode: Mode) -> list[Link]:
+    """Return links to the kinds that the best samples of a direction lie in."""
+    names = UniqueNames((*comparison.headings, *comparison.kinds))
+    known = {kind.id: kind for kind in comparison.kinds}
+    return [Link(anchor(one), names.words(known[one])) for one in mode.kinds if one in known]
+
+
+def _links_to_kinds(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, Sequence[Link]]]:
+    if links := kind_links(comparison, mode):
+        yield f"{'No kind shows this direction. ' * bool(_said(mode))}Its best samples lie in:", links
+
+
+def _said(mode: Mode) -> str:
+    """Return that no kind shows a direction; "" where one does, or where there are none."""
+    return SHOWN_BY_NONE if mode.kinds and not mode.shown_by_kinds else ""
 
 
 def outline(comparison: Comparison) -> Outline:
     """Return what the comparison says in all outputs."""
     gen, ref = titles(comparison)
     sets = {"gen": comparison.gen, "ref": comparison.ref}
-    found = ((f"{heading}: {meaning}", _rows(modes)) for _, heading, meaning, modes in _significant(comparison))
     others = _others(comparison)
     return Outline(
         kind="comparison of two sets of samples",
@@ -133,46 +210,81 @@ def outline(comparison: Comparison) -> Outline:
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
-        tables=[Table(title, ["", *TERMINAL_COLUMNS], rows) for title, rows in found if rows],
-        details=[lead(comparison), *([f"{not_significant(others)}."] if others else [])],
+        tables=list(_tables(comparison, intervals=True)),
+        details=[told for told in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if told],
         warnings=comparison.warnings,
         failures=unreadable(sets),
     )
 
 
+def _tables(comparison: Comparison, *, intervals: bool) -> Iterator[Table]:
+    """Yield the tables of text: the kinds, then the directions."""
+    kinds = kind_texts(comparison.kinds, comparison.headings, LABELS, intervals=intervals)
+    if kinds:
+        if (rest := unexplained(comparison)) is not None:
+            kinds.append([UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"])
+        yield Table(f"Kinds that differ ({UNDER.strip()} under a heading)", kind_columns(LABELS), kinds)
+    if rows := _direction_rows(comparison):
+        yield Table(DIRECTIONS, _direction_columns(comparison), rows)
+
+
+def _direction_columns(comparison: Comparison) -> list[str]:
+    return ["", *DIRECTION_COLUMNS, *(["Kinds"] if comparison.kinds else [])]
+
+
+def _direction_rows(comparison: Comparison) -> list[list[str]]:
+    rows = []
+    for rank, mode in enumerate(_in_order(significant(comparison.directions, ALPHA)), start=1):
+        kinds = [_said(mode) or " ".join(mode.kinds)] if comparison.kinds else []
+        rows.append(
+            [str(rank) if mode.firm else "–", *(text(mode) for text in DIRECTION_COLUMNS.values()), *kinds]
+        )
+    return rows
+
+
 def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
-    """Return a table of the modes with a few samples of each set, for a notebook; it takes on the notebook's colors."""
+    """Return a table of kinds and directions with a few samples of each set, for a notebook, in the notebook's colors."""
+    known = {kind.id: kind for kind in comparison.kinds}
+    kinds = [
+        (one, mark)
+        for first in top_level(comparison.kinds, comparison.headings)
+        for one, mark in ((first, ""), *((known[inside], UNDER) for inside in first.children))
+    ]
     return notebook_view(
         "comparison_fragment.html",
         comparison,
         **_shared(comparison, comparison.gallery_of(samples)),
         columns=COLUMNS,
-        roles=_significant(comparison),
+        kinds=kinds,
+        kind_names=UniqueNames((*comparison.headings, *comparison.kinds)),
+        directions=[(mode, "") for mode in _in_order(significant(comparison.directions, ALPHA))],
+        typical=_typical,
+        directions_title=DIRECTIONS,
         others=_others(comparison),
         open_shares=list(open_shares(comparison)),
-        shown=SHOWN_IN_FRAGMENT,
     )
 
 
+def _typical(one: Kind | Mode, label: SetLabel) -> Sequence[str]:
+    ids = one.typical(label) if isinstance(one, Mode) else one.shares[label].top_ids
+    return ids[:SHOWN_IN_FRAGMENT]
+
+
 def show(comparison: Comparison) -> None:
-    """Print the headline, the significant modes of both roles, and what qualifies them."""
+    """Print the headline, the kinds that differ, the directions, and what qualifies them."""
     print(comparison.headline)
-    for _, heading, meaning, modes in _significant(comparison):
-        if rows := _rows(modes):
-            print_table(f"{heading}: {meaning}", ["", *TERMINAL_COLUMNS], rows, names=["Mode"])
-        else:
-            print(f"{heading}, {meaning}: nothing significant")
-    if comparison.significant(ALPHA):
-        print(FOUND_BY)
-    print_unstable(comparison.significant(ALPHA))
+    for table in _tables(comparison, intervals=False):
+        print_table(table.title, table.columns, table.rows, names=["Kind", "Direction"], prose=["Kinds"])
+    print_unstable(significant(comparison.directions, ALPHA))
     for told in open_shares(comparison):
         print(told)
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
     tests = tests_in_words(comparison)
-    family = f"{tests} tested at family-wise α = {ALPHA:g}" if tests else "nothing was tested"
-    print(f"{family}; shares of modes overlap: do not add them")
+    print(f"{tests} tested, with family-wise α = {ALPHA:g} in all" if tests else "nothing was tested")
+    if comparison.directions:
+        print("shares of directions overlap: do not add them")
     if settings.sigma is None:
         print(f"{settings.kernel} kernel: exact, without a bandwidth")
     else:
@@ -194,54 +306,40 @@ def titles(comparison: Comparison) -> tuple[str, str]:
 
 
 def modes_of(comparison: Comparison, role: Role) -> tuple[Mode, ...]:
-    """Return the modes of a role."""
+    """Return the directions of a role."""
     return comparison.over if role == "over" else comparison.under
 
 
 def own_ids(mode: Mode) -> Sequence[str]:
-    """Return the ids of the samples that are most of a mode, from the set that has more of it."""
+    """Return the ids of the samples that are most of a direction, from the set that has more of it."""
     return mode.typical(SETS_OF[mode.role][0])
 
 
 def tests_in_words(comparison: Comparison) -> str:
-    """Return "26 directions and 371 clusters", "" where nothing was tested."""
-    tested = ((comparison.tested, "direction"), (comparison.clusters_tested, "cluster"))
+    """Return "371 kinds and 26 directions", "" where nothing was tested."""
+    tested = ((comparison.kinds_tested, "kind"), (comparison.tested, "direction"))
     return listed([counted(count, thing) for count, thing in tested if count])
 
 
-def not_significant(count: int) -> str:
-    """Return "1 mode is not significant: see the page or the JSON file"."""
-    return f"{counted(count, 'mode')} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+def not_significant(count: int, thing: str = "direction") -> str:
+    """Return "1 direction is not significant: see the page or the JSON file"."""
+    return f"{counted(count, thing)} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
 
 
 def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
-    """Print what the mark of a significant mode that does not count means, where there is one."""
+    """Print what the mark of a significant direction that does not count means, where there is one."""
     if any(remark(mode) for mode in modes):
-        print("– refits find less than half of the mode again: not counted")
+        print("– refits find less than half of it again: not counted")
 
 
 def open_shares(comparison: Comparison) -> Iterator[str]:
-    """Yield why intervals of significant modes hold 0, in a sentence for each way of finding modes."""
-    held = [mode for mode in comparison.modes if is_share_open(mode)]
-    for why in dict.fromkeys(WHY_OPEN[mode.found_by] for mode in held):
-        ids = listed([mode.id for mode in held if WHY_OPEN[mode.found_by] == why])
-        yield f"The interval of {ids} holds 0, though p is at most {ALPHA:g}: {why}."
-
-
-def _significant(comparison: Comparison) -> list[tuple[Role, str, str, tuple[Mode, ...]]]:
-    """Return the roles, each with its significant modes."""
-    return [(*one, significant(modes_of(comparison, one[0]), ALPHA)) for one in ROLES]
-
-
-def _rows(modes: Sequence[Mode]) -> list[list[str]]:
-    return [
-        [str(rank) if mode.firm else "–", *(text(mode) for text in TERMINAL_COLUMNS.values())]
-        for rank, mode in enumerate(modes, start=1)
-    ]
+    """Yield why intervals of significant directions hold 0, in a sentence."""
+    if held := [mode.id for mode in comparison.directions if is_share_open(mode)]:
+        yield f"{listed(held)}:{OPEN}"
 
 
 def _others(comparison: Comparison) -> int:
-    return len(comparison.modes) - len(comparison.significant(ALPHA))
+    return len(comparison.directions) - len(significant(comparison.directions, ALPHA))
 
 
 def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
@@ -252,5 +350,5 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "captions": comparison.captions,
         "notes": gallery.notes,
         "remark": remark,
-        "names": UniqueNames(comparison.modes),
+        "direction_names": UniqueNames(comparison.directions),
     }

@@ -50,7 +50,18 @@ def share_interval(ends: tuple[float, float]) -> str:
 
 def points_interval(ends: tuple[float, float]) -> str:
     """Write the interval of a difference of shares in percentage points."""
-    return f"[{points(ends[0])}, {points(ends[1])}]"
+    return f"[{', '.join(map(_end, ends))}]"
+
+
+def points_range(ends: tuple[float, float]) -> str:
+    """Write the interval of a difference of shares in percentage points as a sentence has it: "+3.8 to +8.1"."""
+    return " to ".join(map(_end, ends))
+
+
+def _end(value: float) -> str:
+    """Write an end of an interval; one that leaves out 0, and would round to it, becomes "< 0" or "> 0"."""
+    text = points(value)
+    return text if value == 0 or text != points(0) else "< 0" if value < 0 else "> 0"
 
 
 def optional_percent(value: float | None, decimals: int = 0) -> str:

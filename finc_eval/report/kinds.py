@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
-from finc_eval.comparison.headline import missed
+from finc_eval.comparison.headline import missed, top_level
 from finc_eval.core.words import figure, percent
-from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
-from finc_eval.partitions.modes import Kind
-from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
+from finc_eval.report.cards.sets import kinds_on_page
+from finc_eval.report.cards.texts import UNDER, kind_columns, kind_texts
 from finc_eval.report.exports.made import call, sources
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import p_value
@@ -19,6 +17,8 @@ from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.report.verdict import such_as
 from finc_eval.samples import Samples
+
+TITLE = f"Share of each kind in each set ({UNDER.strip()} under a heading)"
 
 
 def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
@@ -31,7 +31,7 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         "kinds.html",
         result,
         outline(result),
-        **cards_of_sets(result.modes, [*result.sets], "p", partial(kind_of_sets, shown=result.shown)),
+        **kinds_on_page(result.kinds, result.headings, _titles(result), result.shown),
         pictures=gallery.pictures,
         notes=gallery.notes,
         range_of=_range,
@@ -40,7 +40,6 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
 
 def outline(result: Kinds) -> Outline:
     """Return what the kinds say in all outputs."""
-    rows = _rows(result)
     return Outline(
         kind=f"{len(result.sets)} sets of samples, divided into kinds",
         title=several(result.sets),
@@ -48,65 +47,66 @@ def outline(result: Kinds) -> Outline:
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("kinds", sources(result.sets), settings=result.settings),
-        tables=[Table("Share of each kind in each set", _columns(result), rows)] if rows else [],
+        tables=_tables(result, intervals=True),
         warnings=result.warnings,
         failures=unreadable(result.sets),
     )
 
 
 def fragment(result: Kinds) -> str:
-    """Return the significant kinds with their shares, for a notebook."""
-    return table_fragment(summary(result), _columns(result), _rows(result))
+    """Return the kinds that differ with their shares, for a notebook."""
+    (rows, *_) = [table.rows for table in _tables(result, intervals=False)] or [()]
+    return table_fragment(summary(result), kind_columns(_titles(result)), rows)
 
 
 def show(result: Kinds) -> None:
-    """Print the significant kinds with their shares of each set."""
-    rows = _rows(result)
-    if rows:
-        print_table("Share of each kind in each set", _columns(result), rows, names=["Kind", "Set apart"])
+    """Print the kinds that differ with their shares of each set."""
+    for table in _tables(result, intervals=False):
+        print_table(table.title, table.columns, table.rows, names=["Kind", "Set apart"])
     print(summary(result))
     print_notes(result.warnings)
     print(result.signature)
 
 
-CLUSTERS = "Kinds are clusters of samples: a large class can lie in several of them."
+def _tables(result: Kinds, *, intervals: bool) -> list[Table]:
+    titles = _titles(result)
+    rows = kind_texts(result.kinds, result.headings, titles, intervals=intervals)
+    return [Table(TITLE, kind_columns(titles), rows)] if rows else []
 
-OVERLAP = "These kinds are of several levels and may overlap: do not add their shares."
+
+def _titles(result: Kinds) -> dict[str, str]:
+    return {label: label for label in result.sets}
+
 
 UNTESTED = "Whether this is more than chance was not tested: the groups of a set are worth too few independent samples."
 
 
 def summary(result: Kinds) -> str:
     """Return what was found in a few plain sentences."""
-    significant = result.significant(ALPHA)
+    significant, first = result.significant(ALPHA), top_level(result.kinds, result.headings)
+    sides = [
+        (word, label, f"{side} in {label}") for word, side in (("more", "most"), ("less", "least")) for label in result.sets
+    ]
     groups = [
-        (word, label, found)
-        for word, side in (("more", "most"), ("less", "least"))
-        for label in result.sets
-        if (found := [kind for kind in significant if kind.side == f"{side} in {label}"])
+        (word, label, count, [kind for kind in first if kind.side == side])
+        for word, label, side in sides
+        if (count := sum(kind.side == side for kind in significant))
     ]
-    examples = such_as(result.modes, [(label, found) for _, label, found in groups])
+    examples = such_as((*result.headings, *result.kinds), [(label, found) for _, label, _, found in groups])
     told = [
-        f"{label} has significantly {word} of {kinds_in_words(len(found))}{few}"
-        for (word, label, found), few in zip(groups, examples, strict=True)
+        f"{label} has significantly {word} of {kinds_in_words(count)}{few}"
+        for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
-    sides = [kind.side for kind in significant]
-    sentences = [
-        f"{'; '.join(told) or 'No kind is significantly more or less frequent in one set'}.",
-        *([CLUSTERS] if len(set(sides)) < len(sides) else []),
-        *([OVERLAP] if len({kind.level for kind in significant}) > 1 else []),
-        *_overall(result),
-        *missed(result.detectable),
-    ]
-    return " ".join(sentences)
+    nothing = "No kind is significantly more or less frequent in one set"
+    return " ".join([f"{'; '.join(told) or nothing}.", *_overall(result), *missed(result.detectable)])
 
 
 def _overall(result: Kinds) -> list[str]:
-    """Return how different the sets are over all kinds of a level, and whether that is more than chance."""
+    """Return how different the sets are over all kinds, and whether that is more than chance."""
     value = f"{percent(result.difference, 1)} (95 % interval {_range(result.difference_interval)})"
-    p, kinds = result.difference_p_value, f"{result.level} kinds"
+    p = result.difference_p_value
     if p is not None and p > ALPHA:
-        return [f"Over {kinds} together, the difference is within chance (p = {p:.2g}): an estimated {value}."]
+        return [f"Over all kinds together, the difference is within chance (p = {p:.2g}): an estimated {value}."]
     most = max(result.differences, key=lambda label: result.differences[label].value)
     told = (
         f"{' and '.join(result.sets)} differ in {value} of their samples"
@@ -114,20 +114,7 @@ def _overall(result: Kinds) -> list[str]:
         else f"{most} is the most different set: {value} of its samples set it apart from all others"
     )
     tested = [] if p is not None else [UNTESTED]
-    return [f"{told}, over {kinds}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
-
-
-def _columns(result: Kinds) -> list[str]:
-    return ["Kind", "Set apart", *result.sets, "Apart by, points", "Adj. p"]
-
-
-def _rows(result: Kinds) -> list[list[str]]:
-    return [_row(kind) for kind in result.significant(ALPHA)]
-
-
-def _row(kind: Kind) -> list[str]:
-    shares = [percent(part.share, 1) for part in kind.shares.values()]
-    return [with_id(kind), kind.side, *shares, _ends(kind.interval), p_value(kind.p_value)]
+    return [f"{told}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
 
 
 def _range(ends: tuple[float, float]) -> str:

@@ -16,7 +16,7 @@ from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.partitions.modes import Kind, shown_of
 from finc_eval.report.cards.card import anchor
-from finc_eval.report.cards.sets import cards_of_sets, kind_of_sets
+from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import NOT_MANY, Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, share_interval
@@ -48,7 +48,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         "leaderboard.html",
         board,
         outline(board),
-        **cards_of_sets(board.modes, [*board.sets], "p", partial(kind_of_sets, shown=SHOWN_SAMPLES)),
+        **kinds_on_page(board.modes, (), {label: label for label in board.sets}, SHOWN_SAMPLES),
         pictures=gallery.pictures,
         notes=gallery.notes,
         models=several(row.name for row in board.rows),

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
-from finc_eval.comparison.modes import SETS_OF, Mode, Role
+from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
 from finc_eval.comparison.result import SET_NAMES
-from finc_eval.comparison.settings import METHODS, Finc, Settings
+from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
@@ -21,9 +21,9 @@ from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent, p_value
-from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, kinds_in_words, notebook_view, render
+from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.verdict import TOO
+from finc_eval.report.cards.modes import TOO
 from finc_eval.samples import Samples
 
 LEAD_OF_GROUP = 4
@@ -32,7 +32,7 @@ LEAD_OF_GROUP = 4
 DIFFERENCE = "difference of shares in points"
 
 LEGEND = (
-    "Modes of one letter show the same samples. A cell has the rank of each of them in the list of its method, and its "
+    "Directions of one letter show the same samples. A cell has the rank of each of them in the list of its method, and its "
     f"difference of shares; in parentheses are those that are not significant (adjusted p > {ALPHA:g})."
 )
 """Meaning of a table of groups without colors."""
@@ -47,7 +47,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why.
     """
     names = titles(result.first)
-    scale = scale_of([mode for found in result.comparisons.values() for mode in found.modes])
+    scale = scale_of([mode for found in result.comparisons.values() for mode in found.directions])
     found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
     return render(
         "methods.html",
@@ -109,7 +109,7 @@ def show(result: MethodComparison) -> None:
             print(f"{heading}, {meaning}: nothing significant")
     if any(found.values()):
         print(LEGEND)
-    print_notes([*_directions_alone(result), *result.warnings])
+    print_notes(result.warnings)
     for one in result.comparisons.values():
         print(one.signature)
 
@@ -120,27 +120,19 @@ def summary(result: MethodComparison) -> str:
     if not found:
         methods = listed([METHOD_NAMES[method] for method in result.comparisons])
         find = "find" if len(result.comparisons) > 1 else "finds"
-        return f"{methods} {find} no kind of sample that the generated set has significantly more or less of."
+        return f"{methods} {find} no direction along which the generated set has significantly more or less."
     sentences = []
     words = {"over": "more", "under": "less"}
     for role, _, _ in ROLES:
         counts = {
-            method: sum(mode.role == role for mode in found.significant(ALPHA))
+            method: sum(mode.role == role for mode in significant(found.directions, ALPHA))
             for method, found in result.comparisons.items()
         }
         finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
-        sentences.append(f"Modes that the generated set has significantly {words[role]} of: {finds}.")
+        sentences.append(f"Directions along which the generated set has significantly {words[role]}: {finds}.")
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
-    sentences.append(f"They show {kinds_in_words(len(found))}. Every method finds {everywhere} of them.")
-    return " ".join([*sentences, *_directions_alone(result)])
-
-
-def _directions_alone(result: MethodComparison) -> list[str]:
-    """Return a sentence where FINC finds less than in a comparison, which joins clusters."""
-    method = result.comparisons[Finc.name].settings.method if Finc.name in result.comparisons else None
-    if not isinstance(method, Finc) or method.clusters:
-        return []
-    return ["FINC is directions alone here; a comparison joins what label-blind clusters find."]
+    sentences.append(f"They are {counted(len(found), 'group')} that show the same samples. Every method finds {everywhere} of them.")
+    return " ".join(sentences)
 
 
 def cells(result: MethodComparison, method: str, group: ModeGroup) -> list[tuple[int, Mode]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 
 from finc_eval.comparison.models import ModelComparison, ModeShare
 from finc_eval.comparison.settings import REFERENCE
@@ -11,7 +10,7 @@ from finc_eval.core.words import counted
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.modes import remark
-from finc_eval.report.cards.sets import cards_of_sets, mode_of_sets
+from finc_eval.report.cards.sets import modes_on_page
 from finc_eval.report.comparison import not_significant, print_unstable
 from finc_eval.report.exports.made import call, source, sources
 from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
@@ -38,7 +37,7 @@ def page(result: ModelComparison, samples: Mapping[str, Samples]) -> str:
         "models.html",
         result,
         outline(result),
-        **cards_of_sets(modes, [*result.sets], "excess", partial(mode_of_sets, shown=result.shown)),
+        **modes_on_page(modes, {label: label for label in result.sets}, result.shown),
         pictures=gallery.pictures,
         notes=gallery.notes,
     )
@@ -57,7 +56,7 @@ def outline(result: ModelComparison) -> Outline:
         signatures=[result.signature],
         call=call("compare_models", sources(models), *ref, settings=result.settings),
         tables=[Table(f"{SHARES}, in percent", [*TABLE, *result.sets], rows)] if rows else [],
-        details=[f"{not_significant(others)}."] if others else [],
+        details=[f"{not_significant(others, "mode")}."] if others else [],
         warnings=result.warnings,
         failures=unreadable(result.sets),
     )
@@ -79,7 +78,7 @@ def show(result: ModelComparison) -> None:
     print(f"{differ} at family-wise α = {ALPHA:g} ({result.tested} directions tested)")
     print_unstable(result.significant(ALPHA))
     if others := len(result.modes) - len(rows):
-        print(not_significant(others))
+        print(not_significant(others, "mode"))
     print(result.signature)
     print_notes(result.warnings)
 

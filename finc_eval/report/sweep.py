@@ -242,5 +242,5 @@ def _row(sweep: Sweep, point: Point) -> Row:
 
 def _significant(point: Point) -> list[tuple[Mode, float | None]]:
     """Return the significant modes of a comparison, each with its spreadness."""
-    pairs = zip(point.comparison.modes, point.spreadness, strict=True)
+    pairs = zip(point.comparison.directions, point.spreadness, strict=True)
     return [(mode, spreadness) for mode, spreadness in pairs if mode.p_value <= ALPHA]

@@ -1,36 +1,28 @@
-"""The verdict of a comparison: one paragraph in plain words, and a sentence for each mode."""
+"""The verdict of a comparison: one paragraph in plain words, and what qualifies it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from finc_eval.comparison.headline import alone, findings, is_full, missed, overall, untested
+from finc_eval.comparison.headline import more_and_less, overall, qualified, top_level, untested
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import FoundBy, Mode, Role
+from finc_eval.comparison.modes import Mode, Role, significant
 from finc_eval.comparison.result import Comparison
-from finc_eval.core.words import counted, listed, percent, points
-from finc_eval.naming.evidence import TRAIT
+from finc_eval.core.words import counted, listed, percent
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind
+from finc_eval.report.cards.modes import TOO
 
 ModeOfSets = TypeVar("ModeOfSets", SharedMode, Kind)
+KindOrMode = TypeVar("KindOrMode", Kind, Mode)
 
 TOLD = 2
-"""Modes of each role, or examples of each group, that a sentence names."""
+"""Kinds of each role, or examples of each group, that a sentence names."""
 
-TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
-"""Words for the roles, as the reference is the norm."""
-
-OPEN = "So there is a difference, but its share cannot be told yet"
-WHY_OPEN: dict[FoundBy, str] = {
-    "directions": "p tests the excess, to which every sample adds by its score, and the interval counts members alone. "
-    + OPEN,
-    "clusters": "p tests the samples of a cluster, and the interval counts members, whom their neighbors tell. " + OPEN,
-}
-WHY_OPEN["both"] = WHY_OPEN["directions"]
-"""Why a significant mode may have an interval that holds 0, by what found the mode."""
+MORE: dict[Role, str] = {"over": "more", "under": "fewer"}
+"""Words for the roles of directions."""
 
 
 def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
@@ -41,44 +33,28 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
         titles: titles of the generated and the reference set.
     """
     gen, ref = titles
-    groups, rho = findings(comparison.modes), comparison.settings.rho
-    if not groups:
+    rho = comparison.settings.rho
+    told = _of_kinds(comparison, titles) if comparison.kinds else _of_directions(comparison, titles)
+    if told is None:
+        thing = "kind of samples" if comparison.kinds else "direction"
         significantly = (
             f"that {gen} has significantly more or less often than {ref}"
             if rho == 1
             else f"of which one set has significantly more than {rho:g} times the share of the other"
         )
-        return untested(comparison) or f"No kind of sample was found {significantly}."
-    names = UniqueNames(_shown(group) for group in groups)
-    found = [*(alone(groups, role) for role in TOO), [_shown(group) for group in groups if len(group) > 1]]
-    *told, alike = [few or all[:1] for few, all in zip(names.examples(found, TOLD), found, strict=True)]
-    parts = [f"{words} {_listed(modes, names, ref)}" for words, modes in zip(TOO.values(), told, strict=True) if modes]
-    sentences = [f"{gen} has {', and '.join(parts)}."] if parts else []
+        return untested(comparison) or f"No {thing} was found {significantly}."
     if rho != 1:
-        times = f"has more than {rho:g} times the share of"
-        sentences.append(f"Too many: {gen} {times} {ref}; too few: {ref} {times} {gen}.")
-    if alike:
-        same = listed([_unlike(mode, names) for mode in alike])
-        also = "also has" if parts else "has"
-        sentences.append(f"{gen} {also} {same} that look different from those of {ref}.")
-    return " ".join(sentences)
+        told += f" That is more than {rho:g} times the share of the other set."
+    return told
 
 
 def lead(comparison: Comparison) -> str:
     """Return how different the sets are, in how many kinds, and what may have been missed."""
-    groups = findings(comparison.modes)
-    told = [
-        f"{'at least ' * is_full(comparison, role)}{len(modes):,} {words}"
-        for role, words in TOO.items()
-        if (modes := alone(groups, role))
-    ]
-    if alike := sum(len(group) > 1 for group in groups):
-        told.append(f"{alike:,} that look{'s' * (alike == 1)} different")
-    sentences = [*overall(comparison)]
-    if told:
-        least = "At least " * any(is_full(comparison, role) for role in TOO)
-        sentences.append(f"{least}{counted(len(groups), 'kind')} differ{'s' * (len(groups) == 1)}: {listed(told)}.")
-    return " ".join([*sentences, *missed(comparison.detectable)])
+    more, less = more_and_less(significant(comparison.kinds, ALPHA))
+    found = [*more, *less]
+    told = [f"{len(kinds):,} {words}" for kinds, words in zip((more, less), TOO.values(), strict=True) if kinds]
+    counts = [f"{counted(len(found), 'kind')} differ{'s' * (len(found) == 1)}: {listed(told)}."] if found else []
+    return " ".join([*overall(comparison), *counts, *qualified(comparison)])
 
 
 def such_as(modes: Sequence[ModeOfSets], groups: Sequence[tuple[str, Sequence[ModeOfSets]]]) -> list[str]:
@@ -100,45 +76,41 @@ def such_as(modes: Sequence[ModeOfSets], groups: Sequence[tuple[str, Sequence[Mo
     ]
 
 
-def is_share_open(mode: Mode) -> bool:
-    """Return whether a mode is significant though the interval of its shares' difference holds 0."""
-    low, high = mode.share_difference_interval
-    return mode.p_value <= ALPHA and low <= 0 <= high
+def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
+    """Return the largest kinds that differ, a heading in place of its kinds; None where no kind differs."""
+    names = UniqueNames((*comparison.headings, *comparison.kinds))
+    groups = more_and_less(top_level(comparison.kinds, comparison.headings))
+    told = _told(groups, names, titles[1])
+    parts = [f"{words} {listed(texts)}" for words, texts in zip(TOO.values(), told, strict=True) if texts]
+    return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
 
-def sentence(mode: Mode, titles: tuple[str, str]) -> str:
-    """Return both shares of a mode and the interval of their difference, and why it may hold 0."""
-    low, high = mode.share_difference_interval
-    more = "more" if mode.share_difference > 0 else "fewer"
-    return (
-        f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are of this kind, and "
-        f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
-        f"(interval {points(low)} to {points(high)})."
-        + f" The interval holds 0, though the mode is significant: {WHY_OPEN[mode.found_by]}."
-        * is_share_open(mode)
-    )
+def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | None:
+    """Return how many directions differ and the largest of them; None where none does."""
+    names = UniqueNames(comparison.directions)
+    by_role: list[tuple[Role, Sequence[Mode]]] = [("over", comparison.over), ("under", comparison.under)]
+    found = [(role, [mode for mode in significant(modes, ALPHA) if mode.firm]) for role, modes in by_role]
+    told = _told([modes for _, modes in found], names, titles[1])
+    parts = [
+        f"{MORE[role]} samples along {counted(len(modes), 'direction')}"
+        f"{': ' if len(texts) == len(modes) else ', such as '}{listed(texts)}"
+        for (role, modes), texts in zip(found, told, strict=True)
+        if modes
+    ]
+    return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
 
-def _shown(group: Sequence[Mode]) -> Mode:
-    """Return the mode of a group of one kind that sentences name: that of the generated set."""
-    return next((mode for mode in group if mode.role == "over"), group[0])
+def _told(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str) -> list[list[str]]:
+    """Return the first of each group with their shares."""
+    examples = [few or group[:1] for few, group in zip(names.examples(groups, TOLD), groups, strict=True)]
+    return [
+        [_with_shares(one, names.kind, ref if place == 0 else None) for place, one in enumerate(few)]
+        for few in examples
+    ]
 
 
-def _unlike(own: Mode, names: UniqueNames) -> str:
-    """Return the kind of samples that look different, and how those of the generated set look."""
-    told = names.kind(own)
-    traits = [one.value for one in own.evidence if one.source == TRAIT and f", {one.value}" in (own.name or "")]
-    unsaid = [value for value in traits if f", {value}" not in told]
-    return told + (f" ({listed(unsaid)})" if unsaid and own.role == "over" else "")
-
-
-def _listed(modes: Sequence[Mode], names: UniqueNames, ref: str) -> str:
-    texts = [_with_shares(mode, names, ref if place == 0 else None) for place, mode in enumerate(modes)]
-    return listed(texts)
-
-
-def _with_shares(mode: Mode, names: UniqueNames, ref: str | None) -> str:
-    decimals = int(percent(mode.share_gen) == percent(mode.share_ref))
-    shares = percent(mode.share_gen, decimals), percent(mode.share_ref, decimals)
+def _with_shares(one: Kind | Mode, name: Callable[[Kind | Mode], str], ref: str | None) -> str:
+    decimals = int(percent(one.share_gen) == percent(one.share_ref))
+    shares = percent(one.share_gen, decimals), percent(one.share_ref, decimals)
     told = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
-    return f"{names.kind(mode)} ({told})"
+    return f"{name(one)} ({told})"

@@ -1,4 +1,4 @@
-"""Cards of modes: what every page shows of a mode, whatever result it is of."""
+"""Cards of kinds and directions: what every page shows of one, whatever result it is of."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from finc_eval.naming.evidence import Evidence
+from finc_eval.report.cards.rows import Link
 from finc_eval.report.drawings.svg import Ink
 from finc_eval.report.formats import printable
+
+
+TYPICAL, DRAWN = "Most typical", "Members drawn at random"
+"""The two ways to choose samples of a kind or of a direction."""
 
 
 class Grid(NamedTuple):
@@ -63,7 +68,7 @@ class Card:
         drawing: its shares.
         views: its samples in each set.
         evidence: what supports the name.
-        instead: anchor and title of the mode that the other set has in its place; None without one.
+        links: sentences that point to other cards, each with their links.
         facts: all its numbers, by name.
         table: headings and rows of further numbers; None without any.
         named: ids of samples, each list with what they are.
@@ -83,7 +88,7 @@ class Card:
     views: tuple[View, ...]
     facts: Mapping[str, str]
     evidence: tuple[Evidence, ...] = ()
-    instead: tuple[str, str] | None = None
+    links: tuple[tuple[str, Sequence[Link]], ...] = ()
     table: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None
     named: tuple[tuple[str, Sequence[str]], ...] = ()
     folded: tuple[View, ...] = ()

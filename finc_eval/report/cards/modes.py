@@ -1,16 +1,18 @@
-"""Cards of the modes of two sets, on the pages of comparisons, methods, sweeps and changes."""
+"""Cards and rows of the directions of two sets, on the pages of comparisons, methods, sweeps and changes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import FIRM_STABILITY, SETS_OF, FoundBy, Mode, SetLabel
+from finc_eval.comparison.modes import FIRM_STABILITY, SETS_OF, Mode, Role, SetLabel
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import Card, Grid, View
+from finc_eval.report.cards.card import DRAWN, TYPICAL, Card, Grid, View, anchor
+from finc_eval.report.cards.rows import Cell, Link, Row
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.formats import (
@@ -19,12 +21,24 @@ from finc_eval.report.formats import (
     optional_percent,
     p_value,
     points_interval,
+    points_range,
     ratio,
     share_interval,
 )
-from finc_eval.report.verdict import TOO, sentence
+from finc_eval.report.pages import LEAD_SAMPLES
 
 UNSTABLE, NOT_SIGNIFICANT = "unstable, not counted", "not significant"
+
+SHOWN_BY_NONE = "no kind shows it"
+
+TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
+"""Words for the roles, as the reference is the norm."""
+
+OPEN = (
+    " The interval holds 0, though the direction is significant: p tests the excess, to which every sample adds by its "
+    "score, and the interval counts members alone. So there is a difference, but its share cannot be told yet."
+)
+"""Why a significant direction may have an interval that holds 0."""
 
 CAUSES: dict[CauseKind | None, str] = {
     "frequency": "frequency",
@@ -33,29 +47,22 @@ CAUSES: dict[CauseKind | None, str] = {
     None: "–",
 }
 
-SHORT: dict[FoundBy, str] = {"directions": "dir", "clusters": "clu", "both": "both"}
-
 FACTS: dict[str, Callable[[Mode], str]] = {
     "Share, gen": lambda mode: f"{percent(mode.share_gen, 1)} {share_interval(mode.share_gen_interval)}",
     "Share, ref": lambda mode: f"{percent(mode.share_ref, 1)} {share_interval(mode.share_ref_interval)}",
     "Difference": lambda mode: difference(mode),
     "Adj. p": lambda mode: p_value(mode.p_value),
-    "Found by": lambda mode: mode.found_by,
     "Differs in": lambda mode: CAUSES[mode.cause],
     "Stability": lambda mode: optional_percent(mode.stability),
-}
-"""All that is known of a mode, with intervals."""
-
-EXCESS_FACTS: dict[str, Callable[[Mode], str]] = {
     "Mass, gen": lambda mode: number(mode.mass_gen),
     "Mass, ref": lambda mode: number(mode.mass_ref),
     "Ratio": lambda mode: f"× {ratio(mode.ratio)}",
     "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
 }
-"""Further numbers of a mode that directions found."""
+"""All that is known of a direction, with intervals."""
 
 SORTS = {"": "difference", "gen": "share of {0}", "ref": "share of {1}", "p": "p", "name": "name"}
-"""Values to sort modes of two sets by, with a place for the titles of the sets."""
+"""Values to sort directions of two sets by, with a place for the titles of the sets."""
 
 
 def mode_card(
@@ -64,20 +71,20 @@ def mode_card(
     scale: Axis,
     shown: int,
     *,
-    instead: tuple[str, str] | None = None,
+    links: tuple[tuple[str, Sequence[Link]], ...] = (),
     nearest: Sequence[str] = (),
     place: str = "",
 ) -> Card:
-    """Return the card of a mode of two sets.
+    """Return the card of a direction of two sets.
 
     Args:
-        mode: the mode.
+        mode: the direction.
         names: titles of the generated and the reference set.
         scale: scale of the drawings of the page.
         shown: number of samples of each set and draw.
-        instead: anchor and title of the mode that the other set has in its place.
+        links: sentences that point to other cards.
         nearest: ids of the reference samples nearest to the most typical generated ones.
-        place: what tells this card from others of the same mode on the page.
+        place: what tells this card from others of the same direction on the page.
     """
     own, _ = SETS_OF[mode.role]
     title = dict(zip(SET_NAMES, names, strict=True))
@@ -86,27 +93,27 @@ def mode_card(
         heading = f"Nearest to the most typical ones of {names[0]}, in the same order"
         folded.append(View("ref", names[1], "nearest samples", (Grid(heading, "ref", nearest, None, True),)))
     if mode.has_opposite:
-        notes.append(f"The opposite tail of this mode carries {100 * mode.tails[1].share:.0f} % of the excess.")
+        notes.append(f"The opposite tail of this direction carries {100 * mode.tails[1].share:.0f} % of the excess.")
         folded += (_opposite(mode, label, title[label], shown) for label in SETS_OF[mode.role])
     return Card(
         id=mode.id,
         title=mode.title,
         ink=own,
-        tag=remark(mode) or ("looks different" if instead else TOO[mode.role]),
+        tag=remark(mode) or TOO[mode.role],
         is_muted=remark(mode) is not None,
         says=sentence(mode, names),
         drawing=forest(mode.title, drawn_shares(mode, names), scale),
         views=tuple(view_of(mode, label, title[label], shown) for label in SETS_OF[mode.role]),
-        facts=_facts(mode),
+        facts={heading: text(mode) for heading, text in FACTS.items()},
         evidence=mode.evidence,
-        instead=instead,
+        links=links,
         named=tuple(
             (f"Most typical of the {SET_NAMES[label]}", mode.typical(label)[:shown]) for label in SETS_OF[mode.role]
         ),
         folded=tuple(folded),
         notes=tuple(notes),
         keys={
-            "role": mode.role,
+            "role": TOO[mode.role],
             "gen": f"{mode.share_gen:.6f}",
             "ref": f"{mode.share_ref:.6f}",
             "p": f"{mode.p_value:.3e}",
@@ -115,22 +122,57 @@ def mode_card(
     )
 
 
-def view_of(mode: Mode, label: SetLabel, title: str, shown: int, source: str | None = None) -> View:
-    """Return what a mode looks like in one of its sets: the most typical samples, and members drawn at random.
+def mode_row(
+    mode: Mode, titles: tuple[str, str], names: UniqueNames, scale: Axis, links: Sequence[Link] = (), said: str = ""
+) -> Row:
+    """Return the row of a direction: the samples that are most of it at either end, and the shares of its members.
 
     Args:
-        mode: the mode.
-        label: label of the set in the mode.
+        mode: the direction.
+        titles: titles of the generated and the reference set.
+        names: names of all that the page shows.
+        scale: scale of the drawings of the table.
+        links: kinds that its best samples lie in.
+        said: what else to say of a direction that counts.
+    """
+    own, _ = SETS_OF[mode.role]
+    shares = ((mode.share_gen, mode.share_gen_interval), (mode.share_ref, mode.share_ref_interval))
+    return Row(
+        words=names.words(mode),
+        cells=[
+            *(
+                Cell(percent(value, 1), share_interval(ends), title)
+                for (value, ends), title in zip(shares, titles, strict=True)
+            ),
+            Cell(points(mode.share_difference), points_interval(mode.share_difference_interval), "difference, points"),
+        ],
+        anchor=anchor(mode.id),
+        title=mode.title,
+        id=mode.id if names.is_shared(mode) else "",
+        remark=remark(mode) or said,
+        is_muted=remark(mode) is not None,
+        samples=[(own, mode.typical(own)[:LEAD_SAMPLES]), (own, mode.opposite(own)[:LEAD_SAMPLES])],
+        drawing=forest(mode.title, drawn_shares(mode, titles), scale),
+        links=links,
+    )
+
+
+def view_of(mode: Mode, label: SetLabel, title: str, shown: int, source: str | None = None) -> View:
+    """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random.
+
+    Args:
+        mode: the direction.
+        label: label of the set in the direction.
         title: title of the set.
         shown: number of samples of each draw.
-        source: label of the set among the pictures of the page; default: that in the mode.
+        source: label of the set among the pictures of the page; default: that in the direction.
     """
     tail, source = mode.tails[0], source or label
-    heading = "Most typical" if _are_members(mode, label, shown) else "Most alike, members or not"
+    heading = TYPICAL if _are_members(mode, label, shown) else "Most alike, members or not"
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()
     grids = (
         Grid(heading, source, mode.typical(label)[:shown], scores),
-        Grid("Members drawn at random", source, mode.drawn(label)[:shown]),
+        Grid(DRAWN, source, mode.drawn(label)[:shown]),
     )
     return View(label, title, SET_NAMES[label], grids)
 
@@ -144,30 +186,42 @@ def drawn_shares(mode: Mode, names: tuple[str, str]) -> list[Drawn]:
 
 
 def scale_of(modes: Sequence[Mode]) -> Axis:
-    """Return the scale on which the shares of modes of both sets are drawn."""
+    """Return the scale on which the shares of directions of both sets are drawn."""
     return forest_scale(end for mode in modes for end in (mode.share_gen_interval[1], mode.share_ref_interval[1]))
 
 
 def sorts_of(names: tuple[str, str]) -> dict[str, str]:
-    """Return what modes of two sets are sorted by."""
+    """Return what directions of two sets are sorted by."""
     return {key: text.format(*names) for key, text in SORTS.items()}
 
 
 def remark(mode: Mode | SharedMode) -> str | None:
-    """Return why a mode is muted; None for one that counts."""
+    """Return why a direction is muted; None for one that counts."""
     if mode.p_value > ALPHA:
         return NOT_SIGNIFICANT
     return None if mode.stability is None or mode.stability >= FIRM_STABILITY else UNSTABLE
 
 
 def difference(mode: Mode) -> str:
-    """Write the difference of the shares of a mode in points, with its interval."""
+    """Write the difference of the shares of a direction in points, with its interval."""
     return f"{points(mode.share_difference)} {points_interval(mode.share_difference_interval)}"
 
 
-def _facts(mode: Mode) -> dict[str, str]:
-    known = FACTS | EXCESS_FACTS if mode.has_excess else FACTS
-    return {heading: text(mode) for heading, text in known.items()}
+def is_share_open(mode: Mode) -> bool:
+    """Return whether a direction is significant though the interval of its shares' difference holds 0."""
+    low, high = mode.share_difference_interval
+    return mode.p_value <= ALPHA and low <= 0 <= high
+
+
+def sentence(mode: Mode, titles: tuple[str, str]) -> str:
+    """Return both shares of a direction and the interval of their difference, and why it may hold 0."""
+    ends = points_range(mode.share_difference_interval)
+    more = "more" if mode.share_difference > 0 else "fewer"
+    return (
+        f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are members, and "
+        f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
+        f"(interval {ends})." + OPEN * is_share_open(mode)
+    )
 
 
 def _opposite(mode: Mode, label: SetLabel, title: str, shown: int) -> View:
@@ -177,7 +231,7 @@ def _opposite(mode: Mode, label: SetLabel, title: str, shown: int) -> View:
 
 
 def _are_members(mode: Mode, label: SetLabel, count: int) -> bool:
-    """Return whether all of the most typical samples of a set are members of a mode."""
+    """Return whether all of the most typical samples of a set are members of a direction."""
     tail = mode.tails[0]
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores)[:count]
-    return mode.threshold is None or bool((scores >= mode.threshold).all())
+    return bool((scores >= mode.threshold).all())

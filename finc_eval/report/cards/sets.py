@@ -1,169 +1,168 @@
-"""Cards of the modes and kinds of several sets, on the pages of models, kinds and leaderboards."""
+"""Cards and rows of kinds, and of the modes of several models: the same on every page that shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from finc_eval.comparison.headline import top_level
 from finc_eval.comparison.models import ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.words import listed, percent, points
+from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.counts import told_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
-from finc_eval.report.cards.card import Card, Grid, View
+from finc_eval.report.cards.card import DRAWN, TYPICAL, Card, Grid, View, anchor
 from finc_eval.report.cards.modes import NOT_SIGNIFICANT, remark
+from finc_eval.report.cards.rows import Cell, Link, Row, Rows
 from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
-from finc_eval.report.formats import interval, number, p_value, points_interval, share_interval
+from finc_eval.report.formats import interval, number, p_value, points_interval, points_range, share_interval
 from finc_eval.report.pages import LEAD_SAMPLES
-
-MODE_FACTS: dict[str, Callable[[SharedMode], str]] = {
-    "Set apart": lambda mode: mode.side,
-    "Adj. p": lambda mode: p_value(mode.p_value),
-    "Stability": lambda mode: percent(mode.stability),
-    "Excess": lambda mode: f"{number(mode.excess)} {interval(mode.interval)}",
-}
-"""All that is known of a mode besides its shares."""
-
-KIND_FACTS: dict[str, Callable[[Kind], str]] = {
-    "Set apart": lambda kind: kind.side,
-    "Adj. p": lambda kind: p_value(kind.p_value),
-    "Difference": lambda kind: f"{points(kind.difference)} {points_interval(kind.interval)}",
-    "Kinds of this level": lambda kind: str(kind.level),
-}
-"""All that is known of a kind besides its shares."""
-
-SORTS = {"share": "largest share", "p": "p", "name": "name"}
-"""Values to sort by, after the one that the page is in the order of."""
-
-HOLDS_ZERO = (
-    " The interval holds 0, though the kind is significant: p is of a test of one side, and the interval is wider, "
-    "because all of them hold together."
-)
-"""Why a significant kind may have an interval that holds 0."""
 
 AnyMode = TypeVar("AnyMode", SharedMode, Kind)
 
 
-def cards_of_sets(
-    modes: Sequence[AnyMode], sets: Sequence[str], order: str, card: Callable[[AnyMode, Axis], Card]
+@dataclass(frozen=True)
+class Common:
+    """What the cards and rows of a page have in common.
+
+    Attributes:
+        titles: titles of the sets, by label.
+        names: names of all that the page shows.
+        scale: scale of its drawings.
+        shown: samples of each set and draw on a card.
+        tag: function from a kind or mode to its role in a word or two.
+    """
+
+    titles: Mapping[str, str]
+    names: UniqueNames
+    scale: Axis
+    shown: int
+    tag: Callable[[Any], str]
+
+    @classmethod
+    def of(
+        cls,
+        modes: Sequence[AnyMode],
+        titles: Mapping[str, str],
+        shown: int,
+        tag: Callable[[Any], str] | None = None,
+        also: Sequence[float] = (),
+    ) -> Common:
+        """Return what cards and rows of these modes or kinds have in common; `tag` is by default the set apart.
+
+        Args:
+            modes: all modes or kinds of the page.
+            titles: titles of the sets, by label.
+            shown: samples of each set and draw on a card.
+            tag: function from a mode or kind to its role.
+            also: further shares that the drawings have.
+        """
+        ends = [part.interval[1] for mode in modes for part in mode.shares.values()]
+        scale = forest_scale([*ends, *also])
+        return cls(titles, UniqueNames(modes), scale, shown, tag or (lambda mode: mode.side))
+
+    @property
+    def are_two(self) -> bool:
+        """Whether there are two sets, whose difference is that of the first and the second."""
+        return len(self.titles) == 2
+
+    def inks(self, own: str = "") -> dict[str, Ink]:
+        """Return the colors of the sets: of two each has its own, of more the reference and the one with most."""
+        if self.are_two:
+            ref = REFERENCE if REFERENCE in self.titles else [*self.titles][1]
+            return {label: "ref" if label == ref else "gen" for label in self.titles}
+        return {label: "ref" if label == REFERENCE else "gen" if label == own else "other" for label in self.titles}
+
+
+def kinds_on_page(
+    kinds: Sequence[Kind],
+    headings: Sequence[Kind],
+    titles: Mapping[str, str],
+    shown: int,
+    tag: Callable[[Kind], str] | None = None,
+    more: Callable[[Axis], Sequence[Row]] | None = None,
+    also: Sequence[float] = (),
 ) -> dict[str, Any]:
-    """Return what a page needs to show modes or kinds of several sets: a forest, the cards, and how to sort them.
+    """Return what a page needs to show kinds: the first table, the cards, and how to sort them.
 
     Args:
-        modes: all of them, in the order of the page.
-        sets: labels of the sets.
-        order: what they are in the order of.
-        card: `mode_of_sets` or `kind_of_sets`, of one of them and the scale of all drawings.
+        kinds: all kinds.
+        headings: unions of kinds that differ in the same way.
+        titles: titles of the sets, by label.
+        shown: samples of each set and draw on a card.
+        tag: function from a kind to its role in a word or two; default: the set that it sets apart.
+        more: function from the scale of the drawings to rows that follow the kinds.
+        also: further shares that the drawings have.
     """
-    scale = forest_scale(part.interval[1] for mode in modes for part in mode.shares.values())
-    found = [mode for mode in modes if mode.p_value <= ALPHA]
+    common = Common.of((*headings, *kinds), titles, shown, tag, also)
+    known = {kind.id: kind for kind in kinds}
+    first = top_level(kinds, headings)
+    ordered = [one for kind in first for one in (kind, *below(kind, known))]
+    rows = [_row_with_kinds(kind, known, common) for kind in first]
+    others = [kind for kind in kinds if kind.p_value > ALPHA]
+    rows += [_rest(others, common)] if others else []
+    rows += more(common.scale) if more else []
+    sets = {"first": 0, "second": 1} if common.are_two else {}
+    sorts = {key: f"share of {[*titles.values()][place]}" for key, place in sets.items()} or {"share": "largest share"}
     return {
         "reference": REFERENCE,
-        "significant": found,
-        "cards_shown": [card(mode, scale) for mode in found],
-        "cards_folded": [card(mode, scale) for mode in modes if mode.p_value > ALPHA],
-        "axis": forest_axis(scale),
-        "set_apart": set_apart,
-        "in_others": in_others,
-        "names": UniqueNames(modes),
-        "legend": _legend(sets),
-        "lead": LEAD_SAMPLES,
-        "roles": {mode.side: mode.side for mode in modes},
-        "sorts": {"": order, **{key: words for key, words in SORTS.items() if words != order}},
+        "table": _table("forest", "Kind", rows, common) if kinds else None,
+        "cards_shown": [_kind_card(kind, common, known) for kind in ordered],
+        "cards_folded": [_kind_card(kind, common, known) for kind in others],
+        "names": common.names,
+        "lead_samples": LEAD_SAMPLES,
+        "roles": {told: told for told in dict.fromkeys(map(common.tag, ordered))},
+        "sorts": {"": "difference", **sorts, "p": "p", "name": "name"},
     }
 
 
-def mode_of_sets(mode: SharedMode, scale: Axis, shown: int) -> Card:
-    """Return the card of a mode of several models, with as many typical samples as members drawn at random."""
-
-    def grids(label: str) -> tuple[Grid, ...]:
-        heading = "Most typical" if label == mode.set_with_most else "Most alike, members or not"
-        return _grids(mode.shares[label], heading, label, shown)
-
-    return replace(
-        _card(mode, scale, remark(mode), grids),
-        facts={heading: text(mode) for heading, text in MODE_FACTS.items()},
-        table=_table(mode, "Mass", [number(part.mass) for part in mode.shares.values()]),
-    )
-
-
-def kind_of_sets(kind: Kind, scale: Axis, shown: int) -> Card:
-    """Return the card of a kind, with the samples nearest to its center and as many drawn at random."""
-
-    def grids(label: str) -> tuple[Grid, ...]:
-        return _grids(kind.shares[label], "Nearest to the center of the kind", label, shown)
-
-    card = _card(kind, scale, NOT_SIGNIFICANT if kind.p_value > ALPHA else None, grids)
-    low, high = map(points, kind.interval)
-    others = "the other set" if len(kind.shares) == 2 else "all others together"
-    of_least = f"{kind.set_with_least} has the least: " if kind.set_with_least else ""
-    is_open = kind.p_value <= ALPHA and kind.interval[0] <= 0 <= kind.interval[1]
-    return replace(
-        card,
-        says=f"{card.says} {of_least}{points(kind.difference)} points against {others} (interval {low} to {high})."
-        + HOLDS_ZERO * is_open,
-        facts={heading: text(kind) for heading, text in KIND_FACTS.items()},
-        table=_table(kind, "Samples", [f"{part.count:,}" for part in kind.shares.values()]),
-    )
-
-
-def _grids(part: ModeShare | KindShare, heading: str, label: str, shown: int) -> tuple[Grid, ...]:
-    """Return the typical samples of a set, under a heading, and as many members drawn at random."""
-    drawn = Grid("Members drawn at random", label, part.drawn_ids[:shown])
-    return Grid(heading, label, part.top_ids[:shown]), drawn
-
-
-def _card(mode: SharedMode | Kind, scale: Axis, muted: str | None, grids: Callable[[str], tuple[Grid, ...]]) -> Card:
-    """Return what the cards of modes and kinds have in common.
+def modes_on_page(modes: Sequence[SharedMode], titles: Mapping[str, str], shown: int) -> dict[str, Any]:
+    """Return what a page needs to show the modes of several models: the first table, the cards, and how to sort them.
 
     Args:
-        mode: the mode or kind.
-        scale: scale of its drawing.
-        muted: why it does not count; None if it does.
-        grids: function from the label of a set to the samples to show.
+        modes: all of them, in the order of the page.
+        titles: titles of the sets, by label.
+        shown: samples of each set and draw on a card.
     """
-    own, shares = mode.set_with_most, mode.shares
-    rest = [f"{percent(part.share, 1)} of {label}" for label, part in shares.items() if label != own]
-    ink = _inks([*shares], own)
-    drawn = [Drawn(ink[label], label, part.share, part.interval) for label, part in shares.items()]
-    typical, *_ = grids(own)
-    return Card(
-        id=mode.id,
-        title=mode.title,
-        ink=ink[own],
-        tag=muted or mode.side,
-        is_muted=muted is not None,
-        says=f"{percent(shares[own].share, 1)} of the samples of {own} are of this kind, and {listed(rest)}.",
-        drawing=forest(mode.title, drawn, scale),
-        views=tuple(
-            View(ink[label], label, mode.side.partition(" in ")[0] if label == set_apart(mode) else "", grids(label))
-            for label in told_sets(shares, own)
-        ),
-        facts={},
-        evidence=mode.evidence,
-        named=((f"{typical.heading}, {own}", typical.ids),),
-        keys={"role": mode.side, "share": f"{shares[own].share:.6f}", "p": f"{mode.p_value:.3e}"},
+    common = Common.of(modes, titles, shown)
+    found = [mode for mode in modes if mode.p_value <= ALPHA]
+    return {
+        "reference": REFERENCE,
+        "table": _table("forest", "Mode", [_mode_row(mode, common) for mode in found], common) if found else None,
+        "cards_shown": [_mode_card(mode, common) for mode in found],
+        "cards_folded": [_mode_card(mode, common) for mode in modes if mode.p_value > ALPHA],
+        "roles": {mode.side: mode.side for mode in modes},
+        "sorts": {"": "excess", "share": "largest share", "p": "p", "name": "name"},
+    }
+
+
+def difference_of(kind: Kind, labels: Sequence[str]) -> tuple[float, tuple[float, float]]:
+    """Return the difference of shares with its interval: of two sets first minus second, else of the set apart."""
+    if len(labels) == 2 and set_apart(kind) != labels[0]:
+        return -kind.difference, (-kind.interval[1], -kind.interval[0])
+    return kind.difference, kind.interval
+
+
+def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
+    """Return the card of a kind, or of a heading, with typical samples and as many drawn at random."""
+    inside = [Link(anchor(one.id), common.names.title(one)) for one in below(kind, known)]
+    value, ends = difference_of(kind, [*common.titles])
+    facts = {
+        **({} if common.are_two else {"Set apart": kind.side}),
+        "Adj. p": p_value(kind.p_value),
+        "Difference": f"{points(value)} {points_interval(ends)}",
+    }
+    return replace(
+        _card(kind, common, NOT_SIGNIFICANT if kind.p_value > ALPHA else None, TYPICAL),
+        says=_says(kind, common),
+        links=(("The kinds under this heading:", inside),) if inside else (),
+        facts=facts,
+        table=_shares_table(kind, "Samples", [f"{kind.shares[label].count:,}" for label in common.titles], common),
     )
-
-
-def _table(mode: SharedMode | Kind, heading: str, numbers: Sequence[str]) -> tuple[Sequence[str], Sequence[list[str]]]:
-    """Return the table of a card: the shares of all sets, and another number of each."""
-    rows = []
-    for label, more in zip(mode.shares, numbers, strict=True):
-        part = mode.shares[label]
-        rows.append([label, f"{percent(part.share, 1)} {share_interval(part.interval)}", more])
-    return ("Set", "Share", heading), rows
-
-
-def _legend(sets: Sequence[str]) -> dict[str, Ink]:
-    """Return what the colors of a forest mean."""
-    if len(sets) == 2:
-        return _inks(sets, "")
-    return {**({REFERENCE: "ref"} if REFERENCE in sets else {}), "other sets": "other"}
 
 
 def set_apart(mode: SharedMode | Kind) -> str:
@@ -171,14 +170,217 @@ def set_apart(mode: SharedMode | Kind) -> str:
     return (mode.set_with_least if isinstance(mode, Kind) else None) or mode.set_with_most
 
 
-def in_others(mode: SharedMode | Kind) -> str:
-    """Return the smallest and the largest share of the sets that are not set apart."""
-    others = [part.share for label, part in mode.shares.items() if label != set_apart(mode)]
+def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
+    """Return the row of a kind, or of a heading with the rows of its kinds."""
+    value, ends = difference_of(kind, [*common.titles])
+    apart = Cell(points(value), points_interval(ends), "difference, points")
+    shares = [
+        Cell(percent(kind.shares[label].share, 1), share_interval(kind.shares[label].interval), title)
+        for label, title in common.titles.items()
+    ]
+    cells = [*shares, apart] if common.are_two else [*_cells_apart(kind, common), apart]
+    return replace(
+        _row(kind, common, cells, NOT_SIGNIFICANT if kind.p_value > ALPHA else None),
+        below=inside,
+        summary=f"{counted(len(inside), 'kind')}: {listed([row.words for row in inside])}" if inside else "",
+    )
+
+
+def _row_with_kinds(kind: Kind, known: Mapping[str, Kind], common: Common) -> Row:
+    return _kind_row(kind, common, [_kind_row(one, common) for one in below(kind, known)])
+
+
+def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
+    """Return the kinds of a heading, the largest difference first."""
+    return sorted((known[one] for one in heading.children), key=lambda kind: -abs(kind.difference))
+
+
+def not_differing(count: int) -> str:
+    """Return "1 kind that does not differ" or "2 kinds that do not differ"."""
+    return f"{counted(count, 'kind')} that {'does' if count == 1 else 'do'} not differ"
+
+
+def _rest(kinds: Sequence[Kind], common: Common) -> Row:
+    """Return the row of all kinds that do not differ, below which they are folded."""
+    sums = {label: sum(kind.shares[label].share for kind in kinds) for label in common.titles}
+    cells = [Cell(percent(value, 1), "", common.titles[label]) for label, value in sums.items()]
+    if common.are_two:
+        first, second = sums.values()
+        cells.append(Cell(points(first - second), "", "difference, points"))
+    else:
+        cells = [Cell("–")] * len(_columns(common))
+    return Row(
+        words=not_differing(len(kinds)),
+        cells=cells,
+        is_muted=True,
+        below=[_kind_row(kind, common) for kind in kinds],
+        summary="Show " + ("it" if len(kinds) == 1 else "them"),
+    )
+
+
+def _mode_row(mode: SharedMode, common: Common) -> Row:
+    return _row(mode, common, [*_cells_apart(mode, common), Cell(p_value(mode.p_value), "", "adj. p")], remark(mode))
+
+
+def _row(mode: SharedMode | Kind, common: Common, cells: Sequence[Cell], muted: str | None) -> Row:
+    own = mode.set_with_most
+    part = mode.shares[own]
+    return Row(
+        words=common.names.words(mode),
+        cells=cells,
+        anchor=anchor(mode.id),
+        title=mode.title,
+        id=mode.id if common.names.is_shared(mode) else "",
+        remark=muted or "",
+        is_muted=muted is not None,
+        samples=[(own, part.top_ids[:LEAD_SAMPLES]), (own, part.drawn_ids[:LEAD_SAMPLES])],
+        drawing=_drawing(mode, common),
+    )
+
+
+def _cells_apart(mode: SharedMode | Kind, common: Common) -> list[Cell]:
+    """Return which set is apart, its share, and the smallest and largest share of the others."""
+    apart = set_apart(mode)
+    others = [part.share for label, part in mode.shares.items() if label != apart]
     ends = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
-    return " to ".join(ends)
+    own = mode.shares[apart]
+    return [
+        Cell(mode.side, "", "set apart"),
+        Cell(percent(own.share, 1), share_interval(own.interval), "share there"),
+        Cell(" to ".join(ends), "", "in others"),
+    ]
 
 
-def _inks(labels: Sequence[str], own: str) -> dict[str, Ink]:
-    """Return the colors of sets: the reference has its own, and so has the one with most, and any single other one."""
-    alone = len(labels) == 2 and REFERENCE in labels
-    return {label: "ref" if label == REFERENCE else "gen" if alone or label == own else "other" for label in labels}
+def _table(name: str, thing: str, rows: Sequence[Row], common: Common) -> Rows:
+    most = "" if common.are_two else ", the set with most in color"
+    return Rows(
+        id=name,
+        caption=f"Share of each set that is of each {thing.lower()}, in percent{most}. All intervals hold together "
+        "with probability 0.95.",
+        legend=_legend(common),
+        thing=thing,
+        samples="Typical, and at random",
+        axis=forest_axis(common.scale),
+        columns=_columns(common) if thing == "Kind" else ["Set apart", "Share there", "In others", "Adj. p"],
+        rows=rows,
+    )
+
+
+def _columns(common: Common) -> list[str]:
+    if common.are_two:
+        return [*common.titles.values(), "Difference, points"]
+    return ["Set apart", "Share there", "In others", "Apart by, points"]
+
+
+def _mode_card(mode: SharedMode, common: Common) -> Card:
+    facts = {
+        "Set apart": mode.side,
+        "Adj. p": p_value(mode.p_value),
+        "Stability": percent(mode.stability),
+        "Excess": f"{number(mode.excess)} {interval(mode.interval)}",
+    }
+    masses = [number(mode.shares[label].mass) for label in common.titles]
+    return replace(
+        _card(mode, common, remark(mode), "Most alike, members or not"),
+        says=_shares_of(mode, common),
+        facts=facts,
+        table=_shares_table(mode, "Mass", masses, common),
+    )
+
+
+def _card(mode: SharedMode | Kind, common: Common, muted: str | None, alike: str) -> Card:
+    """Return what the cards of modes and kinds have in common.
+
+    Args:
+        mode: the mode or kind.
+        common: what all cards of the page have in common.
+        muted: why it does not count; None if it does.
+        alike: heading of the typical samples of sets that do not have most of it.
+    """
+    own, titles = mode.set_with_most, common.titles
+    ink = common.inks(own)
+    sizes = _size_keys(mode, common)
+    return Card(
+        id=mode.id,
+        title=mode.title,
+        ink=ink[own],
+        tag=muted or common.tag(mode),
+        is_muted=muted is not None,
+        says="",
+        drawing=_drawing(mode, common),
+        views=tuple(
+            View(
+                ink[label],
+                titles[label],
+                mode.side.partition(" in ")[0] if not common.are_two and label == set_apart(mode) else "",
+                _grids(mode.shares[label], TYPICAL if label == own else alike, label, common.shown),
+            )
+            for label in told_sets(mode.shares, own)
+        ),
+        facts={},
+        evidence=mode.evidence,
+        named=((f"{TYPICAL}, {titles[own]}", mode.shares[own].top_ids[: common.shown]),),
+        keys={"role": common.tag(mode), **sizes, "p": f"{mode.p_value:.3e}"},
+    )
+
+
+def _size_keys(mode: SharedMode | Kind, common: Common) -> dict[str, str]:
+    """Return the shares by which cards are sorted: of two sets both, else the largest."""
+    shares = [f"{mode.shares[label].share:.6f}" for label in common.titles]
+    own = f"{mode.shares[mode.set_with_most].share:.6f}"
+    return dict(zip(("first", "second"), shares, strict=True)) if common.are_two else {"share": own}
+
+
+def _says(kind: Kind, common: Common) -> str:
+    """Return the shares of a kind, and by how much they differ, in a sentence or two."""
+    value, ends = difference_of(kind, [*common.titles])
+    if common.are_two:
+        (first, own), (second, other) = ((title, kind.shares[label]) for label, title in common.titles.items())
+        size = points(abs(value)).removeprefix("+")
+        return (
+            f"{percent(own.share, 1)} of the samples of {first} are of this kind, and {percent(other.share, 1)} of "
+            f"those of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
+        )
+    of_least = f"{common.titles[kind.set_with_least]} has the least: " if kind.set_with_least else ""
+    return (
+        f"{_shares_of(kind, common)} {of_least}{points(value)} points against all others together (interval "
+        f"{points_range(ends)})."
+    )
+
+
+def _shares_of(mode: SharedMode | Kind, common: Common) -> str:
+    own, titles = mode.set_with_most, common.titles
+    rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in mode.shares.items() if label != own]
+    return f"{percent(mode.shares[own].share, 1)} of the samples of {titles[own]} are of this kind, and {listed(rest)}."
+
+
+def _drawing(mode: SharedMode | Kind, common: Common) -> Any:
+    ink = common.inks(mode.set_with_most)
+    drawn = [
+        Drawn(ink[label], title, mode.shares[label].share, mode.shares[label].interval)
+        for label, title in common.titles.items()
+    ]
+    return forest(mode.title, drawn, common.scale)
+
+
+def _grids(part: ModeShare | KindShare, heading: str, label: str, shown: int) -> tuple[Grid, ...]:
+    """Return the typical samples of a set, under a heading, and as many members drawn at random."""
+    return Grid(heading, label, part.top_ids[:shown]), Grid(DRAWN, label, part.drawn_ids[:shown])
+
+
+def _shares_table(
+    mode: SharedMode | Kind, heading: str, numbers: Sequence[str], common: Common
+) -> tuple[Sequence[str], Sequence[list[str]]]:
+    """Return the table of a card: the shares of all sets, and another number of each."""
+    rows = []
+    for (label, title), more in zip(common.titles.items(), numbers, strict=True):
+        part = mode.shares[label]
+        rows.append([title, f"{percent(part.share, 1)} {share_interval(part.interval)}", more])
+    return ("Set", "Share", heading), rows
+
+
+def _legend(common: Common) -> dict[str, Ink]:
+    """Return what the colors of a drawing mean, by the name of the set."""
+    if common.are_two:
+        return {common.titles[label]: ink for label, ink in common.inks().items()}
+    return {**({common.titles[REFERENCE]: "ref"} if REFERENCE in common.titles else {}), "other sets": "other"}

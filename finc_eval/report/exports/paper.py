@@ -1,14 +1,17 @@
-"""`shares_figure`: the shares of modes as a matplotlib figure, for a paper or a notebook."""
+"""`shares_figure`: the shares of kinds or modes as a matplotlib figure, for a paper or a notebook."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from finc_eval.comparison.models import ModelComparison, SharedMode
+from finc_eval.comparison.modes import significant
 from finc_eval.comparison.result import SET_NAMES, Comparison
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.modes import Kind
 from finc_eval.report.drawings.svg import COLORS
 from finc_eval.report.formats import printable
 
@@ -31,17 +34,17 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) -> Figure:
-    """Draw the share of each significant mode in each set, with its interval.
+    """Draw the share of each significant kind in each set, with its interval; without kinds, those of directions.
 
     Args:
         result: a comparison of two sets or of several models.
-        alpha: level up to which a mode is significant.
+        alpha: level up to which a kind, a direction or a mode is significant.
 
     Returns:
         The figure. Its `savefig("shares.pdf")` writes it, and a notebook shows it.
 
     Raises:
-        DataError: no mode is significant.
+        DataError: nothing is significant.
 
     Example:
         >>> import finc_eval as fe
@@ -54,10 +57,10 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
 
     if not isinstance(result, Comparison | ModelComparison):
         raise UsageError(f"result must be a comparison of two sets or of models, got {type(result).__name__}")
-    modes = result.significant(alpha)
+    known, modes = _found(result, alpha)
     rows = [_shares(mode) for mode in modes]
     if not rows:
-        raise DataError(f"no mode is significant at {alpha:g}, so there is nothing to draw")
+        raise DataError(f"nothing is significant at {alpha:g}, so there is nothing to draw")
     sets = list(rows[0])
     step = SPREAD / len(sets)
     figure = Figure(figsize=(WIDTH, AROUND + ROW * len(sets) / SPREAD * len(rows)), layout="constrained")
@@ -69,7 +72,7 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
         heights = [row + step * (number - (len(sets) - 1) / 2) for row in range(len(rows))]
         look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
         axes.errorbar([100 * value for value in values], heights, xerr=around, label=label, **look)
-    names = UniqueNames(result.modes)
+    names = UniqueNames(known)
     axes.set_yticks(range(len(rows)), [str(printable(names.title(mode))) for mode in modes], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
@@ -80,10 +83,20 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
     return figure
 
 
-def _shares(mode: Mode | SharedMode) -> dict[str, tuple[float, Interval]]:
+def _found(result: Comparison | ModelComparison, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return all kinds, directions or modes of a result, and those that are significant."""
+    if isinstance(result, ModelComparison):
+        return result.modes, result.significant(alpha)
+    known = result.kinds or result.directions
+    return known, significant(known, alpha)
+
+
+def _shares(mode: Kind | Mode | SharedMode) -> dict[str, tuple[float, Interval]]:
     """Return share and interval of a mode in each set."""
     if isinstance(mode, SharedMode):
         return {label: (part.share, part.interval) for label, part in mode.shares.items()}
+    if isinstance(mode, Kind):
+        return {name: (mode.shares[label].share, mode.shares[label].interval) for label, name in SET_NAMES.items()}
     return {
         SET_NAMES["gen"]: (mode.share_gen, mode.share_gen_interval),
         SET_NAMES["ref"]: (mode.share_ref, mode.share_ref_interval),

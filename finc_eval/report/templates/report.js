@@ -111,10 +111,11 @@
 
   // Sort, filter and find modes; the choice is in the address.
   const tools = document.querySelector("form.tools");
-  const cards = all(".cards > .card");
+  const cards = tools ? all(":scope > .card", tools.parentNode) : [];
   if (tools && cards.length > 1) {
     tools.hidden = false;
-    const rows = new Map(all("tr[data-mode]").map((row) => [row.dataset.mode, row]));
+    const rows = new Map(all("[data-mode]").map((row) => [row.dataset.mode, row]));
+    const others = all(".forest tbody").filter((row) => !cards.some((card) => card.id === row.dataset.mode));
     const fields = ["q", "role", "sort"].map((name) => tools.elements[name]);
     const title = (card) => card.querySelector("h3").textContent;
     const orders = {
@@ -136,6 +137,9 @@
         const row = rows.get(card.id);
         if (row) { row.hidden = hide; row.parentNode.append(row); }
       }
+      // A heading stays where a kind below it does, and what is not sorted stays at the end.
+      for (const row of rows.values()) row.hidden &&= !all("[data-mode]:not([hidden])", row).length;
+      others.forEach((row) => row.parentNode.append(row));
       output.textContent = `${count === cards.length ? "" : `${count} of `}${cards.length} ${output.dataset.things}`;
     };
     const read = () => {

@@ -1,0 +1,86 @@
+"""Rows of the first table of a page: samples, name, shares and differences; further rows can be folded below one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from finc_eval.report.drawings.svg import Ink
+
+
+class Cell(NamedTuple):
+    """A number of a row: its text, its interval in small print, and its heading where columns become lines."""
+
+    text: str
+    small: str = ""
+    heading: str = ""
+
+
+class Link(NamedTuple):
+    """A link to a card: its anchor, and its words."""
+
+    anchor: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kind or a direction as the first table of a page shows it.
+
+    Attributes:
+        words: its name, as short as the others allow.
+        cells: its numbers.
+        anchor: name by which links find its card; None without one.
+        title: its whole name.
+        id: its id, where others have the same words.
+        remark: why it does not count, or what it is; "" for a row that counts.
+        is_muted: whether it does not count.
+        samples: groups of samples that it shows, (label, ids) each.
+        drawing: its shares.
+        links: cards that it points to.
+        below: rows that are folded below it.
+        summary: words of the fold.
+    """
+
+    words: str
+    cells: Sequence[Cell]
+    anchor: str | None = None
+    title: str = ""
+    id: str = ""
+    remark: str = ""
+    is_muted: bool = False
+    samples: Sequence[tuple[str, Sequence[str]]] = ()
+    drawing: Markup = Markup("")
+    links: Sequence[Link] = ()
+    below: Sequence[Row] = ()
+    summary: str = ""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The first table of a page.
+
+    Attributes:
+        id: name by which links find it.
+        caption: what it shows.
+        legend: colors of the drawings, by the name of the set.
+        thing: heading of the names.
+        samples: heading of the samples.
+        axis: numbers above the drawings.
+        columns: headings of the numbers.
+        rows: the rows.
+        linked: heading of the links; "" without any.
+    """
+
+    id: str
+    caption: str
+    legend: Mapping[str, Ink]
+    thing: str
+    samples: str
+    axis: Markup
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    linked: str = ""
