@@ -134,7 +134,7 @@ class Comparison(Pictured):
     copies: Copies | None
     warnings: tuple[str, ...]
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
-    divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+    divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]

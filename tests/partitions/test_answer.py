@@ -1,0 +1,205 @@
+"""Kinds that differ are as large as they are one thing, do not overlap, and are found where the sets differ alone."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from _blobs import CENTERS, blobs
+from test_tree import FIVE, random_tree
+
+import finc_eval as fe
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.partitions.answer import chosen, divide, headings, node_tests, rest_of
+from finc_eval.partitions.counts import Counts, tallied
+from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.tests import test_kinds as tests_of
+from finc_eval.partitions.tree import Tree
+
+TOGETHER = Tree(FIVE.joins, np.array([9.0, 3.0, 2.0, 1.5]))
+"""All nodes of the tree lie together."""
+
+
+def answered(tree, gen, ref):
+    """Tests of a tree whose leaves have so many samples in each set; its chosen kinds, the others, and the headings."""
+    kinds = SimpleNamespace(tree=tree)
+
+    def counted(members):
+        cells = np.repeat(np.arange(tree.leaves), members).astype(np.int32)[:, None]
+        return SimpleNamespace(counts=Counts.of((tree.leaves,), cells))
+
+    tests = node_tests(kinds, {"gen": counted(gen), "ref": counted(ref)}, 1.0, 1.0)
+    differing = chosen(kinds, tests)
+    return tests, differing, rest_of(kinds, tests, differing), headings(kinds, tests, differing)
+
+
+# FIVE: 5 = {0, 1}, 6 = {0, 1, 2}, 7 = {3, 4}, 8 = all; 8 stands apart.
+CASES = {
+    "nothing": (FIVE, [99] * 5, [101] * 5, [], {}),
+    "halves of one ratio that lie together are one": (
+        FIVE,
+        [60, 60, 100, 140, 140],
+        [10, 10, 100, 190, 190],
+        [5, 7],
+        {},
+    ),
+    "a blend of unlike ratios is divided": (FIVE, [40, 100, 100, 480, 480], [0, 100, 100, 500, 500], [0], {}),
+    "the ratios of a blend differ, and it has the same sum": (
+        FIVE,
+        [80, 0, 100, 110, 110],
+        [0, 80, 100, 110, 110],
+        [0, 1],
+        {},
+    ),
+    "three pieces of one kind": (FIVE, [40, 40, 40, 190, 190], [0, 0, 0, 250, 250], [6, 7], {}),
+    "a kind of one leaf": (FIVE, [100, 100, 40, 480, 480], [100, 100, 0, 500, 500], [2], {}),
+    "halves of one ratio that lie apart stay two": (
+        Tree(FIVE.joins, np.array([0.5, 3.0, 2.0, 0.5])),
+        [60, 60, 100, 140, 140],
+        [0, 0, 100, 200, 200],
+        [0, 1, 7],
+        {5: (0, 1)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kinds_are_chosen_by_hand(name):
+    tree, gen, ref, expected, heads = CASES[name]
+    _, differing, _, found = answered(tree, gen, ref)
+    assert sorted(differing) == expected
+    assert {node: tuple(sorted(inside)) for node, inside in found.items()} == heads
+
+
+def test_kinds_of_unlike_ratios_that_all_have_more_are_under_one_heading():
+    """A heading holds all samples that have the cause: 0 and 1 are in gen alone; of 1 the other set has some."""
+    _, differing, others, found = answered(FIVE, [200, 200, 100, 150, 150], [0, 90, 100, 305, 305])
+    assert {0, 1} <= set(differing) and 5 in found and set(found[5]) == {0, 1}
+    assert 2 in others
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_sample_is_of_one_listed_kind(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(30, seed, density=rng.choice([0.05, 0.3, 1]))
+    gen, ref = rng.integers(0, 60, 30), rng.integers(0, 60, 30)
+    ref[::3] = gen[::3]
+    tests, differing, others, found = answered(tree, gen, ref)
+    listed = [*differing, *others]
+    held = tree.members[listed].sum(0)
+    assert (held <= 1).all() and (held[gen + ref > 0] == 1).all()
+    assert tests.members[:, listed].sum(1).tolist() == [gen.sum(), ref.sum()]
+    assert (tests.adjusted[:, list(differing)].min(0) <= 0.05).all()
+    for node, inside in found.items():
+        assert len(inside) > 1 and (tree.members[list(inside)].sum(0) <= tree.members[node]).all()
+        assert len(set(tests.raw[:, list(inside)].argmin(0))) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_node_is_tested_in_one_family(seed):
+    """Node i is column i: its counts are those of its leaves, and its p-value is that of the counts."""
+    rng = np.random.default_rng(seed)
+    tree, gen, ref = random_tree(12, seed), rng.integers(0, 40, 12), rng.integers(0, 40, 12)
+    tests = answered(tree, gen, ref)[0]
+    assert (tests.members == np.stack([gen, ref]) @ tree.members.T).all()
+    level = np.stack([tree.members @ gen, gen.sum() - tree.members @ gen], 1)
+    other = np.stack([tree.members @ ref, ref.sum() - tree.members @ ref], 1)
+    for node in range(tree.nodes):
+        cells = [np.repeat([0, 1], one[node]).astype(np.int32)[:, None] for one in (level, other)]
+        alone = tests_of(tallied({label: Counts.of((2,), one) for label, one in zip("ab", cells, strict=True)}))
+        assert tests.raw[:, node] == pytest.approx(alone.raw[:, 0])
+    assert (tests.adjusted >= tests.raw).all()
+
+
+def test_tests_that_spend_a_part_of_the_error_have_larger_p_values():
+    kinds = SimpleNamespace(tree=FIVE)
+    sets = {
+        label: SimpleNamespace(counts=Counts.of((5,), np.repeat(np.arange(5), many).astype(np.int32)[:, None]))
+        for label, many in (("gen", [30, 9, 9, 9, 9]), ("ref", [9, 9, 9, 9, 9]))
+    }
+    whole, part = (node_tests(kinds, sets, 1.0, part).adjusted for part in (1.0, 0.5))
+    assert part == pytest.approx(np.minimum(2 * whole, 1))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_separate_blob_of_two_percent_is_found_and_nothing_else(seed):
+    found = fe.kinds({"gen": blobs(1000, 10 + seed, novel=20), "ref": blobs(1000, 50 + seed)})
+    (kind,) = found.significant()
+    assert (kind.shares["gen"].count, kind.shares["ref"].count) == pytest.approx((20, 0), abs=2)
+    assert kind.set_with_most == "gen" and found.headings == ()
+
+
+def planted(seed, n=1000, **many):
+    return {"gen": blobs(n, 200 + seed, **many), "ref": blobs(n, 300 + seed)}
+
+
+def members(found, kind, rows):
+    return found.assign(rows) == found.kinds.index(kind)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_blobs_of_one_ratio_that_lie_apart_are_two_kinds(seed):
+    sets = planted(seed, novel=60, other=60)
+    found = fe.kinds(sets)
+    gained = [kind for kind in found.significant() if kind.share_difference > 0]
+    assert len(gained) == 2
+    of_each = [set(np.flatnonzero(members(found, kind, sets["gen"])) // 60) for kind in gained]
+    assert sorted(map(sorted, of_each)) == [[0], [1]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_blobs_that_are_linked_are_one_kind(seed):
+    """Between the blobs, samples link them."""
+    sets, rng = planted(seed), np.random.default_rng(seed)
+    way = rng.uniform(0, 1, (180, 1))
+    sets["gen"][:180] = (1 - way) * CENTERS[20] + way * (CENTERS[20] + 0.25 * CENTERS[21]) + rng.normal(size=(180, 64))
+    gained = [kind for kind in fe.kinds(sets).significant() if kind.share_difference > 0]
+    assert len(gained) == 1
+    assert gained[0].shares["gen"].count == pytest.approx(180, abs=5)
+
+
+@pytest.mark.parametrize("n, m", [(500, 500), (60, 1500)])
+def test_sets_of_one_law_seldom_have_a_kind_that_differs(n, m):
+    runs = 30
+    false = sum(bool(fe.kinds({"a": blobs(n, run), "b": blobs(m, 1000 + run)}).significant()) for run in range(runs))
+    assert false <= 5
+
+
+def test_windows_of_videos_of_one_law_seldom_have_a_kind_that_differs():
+    """Each video has eight windows that are nearly alike: as independent samples, nearly every run has a kind."""
+
+    def windows(seed):
+        rows = np.repeat(blobs(60, seed), 8, 0)
+        return rows + 0.1 * np.random.default_rng(seed).normal(size=rows.shape).astype(np.float32)
+
+    names = [f"{place // 8}.mp4#{place % 8}" for place in range(480)]
+    sets = [{"a": windows(run), "b": windows(1000 + run)} for run in range(20)]
+    told = [{label: fe.EmbeddingSet(rows, names) for label, rows in both.items()} for both in sets]
+    assert sum(bool(fe.kinds(both).significant()) for both in told) <= 4
+    assert sum(bool(fe.kinds(both).significant()) for both in sets[:5]) >= 3
+
+
+@pytest.mark.parametrize("rows", [20, 25])
+@pytest.mark.parametrize("columns", [1, 2, 64])
+def test_small_sets_have_kinds_that_add_up(rows, columns):
+    found = fe.kinds({"a": blobs(rows, 1)[:, :columns], "b": blobs(rows, 2)[:, :columns]})
+    assert [share.sum() for share in found.shares.values()] == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [np.ones((60, 8)), np.zeros((60, 8)), np.repeat(np.eye(8), 10, 0)],
+    ids=["constant", "zeros", "eight points"],
+)
+def test_repeated_rows_do_not_differ(rows):
+    found = fe.kinds({"a": rows.astype(np.float32), "b": rows[::-1].astype(np.float32)})
+    assert found.difference == 0 and not found.significant()
+    assert len(found.kinds) == len(np.unique(rows, axis=0))
+
+
+def test_later_sets_are_counted_by_a_tree_that_was_made_before():
+    kinds = KindTree.fit(as_embeddings(blobs(800, 1)).rows_at(np.arange(800)))
+    sets = {label: as_embeddings(blobs(500, seed)) for seed, label in enumerate("ab")}
+    answer = divide(sets, kinds=kinds)
+    assert answer.kinds is kinds
+    leaves = kinds.assign(blobs(500, 0))[0]
+    assert (answer.counted["a"].counts.members(0) == np.bincount(leaves, minlength=kinds.tree.leaves)).all()
