@@ -10,7 +10,7 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
-from finc_eval.report.cards.modes import view_of
+from finc_eval.report.cards.modes import TOO, view_of
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call
@@ -18,7 +18,6 @@ from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.formats import points_interval
 from finc_eval.report.pages import interval_scale, render, table_fragment
 from finc_eval.report.terminal import print_table
-from finc_eval.report.cards.modes import TOO
 from finc_eval.samples import Samples
 
 

@@ -86,7 +86,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     """
     spectrum, names = comparison.spectrum, titles(comparison)
     directions = _directions_on_page(comparison, names)
-    shown = dict(zip(SET_NAMES, names, strict=True))
+    shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
     alone = drifts(comparison.directions)
     kinds = kinds_on_page(
         comparison.kinds,
@@ -129,7 +129,10 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
         links = [*_links_to_kinds(comparison, mode)]
         if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
             links.append(
-                ("The other set has this instead, which looks different:", [Link(anchor(other.id), unique.title(other))])
+                (
+                    "The other set has this instead, which looks different:",
+                    [Link(anchor(other.id), unique.title(other))],
+                )
             )
         nearest = comparison.nearest(mode)
         return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
@@ -219,7 +222,7 @@ def outline(comparison: Comparison) -> Outline:
 
 def _tables(comparison: Comparison, *, intervals: bool) -> Iterator[Table]:
     """Yield the tables of text: the kinds, then the directions."""
-    kinds = kind_texts(comparison.kinds, comparison.headings, LABELS, intervals=intervals)
+    kinds = kind_texts(comparison.kinds, comparison.headings, LABELS, intervals=intervals, tag=_too)
     if kinds:
         if (rest := unexplained(comparison)) is not None:
             kinds.append([UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"])
@@ -236,14 +239,12 @@ def _direction_rows(comparison: Comparison) -> list[list[str]]:
     rows = []
     for rank, mode in enumerate(_in_order(significant(comparison.directions, ALPHA)), start=1):
         kinds = [_said(mode) or " ".join(mode.kinds)] if comparison.kinds else []
-        rows.append(
-            [str(rank) if mode.firm else "–", *(text(mode) for text in DIRECTION_COLUMNS.values()), *kinds]
-        )
+        rows.append([str(rank) if mode.firm else "–", *(text(mode) for text in DIRECTION_COLUMNS.values()), *kinds])
     return rows
 
 
 def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
-    """Return a table of kinds and directions with a few samples of each set, for a notebook, in the notebook's colors."""
+    """Return a table of kinds and directions with a few samples, for a notebook; it takes on the notebook's colors."""
     known = {kind.id: kind for kind in comparison.kinds}
     kinds = [
         (one, mark)

@@ -85,7 +85,9 @@ def summary(result: Kinds) -> str:
     """Return what was found in a few plain sentences."""
     significant, first = result.significant(ALPHA), top_level(result.kinds, result.headings)
     sides = [
-        (word, label, f"{side} in {label}") for word, side in (("more", "most"), ("less", "least")) for label in result.sets
+        (word, label, f"{side} in {label}")
+        for word, side in (("more", "most"), ("less", "least"))
+        for label in result.sets
     ]
     groups = [
         (word, label, count, [kind for kind in first if kind.side == side])

@@ -15,7 +15,7 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, anchor
-from finc_eval.report.cards.modes import difference, mode_card, scale_of, sorts_of
+from finc_eval.report.cards.modes import TOO, difference, mode_card, scale_of, sorts_of
 from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
@@ -23,7 +23,6 @@ from finc_eval.report.exports.outline import Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
-from finc_eval.report.cards.modes import TOO
 from finc_eval.samples import Samples
 
 LEAD_OF_GROUP = 4
@@ -32,8 +31,8 @@ LEAD_OF_GROUP = 4
 DIFFERENCE = "difference of shares in points"
 
 LEGEND = (
-    "Directions of one letter show the same samples. A cell has the rank of each of them in the list of its method, and its "
-    f"difference of shares; in parentheses are those that are not significant (adjusted p > {ALPHA:g})."
+    "Directions of one letter show the same samples. A cell has the rank of each of them in the list of its method, "
+    f"and its difference of shares; in parentheses are those that are not significant (adjusted p > {ALPHA:g})."
 )
 """Meaning of a table of groups without colors."""
 
@@ -131,7 +130,7 @@ def summary(result: MethodComparison) -> str:
         finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
         sentences.append(f"Directions along which the generated set has significantly {words[role]}: {finds}.")
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
-    sentences.append(f"They are {counted(len(found), 'group')} that show the same samples. Every method finds {everywhere} of them.")
+    sentences.append(f"They show {counted(len(found), 'group')} of samples. Every method finds {everywhere} of them.")
     return " ".join(sentences)
 
 

@@ -56,7 +56,7 @@ def outline(result: ModelComparison) -> Outline:
         signatures=[result.signature],
         call=call("compare_models", sources(models), *ref, settings=result.settings),
         tables=[Table(f"{SHARES}, in percent", [*TABLE, *result.sets], rows)] if rows else [],
-        details=[f"{not_significant(others, "mode")}."] if others else [],
+        details=[f"{not_significant(others, 'mode')}."] if others else [],
         warnings=result.warnings,
         failures=unreadable(result.sets),
     )

@@ -7,13 +7,14 @@ from typing import TypeVar
 
 from finc_eval.comparison.headline import more_and_less, overall, qualified, top_level, untested
 from finc_eval.comparison.models import SharedMode
-from finc_eval.comparison.modes import Mode, Role, significant
+from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind
 from finc_eval.report.cards.modes import TOO
+from finc_eval.report.cards.sets import of_kinds
 
 ModeOfSets = TypeVar("ModeOfSets", SharedMode, Kind)
 KindOrMode = TypeVar("KindOrMode", Kind, Mode)
@@ -49,12 +50,8 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
 
 
 def lead(comparison: Comparison) -> str:
-    """Return how different the sets are, in how many kinds, and what may have been missed."""
-    more, less = more_and_less(significant(comparison.kinds, ALPHA))
-    found = [*more, *less]
-    told = [f"{len(kinds):,} {words}" for kinds, words in zip((more, less), TOO.values(), strict=True) if kinds]
-    counts = [f"{counted(len(found), 'kind')} differ{'s' * (len(found) == 1)}: {listed(told)}."] if found else []
-    return " ".join([*overall(comparison), *counts, *qualified(comparison)])
+    """Return how different the sets are, what the kinds explain of it, and what may have been missed."""
+    return " ".join([*overall(comparison), *qualified(comparison)])
 
 
 def such_as(modes: Sequence[ModeOfSets], groups: Sequence[tuple[str, Sequence[ModeOfSets]]]) -> list[str]:
@@ -79,9 +76,21 @@ def such_as(modes: Sequence[ModeOfSets], groups: Sequence[tuple[str, Sequence[Mo
 def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
     """Return the largest kinds that differ, a heading in place of its kinds; None where no kind differs."""
     names = UniqueNames((*comparison.headings, *comparison.kinds))
-    groups = more_and_less(top_level(comparison.kinds, comparison.headings))
-    told = _told(groups, names, titles[1])
-    parts = [f"{words} {listed(texts)}" for words, texts in zip(TOO.values(), told, strict=True) if texts]
+    found = significant(comparison.kinds, ALPHA)
+    parts = []
+    for words, kinds, first in zip(
+        TOO.values(), more_and_less(found), more_and_less(top_level(found, comparison.headings)), strict=True
+    ):
+        if len(first) > TOLD:
+            largest = sorted(kinds, key=lambda kind: -abs(kind.difference))
+            ((*texts,),) = _told([largest], names, None)
+            sums = [percent(sum(kind.shares[label].share for kind in kinds)) for label in SETS_OF["over"]]
+            rest = [kind for kind in found if kind not in kinds]
+            together = f"together {sums[0]} of its samples, {sums[1]} of {titles[1]}"
+            parts.append(f"{words} of {of_kinds(kinds, rest)} ({together}), such as {listed(texts)}")
+        elif first:
+            ((*texts,),) = _told([first], names, titles[1])
+            parts.append(f"{words} {listed(texts)}")
     return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
 
@@ -100,7 +109,7 @@ def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | Non
     return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
 
-def _told(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str) -> list[list[str]]:
+def _told(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str | None) -> list[list[str]]:
     """Return the first of each group with their shares."""
     examples = [few or group[:1] for few, group in zip(names.examples(groups, TOLD), groups, strict=True)]
     return [

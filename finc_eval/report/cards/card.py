@@ -14,7 +14,6 @@ from finc_eval.report.cards.rows import Link
 from finc_eval.report.drawings.svg import Ink
 from finc_eval.report.formats import printable
 
-
 TYPICAL, DRAWN = "Most typical", "Members drawn at random"
 """The two ways to choose samples of a kind or of a direction."""
 

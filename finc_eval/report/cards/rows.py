@@ -41,6 +41,7 @@ class Row:
         samples: groups of samples that it shows, (label, ids) each.
         drawing: its shares.
         links: cards that it points to.
+        is_group: whether it sums up the rows after it.
         below: rows that are folded below it.
         summary: words of the fold.
     """
@@ -53,8 +54,9 @@ class Row:
     remark: str = ""
     is_muted: bool = False
     samples: Sequence[tuple[str, Sequence[str]]] = ()
-    drawing: Markup = Markup("")
+    drawing: Markup | str = ""
     links: Sequence[Link] = ()
+    is_group: bool = False
     below: Sequence[Row] = ()
     summary: str = ""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from finc_eval.comparison.headline import top_level
@@ -11,6 +12,7 @@ from finc_eval.comparison.models import ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.counts import told_sets
+from finc_eval.naming.in_common import in_common
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
@@ -61,8 +63,10 @@ class Common:
             tag: function from a mode or kind to its role.
             also: further shares that the drawings have.
         """
-        ends = [part.interval[1] for mode in modes for part in mode.shares.values()]
+        ends: list[float] = [part.interval[1] for mode in modes for part in mode.shares.values()]
         scale = forest_scale([*ends, *also])
+        if tag is None and len(titles) == 2 and all(isinstance(mode, Kind) for mode in modes):
+            tag = partial(_more_in, titles)
         return cls(titles, UniqueNames(modes), scale, shown, tag or (lambda mode: mode.side))
 
     @property
@@ -100,10 +104,12 @@ def kinds_on_page(
     """
     common = Common.of((*headings, *kinds), titles, shown, tag, also)
     known = {kind.id: kind for kind in kinds}
-    first = top_level(kinds, headings)
-    ordered = [one for kind in first for one in (kind, *below(kind, known))]
-    rows = [_row_with_kinds(kind, known, common) for kind in first]
+    ordered = [one for kind in top_level(kinds, headings) for one in (kind, *below(kind, known))]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
+    rows = []
+    for group in groups_of(kinds, headings, common.titles, common.tag):
+        rows += [_sum(group.words, group.kinds, common, is_group=True)] if group.words else []
+        rows += [_row_with_kinds(kind, known, common) for kind in group.first]
     rows += [_rest(others, common)] if others else []
     rows += more(common.scale) if more else []
     sets = {"first": 0, "second": 1} if common.are_two else {}
@@ -202,20 +208,73 @@ def not_differing(count: int) -> str:
 
 def _rest(kinds: Sequence[Kind], common: Common) -> Row:
     """Return the row of all kinds that do not differ, below which they are folded."""
-    sums = {label: sum(kind.shares[label].share for kind in kinds) for label in common.titles}
-    cells = [Cell(percent(value, 1), "", common.titles[label]) for label, value in sums.items()]
-    if common.are_two:
-        first, second = sums.values()
-        cells.append(Cell(points(first - second), "", "difference, points"))
-    else:
-        cells = [Cell("–")] * len(_columns(common))
-    return Row(
-        words=not_differing(len(kinds)),
-        cells=cells,
+    return replace(
+        _sum(not_differing(len(kinds)), kinds, common),
         is_muted=True,
         below=[_kind_row(kind, common) for kind in kinds],
         summary="Show " + ("it" if len(kinds) == 1 else "them"),
     )
+
+
+def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = False) -> Row:
+    """Return a row of the shares of some kinds together."""
+    sums = [sum(kind.shares[label].share for kind in kinds) for label in common.titles]
+    cells = [Cell(percent(value, 1), "", title) for value, title in zip(sums, common.titles.values(), strict=True)]
+    if common.are_two:
+        cells.append(Cell(points(sums[0] - sums[1]), "", "difference, points"))
+    else:
+        cells = [Cell("–")] * len(_columns(common))
+    return Row(words=words, cells=cells, is_group=is_group)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Kinds that differ in the same way.
+
+    Attributes:
+        words: what they are; "" for a single kind, and for kinds of more than two sets, which are one group.
+        kinds: all that differ.
+        first: headings, and the kinds under none, the largest difference first.
+    """
+
+    words: str
+    kinds: Sequence[Kind]
+    first: Sequence[Kind]
+
+
+def groups_of(
+    kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], tag: Callable[[Kind], str] | None = None
+) -> Iterator[Group]:
+    """Yield the kinds that differ between two sets by their role, that of the largest first; of more sets, all at once.
+
+    Args:
+        kinds: all kinds.
+        headings: unions of kinds that differ in the same way.
+        titles: titles of the sets, by label.
+        tag: function from a kind to its role; default: which of two sets has more.
+    """
+    differing, first = [kind for kind in kinds if kind.p_value <= ALPHA], top_level(kinds, headings)
+    if len(titles) != 2:
+        yield Group("", differing, first)
+        return
+    tag = tag or partial(_more_in, titles)
+    for told in dict.fromkeys(map(tag, first)):
+        inside = [kind for kind in differing if tag(kind) == told]
+        rest = [kind for kind in differing if tag(kind) != told]
+        words = f"{told.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
+        yield Group(words, inside, [kind for kind in first if tag(kind) == told])
+
+
+def _more_in(titles: Mapping[str, str], kind: Kind) -> str:
+    """Return which of two sets has more of a kind: "more in gen"."""
+    value, _ = difference_of(kind, [*titles])
+    return f"more in {[*titles.values()][0 if value > 0 else 1]}"
+
+
+def of_kinds(kinds: Sequence[Kind], others: Sequence[Kind]) -> str:
+    """Return "10 kinds", and what their names have in common that those of others do not have."""
+    common = in_common(kinds, others)
+    return counted(len(kinds), "kind") + (f", all “{common}”" if common else "")
 
 
 def _mode_row(mode: SharedMode, common: Common) -> Row:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from finc_eval.comparison.headline import top_level
 from finc_eval.core.words import points
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
-from finc_eval.report.cards.sets import below, difference_of, not_differing
+from finc_eval.report.cards.sets import below, difference_of, groups_of, not_differing
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
 
 UNDER = "· "
@@ -24,28 +23,37 @@ def kind_columns(titles: Mapping[str, str]) -> list[str]:
 
 
 def kind_texts(
-    kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], *, intervals: bool
+    kinds: Sequence[Kind],
+    headings: Sequence[Kind],
+    titles: Mapping[str, str],
+    *,
+    intervals: bool,
+    tag: Callable[[Kind], str] | None = None,
 ) -> list[list[str]]:
-    """Return a row for each heading and kind that differs, and one for all others; their shares add to 100 %.
+    """Return rows for all kinds that differ, below their sums and headings, and one for all others.
 
     Args:
         kinds: all kinds.
         headings: unions of kinds that differ in the same way.
         titles: titles of the sets, by label.
         intervals: whether shares have their intervals, too.
+        tag: function from a kind to its role; see `groups_of`.
     """
     known = {kind.id: kind for kind in kinds}
     rows = []
-    for one in top_level(kinds, headings):
-        rows.append(_row(with_id(one), one, titles, intervals))
-        rows += [_row(UNDER + with_id(kind), kind, titles, intervals) for kind in below(one, known)]
+    for group in groups_of(kinds, headings, titles, tag):
+        rows += [_sum(group.words, group.kinds, titles)] if group.words else []
+        for one in group.first:
+            rows.append(_row(with_id(one), one, titles, intervals))
+            rows += [_row(UNDER + with_id(kind), kind, titles, intervals) for kind in below(one, known)]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
-    if rows and others:
-        sums = [sum(kind.shares[label].share for kind in others) for label in titles]
-        difference = points(sums[0] - sums[1]) if len(sums) == 2 else "–"
-        apart = [] if len(sums) == 2 else ["–"]
-        rows.append([not_differing(len(others)), *apart, *map(bare_percent, sums), difference, "–"])
-    return rows
+    return [*rows, _sum(not_differing(len(others)), others, titles)] if rows and others else rows
+
+
+def _sum(words: str, kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[str]:
+    sums = [sum(kind.shares[label].share for kind in kinds) for label in titles]
+    difference = points(sums[0] - sums[1]) if len(sums) == 2 else "–"
+    return [words, *(["–"] if len(sums) != 2 else []), *map(bare_percent, sums), difference, "–"]
 
 
 def _row(name: str, kind: Kind, titles: Mapping[str, str], intervals: bool) -> list[str]:

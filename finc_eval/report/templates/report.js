@@ -115,7 +115,6 @@
   if (tools && cards.length > 1) {
     tools.hidden = false;
     const rows = new Map(all("[data-mode]").map((row) => [row.dataset.mode, row]));
-    const others = all(".forest tbody").filter((row) => !cards.some((card) => card.id === row.dataset.mode));
     const fields = ["q", "role", "sort"].map((name) => tools.elements[name]);
     const title = (card) => card.querySelector("h3").textContent;
     const orders = {
@@ -135,11 +134,11 @@
         count += !hide;
         tools.parentNode.append(card);
         const row = rows.get(card.id);
-        if (row) { row.hidden = hide; row.parentNode.append(row); }
+        if (row) row.hidden = hide;
+        if (row?.tagName === "TR") row.parentNode.append(row);
       }
-      // A heading stays where a kind below it does, and what is not sorted stays at the end.
+      // A heading stays where a kind below it does.
       for (const row of rows.values()) row.hidden &&= !all("[data-mode]:not([hidden])", row).length;
-      others.forEach((row) => row.parentNode.append(row));
       output.textContent = `${count === cards.length ? "" : `${count} of `}${cards.length} ${output.dataset.things}`;
     };
     const read = () => {
