@@ -13,8 +13,8 @@ from finc_eval.core.words import counted, listed, percent
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind
+from finc_eval.report.cards.groups import of_kinds
 from finc_eval.report.cards.modes import TOO
-from finc_eval.report.cards.sets import of_kinds
 
 ModeOfSets = TypeVar("ModeOfSets", SharedMode, Kind)
 KindOrMode = TypeVar("KindOrMode", Kind, Mode)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -12,11 +12,11 @@ from finc_eval.comparison.models import ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.counts import told_sets
-from finc_eval.naming.in_common import in_common
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
 from finc_eval.report.cards.card import DRAWN, TYPICAL, Card, Grid, View, anchor
+from finc_eval.report.cards.groups import below, difference_of, groups_of, more_in, not_differing, set_apart
 from finc_eval.report.cards.modes import NOT_SIGNIFICANT, remark
 from finc_eval.report.cards.rows import Cell, Link, Row, Rows
 from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
@@ -66,7 +66,7 @@ class Common:
         ends: list[float] = [part.interval[1] for mode in modes for part in mode.shares.values()]
         scale = forest_scale([*ends, *also])
         if tag is None and len(titles) == 2 and all(isinstance(mode, Kind) for mode in modes):
-            tag = partial(_more_in, titles)
+            tag = partial(more_in, titles)
         return cls(titles, UniqueNames(modes), scale, shown, tag or (lambda mode: mode.side))
 
     @property
@@ -146,13 +146,6 @@ def modes_on_page(modes: Sequence[SharedMode], titles: Mapping[str, str], shown:
     }
 
 
-def difference_of(kind: Kind, labels: Sequence[str]) -> tuple[float, tuple[float, float]]:
-    """Return the difference of shares with its interval: of two sets first minus second, else of the set apart."""
-    if len(labels) == 2 and set_apart(kind) != labels[0]:
-        return -kind.difference, (-kind.interval[1], -kind.interval[0])
-    return kind.difference, kind.interval
-
-
 def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
     """Return the card of a kind, or of a heading, with typical samples and as many drawn at random."""
     inside = [Link(anchor(one.id), common.names.title(one)) for one in below(kind, known)]
@@ -169,11 +162,6 @@ def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
         facts=facts,
         table=_shares_table(kind, "Samples", [f"{kind.shares[label].count:,}" for label in common.titles], common),
     )
-
-
-def set_apart(mode: SharedMode | Kind) -> str:
-    """Return the label of the set that was tested against all others together."""
-    return (mode.set_with_least if isinstance(mode, Kind) else None) or mode.set_with_most
 
 
 def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
@@ -196,16 +184,6 @@ def _row_with_kinds(kind: Kind, known: Mapping[str, Kind], common: Common) -> Ro
     return _kind_row(kind, common, [_kind_row(one, common) for one in below(kind, known)])
 
 
-def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
-    """Return the kinds of a heading, the largest difference first."""
-    return sorted((known[one] for one in heading.children), key=lambda kind: -abs(kind.difference))
-
-
-def not_differing(count: int) -> str:
-    """Return "1 kind that does not differ" or "2 kinds that do not differ"."""
-    return f"{counted(count, 'kind')} that {'does' if count == 1 else 'do'} not differ"
-
-
 def _rest(kinds: Sequence[Kind], common: Common) -> Row:
     """Return the row of all kinds that do not differ, below which they are folded."""
     return replace(
@@ -225,56 +203,6 @@ def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = 
     else:
         cells = [Cell("–")] * len(_columns(common))
     return Row(words=words, cells=cells, is_group=is_group)
-
-
-@dataclass(frozen=True)
-class Group:
-    """Kinds that differ in the same way.
-
-    Attributes:
-        words: what they are; "" for a single kind, and for kinds of more than two sets, which are one group.
-        kinds: all that differ.
-        first: headings, and the kinds under none, the largest difference first.
-    """
-
-    words: str
-    kinds: Sequence[Kind]
-    first: Sequence[Kind]
-
-
-def groups_of(
-    kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], tag: Callable[[Kind], str] | None = None
-) -> Iterator[Group]:
-    """Yield the kinds that differ between two sets by their role, that of the largest first; of more sets, all at once.
-
-    Args:
-        kinds: all kinds.
-        headings: unions of kinds that differ in the same way.
-        titles: titles of the sets, by label.
-        tag: function from a kind to its role; default: which of two sets has more.
-    """
-    differing, first = [kind for kind in kinds if kind.p_value <= ALPHA], top_level(kinds, headings)
-    if len(titles) != 2:
-        yield Group("", differing, first)
-        return
-    tag = tag or partial(_more_in, titles)
-    for told in dict.fromkeys(map(tag, first)):
-        inside = [kind for kind in differing if tag(kind) == told]
-        rest = [kind for kind in differing if tag(kind) != told]
-        words = f"{told.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
-        yield Group(words, inside, [kind for kind in first if tag(kind) == told])
-
-
-def _more_in(titles: Mapping[str, str], kind: Kind) -> str:
-    """Return which of two sets has more of a kind: "more in gen"."""
-    value, _ = difference_of(kind, [*titles])
-    return f"more in {[*titles.values()][0 if value > 0 else 1]}"
-
-
-def of_kinds(kinds: Sequence[Kind], others: Sequence[Kind]) -> str:
-    """Return "10 kinds", and what their names have in common that those of others do not have."""
-    common = in_common(kinds, others)
-    return counted(len(kinds), "kind") + (f", all “{common}”" if common else "")
 
 
 def _mode_row(mode: SharedMode, common: Common) -> Row:

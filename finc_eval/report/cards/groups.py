@@ -1,0 +1,86 @@
+"""Kinds as pages and tables have them: by role, a heading before its kinds, and those that do not differ last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from finc_eval.comparison.headline import top_level
+from finc_eval.comparison.models import SharedMode
+from finc_eval.core.words import counted
+from finc_eval.naming.in_common import in_common
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.modes import Kind
+
+
+@dataclass(frozen=True)
+class Group:
+    """Kinds that differ in the same way.
+
+    Attributes:
+        words: what they are; "" for a single kind, and for kinds of more than two sets, which are one group.
+        kinds: all that differ.
+        first: headings, and the kinds under none, the largest difference first.
+    """
+
+    words: str
+    kinds: Sequence[Kind]
+    first: Sequence[Kind]
+
+
+def groups_of(
+    kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], tag: Callable[[Kind], str] | None = None
+) -> Iterator[Group]:
+    """Yield the kinds that differ between two sets by their role, that of the largest first; of more sets, all at once.
+
+    Args:
+        kinds: all kinds.
+        headings: unions of kinds that differ in the same way.
+        titles: titles of the sets, by label.
+        tag: function from a kind to its role; default: which of two sets has more.
+    """
+    differing, first = [kind for kind in kinds if kind.p_value <= ALPHA], top_level(kinds, headings)
+    if len(titles) != 2:
+        yield Group("", differing, first)
+        return
+    tag = tag or partial(more_in, titles)
+    for told in dict.fromkeys(map(tag, first)):
+        inside = [kind for kind in differing if tag(kind) == told]
+        rest = [kind for kind in differing if tag(kind) != told]
+        words = f"{told.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
+        yield Group(words, inside, [kind for kind in first if tag(kind) == told])
+
+
+def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
+    """Return the kinds of a heading, the largest difference first."""
+    return sorted((known[one] for one in heading.children), key=lambda kind: -abs(kind.difference))
+
+
+def of_kinds(kinds: Sequence[Kind], others: Sequence[Kind]) -> str:
+    """Return "10 kinds", and what their names have in common that those of others do not have."""
+    common = in_common(kinds, others)
+    return counted(len(kinds), "kind") + (f", all “{common}”" if common else "")
+
+
+def not_differing(count: int) -> str:
+    """Return "1 kind that does not differ" or "2 kinds that do not differ"."""
+    return f"{counted(count, 'kind')} that {'does' if count == 1 else 'do'} not differ"
+
+
+def set_apart(mode: SharedMode | Kind) -> str:
+    """Return the label of the set that was tested against all others together."""
+    return (mode.set_with_least if isinstance(mode, Kind) else None) or mode.set_with_most
+
+
+def difference_of(kind: Kind, labels: Sequence[str]) -> tuple[float, tuple[float, float]]:
+    """Return the difference of shares with its interval: of two sets first minus second, else of the set apart."""
+    if len(labels) == 2 and set_apart(kind) != labels[0]:
+        return -kind.difference, (-kind.interval[1], -kind.interval[0])
+    return kind.difference, kind.interval
+
+
+def more_in(titles: Mapping[str, str], kind: Kind) -> str:
+    """Return which of two sets has more of a kind: "more in gen"."""
+    value, _ = difference_of(kind, [*titles])
+    return f"more in {[*titles.values()][0 if value > 0 else 1]}"
