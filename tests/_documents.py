@@ -31,7 +31,7 @@ def one_of_each(folder):
         fe.compare_methods(x, y, "finc", features=50),
         fe.sweep(x, y, "rho", [1], features=50),
         fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
-        fe.kinds([x, y], levels=(5,), level=5),
+        fe.kinds([x, y]),
         fe.leaderboard([x, gen[200:]], y, level=5),
         fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "level": 5}}),
         fe.evaluate(x, y, ["vendi", "prdc", "fid"]),

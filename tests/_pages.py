@@ -20,11 +20,12 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.naming.evidence import Evidence
+from finc_eval.partitions.modes import Kind, KindShare
 from finc_eval.report.terminal import print_table
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
 BREAKOUT = "</style></title></svg></code><script>alert(1)</script>' onload='alert(2)"
-VOID = {"meta", "img", "br", "path", "circle", "rect", "use", "link", "base", "input"}
+VOID = {"meta", "img", "br", "col", "path", "circle", "rect", "use", "link", "base", "input"}
 
 
 class Page(HTMLParser):
@@ -104,11 +105,12 @@ def a_tail(gen_ids, ref_ids, share=1.0):
 def a_mode(id, role="over", tails=None, **changes):
     ids = tuple(str(i) for i in range(20))
     values = {
-        "found_by": "both",
         "name": None,
         "evidence": (),
         "cause": None,
         "looks_different": None,
+        "kinds": (),
+        "shown_by_kinds": False,
         "share_gen": 0.131,
         "share_ref": 0.04,
         "share_gen_interval": (0.102, 0.163),
@@ -131,8 +133,31 @@ def a_mode(id, role="over", tails=None, **changes):
     return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **drawn | values)
 
 
+def a_kind(id, gen=0.131, ref=0.04, *, ids=tuple(str(i) for i in range(16)), labels=("gen", "ref"), **changes):
+    """A kind of two sets with these shares; its intervals are ±3 points."""
+
+    def share(value):
+        interval = (max(value - 0.03, 0), value + 0.03)
+        return KindShare(round(1000 * value), value, interval, tuple(range(8)), ids[:8], tuple(range(8, 16)), ids[8:16])
+
+    first, second = labels
+    difference = abs(gen - ref)
+    values = {
+        "set_with_most": first if gen > ref else second,
+        "set_with_least": None,
+        "p_value": 3.2e-9,
+        "name": None,
+        "evidence": (),
+        "shares": {first: share(gen), second: share(ref)},
+        "difference": difference,
+        "interval": (difference - 0.03, difference + 0.03),
+        **changes,
+    }
+    return Kind(id=id, **values)
+
+
 def named(mode, text, *evidence):
-    """The mode with a name, and evidence for it: (source, value) each."""
+    """The kind or direction with a name, and evidence for it: (source, value) each."""
     found = tuple(Evidence(source, value, 0.9, 0.1, 0.0) for source, value in evidence)
     return replace(mode, name=text, evidence=found)
 
@@ -141,15 +166,17 @@ def made_by(version):
     return Provenance({"finc-eval": version}, "cpu", None, None)
 
 
-def a_comparison(over=(), under=(), **changes):
+def a_comparison(over=(), under=(), kinds=(), headings=(), **changes):
+    """A comparison of these directions and kinds; without kinds, one that was not asked for them."""
     base = Comparison(
+        kinds=tuple(kinds),
+        headings=tuple(headings),
         over=tuple(over),
         under=tuple(under),
-        difference=0.12,
-        difference_kinds=50,
-        difference_interval=(0.09, 0.15),
-        difference_p_value=0.0005,
-        detectable=0.0194,
+        difference=0.12 if kinds else None,
+        difference_interval=(0.09, 0.15) if kinds else None,
+        difference_p_value=0.0005 if kinds else None,
+        detectable=0.0194 if kinds else None,
         gen=SetInfo("gen", None, 1200, "aa11", False),
         ref=SetInfo("ref", None, 3400, "bb22", False),
         settings=Settings(sigma=8.25, features=500, seed=7),
@@ -157,7 +184,7 @@ def a_comparison(over=(), under=(), **changes):
         signature=Signature("finc", (("n", "1200/3400"), ("r", "500"))),
         space="pixels@1234",
         tested=26,
-        clusters_tested=371,
+        kinds_tested=371 if kinds else 0,
         spectrum=Spectrum((0.12, 0.03, 0.01), (0.08, 0.02)),
         kernel_error=KernelError(0.031, 0.16, 499_500),
         copies=None,
@@ -172,7 +199,6 @@ OVER = a_mode("over-aaaaaa")
 UNDER = a_mode(
     "under-bbbbbb",
     "under",
-    found_by="directions",
     share_gen=0.02,
     share_ref=0.1,
     share_gen_interval=(0.008, 0.04),
@@ -187,8 +213,13 @@ UNDER = a_mode(
 )
 
 
-THREES = named(OVER, "mostly 3 (94 %), brighter", ("label", "3"), ("trait", "brighter"))
-SEVENS = named(UNDER, "7 and 9 (50 %, 41 %)", ("label", "7"), ("label", "9"))
+MORE = a_kind("k1")
+LESS = a_kind("k2", 0.02, 0.1)
+SAME = a_kind("k3", 0.849, 0.86, p_value=1.0)
+"""Three kinds of all samples of two sets."""
+
+THREES = named(MORE, "mostly 3 (94 %), brighter", ("label", "3"), ("trait", "brighter"))
+SEVENS = named(LESS, "7 and 9 (50 %, 41 %)", ("label", "7"), ("label", "9"))
 
 
 TABLES = ("audit", "changes", "comparison", "gate", "kinds", "methods", "models", "private", "scores", "sweep")

@@ -81,4 +81,4 @@ def test_a_name_of_traits_keeps_them_whatever_else_is_known():
 
 
 def test_tables_have_names_with_ids():
-    assert with_id(THREES) == "mostly 3 (94 %), brighter, over-aaaaaa" and with_id(UNDER) == "under-bbbbbb"
+    assert with_id(THREES) == "mostly 3 (94 %), brighter, k1" and with_id(UNDER) == "under-bbbbbb"
