@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from _pages import OVER, UNDER, a_comparison, a_mode, made_by
+from _pages import LESS, MORE, OVER, SAME, UNDER, a_comparison, a_kind, a_mode, made_by
 from test_hostile_pages import PIECES, made_of
 
 import finc_eval as fe
@@ -39,11 +39,28 @@ def test_markdown_has_the_verdict_the_modes_and_how_they_were_made():
     assert f"\n\n{escaped(report.outline(found).headline)}\n" in text
     assert "**Before you trust the numbers**\n\n- gen is small\n" in text
     over, under = (cells_of(row) for row in rows_of(text) if "aaaaaa" in row or "bbbbbb" in row)
-    assert over == ["1", "over-aaaaaa", "13.1", "4.0", r"\+9.1 \[+6.2, +12.0\]".replace(r"\+", "+"), "3.2e-09", "both"]
+    assert over == ["1", "over-aaaaaa", "13.1", "4.0", r"\+9.1 \[+6.2, +12.0\]".replace(r"\+", "+"), "3.2e-09"]
     assert under[1:4] == ["under-bbbbbb", "2.0", "10.0"]
     assert "```\nfe.compare(gen, ref, sigma=8.25, features=500, seed=7)\n```" in text
     assert f"```\n{found.signature}\n```" in text and text.endswith("Failures: none.\n")
     assert found.to_markdown() == text
+
+
+def test_markdown_has_the_kinds_with_intervals_under_their_headings_and_what_they_do_not_explain():
+    heading = a_kind("k9", 0.181, 0.04, children=("k1", "k4"))
+    kinds = [MORE, a_kind("k4", 0.05, 0.0), LESS, replace(SAME, id="k5")]
+    text = a_comparison([OVER], kinds=kinds, headings=[heading]).to_markdown()
+    rows = [[cell.replace("\\", "") for cell in cells_of(row)] for row in rows_of(text.split("### Directions")[0])]
+    assert rows == [
+        ["Kind", "Gen, %", "Ref, %", "Difference, points", "Adj. p"],
+        ["Too many: 2 kinds", "18.1", "4.0", "+14.1", "–"],
+        ["k9", "18.1 [15.1, 21.1]", "4.0 [1.0, 7.0]", "+14.1 [+11.1, +17.1]", "3.2e-09"],
+        ["· k1", "13.1 [10.1, 16.1]", "4.0 [1.0, 7.0]", "+9.1 [+6.1, +12.1]", "3.2e-09"],
+        ["· k4", "5.0 [2.0, 8.0]", "0.0 [0.0, 3.0]", "+5.0 [+2.0, +8.0]", "3.2e-09"],
+        ["k2", "2.0 [0.0, 5.0]", "10.0 [7.0, 13.0]", "−8.0 [−11.0, −5.0]", "3.2e-09"],
+        ["1 kind that does not differ", "84.9", "86.0", "−1.1", "–"],
+        ["Not explained by kinds", "–", "–", "0.0", "–"],
+    ]
 
 
 def test_rows_that_do_not_fit_are_left_out_and_counted():
@@ -74,7 +91,7 @@ def test_hostile_text_in_markdown_is_one_cell_and_stays_text(seed):
     assert outside.count("\n\n") == "".join(re.split(r"(?m)^```\n.*?\n```$", harmless, flags=re.DOTALL)).count("\n\n")
     assert not re.search(r"(?<!\\)(?:\\\\)*[<`$~]", outside.split("-->", 1)[1])
     assert not re.search(r"(?<!\\)(?:\\\\)*\]\(", outside) and "http:/" not in outside and "www.evil" not in outside
-    assert {len(cells_of(row)) for row in rows_of(outside)} == {7}
+    assert {len(cells_of(row)) for row in rows_of(outside)} == {5, 7}
     heads = [line for line in outside.splitlines() if line.startswith("#")]
     assert len(heads) == 4 and all(head.startswith(("## ", "### ")) for head in heads)
 
@@ -94,31 +111,14 @@ def test_code_with_fences_stays_in_its_fence():
 
 def test_csv_has_the_rows_and_columns_of_the_data_frame():
     pandas = pytest.importorskip("pandas")
-    found = a_comparison([OVER], [UNDER]).marked("0a1b")
+    found = a_comparison([OVER], [UNDER], [MORE, LESS, SAME]).marked("0a1b")
     text = found.to_csv()
     table = pandas.read_csv(io.StringIO(text))
     assert [*table.columns] == ["result", *found.to_frame().columns]
-    assert [*table["result"]] == ["comparison 0a1b"] * 2
-    assert [*table["share_gen"]] == [mode.share_gen for mode in found.modes]
-    assert [*table["share_difference_interval.low"]] == [mode.share_difference_interval[0] for mode in found.modes]
-
-
-def test_a_table_leaves_out_the_masses_of_a_mode_that_only_clusters_found():
-    """They are those of the direction to its center, and may contradict the shares by which the cluster is tested."""
-    cluster = replace(UNDER, found_by="clusters")
-    found = a_comparison([OVER], [cluster])
-    comparisons = MethodComparison({"clusters": found}, in_groups(found), provenance=made_by("9"))
-    masses = ("mass_gen", "mass_ref", "ratio", "excess", "interval.low", "interval.high", "standard_error")
-    for result in (found, comparisons):
-        by_direction, by_cluster = csv.DictReader(io.StringIO(result.to_csv()))
-        assert all(by_direction[name] and not by_cluster[name] for name in (*masses, "fitted_excess"))
-        assert by_direction.keys() == by_cluster.keys() and by_cluster["share_gen"] == "0.02"
-    assert "0.0500" not in found.to_markdown() + report.page(found, {})
-    assert found.to_dict()["under"][0]["excess"] == cluster.excess
-
-
-def in_groups(found):
-    return tuple(ModeGroup(mode.role, mode.role, {"clusters": (mode.id,)}) for mode in found.modes)
+    assert [*table["result"]] == ["comparison 0a1b"] * 3
+    assert [*table["id"]] == [kind.id for kind in found.kinds]
+    assert [*table["shares.gen.share"]] == [kind.share_gen for kind in found.kinds]
+    assert [*table["interval.low"]] == [kind.interval[0] for kind in found.kinds]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -127,7 +127,7 @@ def test_hostile_text_in_csv_is_one_cell_no_formula_and_one_line(seed):
     pieces = (*PIECES, *FORMULAS, *LINKS, *LAYOUT, '"', '",', "\r")
     found = made_of(lambda: rng.choice((*FORMULAS, "x")) + "".join(rng.choices(pieces, k=rng.choice((1, 3, 9)))))
     lines = [*csv.reader(io.StringIO(found.to_csv()))]
-    assert len(found.to_csv().splitlines()) == len(lines) == 3
+    assert len(found.to_csv().splitlines()) == len(lines) == 4
     assert len({len(line) for line in lines}) == 1
     for name, cell in ((name, cell) for line in lines[1:] for name, cell in zip(lines[0], line, strict=True)):
         if name in ("name", "looks_different"):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 
 import pytest
-from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, a_tail, made_by, noise
+from _pages import BREAKOUT, HOSTILE, LESS, Page, a_comparison, a_kind, a_mode, a_tail, made_by, noise
 
 import finc_eval as fe
 from finc_eval import report
@@ -29,9 +29,13 @@ def made_of(text):
     evidence = tuple(Evidence(text(), text(), 0.9, 0.1, 0.001) for _ in range(3))
     named = {"name": text() or "x", "evidence": evidence, "tails": (tail, replace(tail, share=0.4))}
     picture = thumbnail(noise(1, 1)[0])
+    of_kinds = {"name": text() or "x", "evidence": evidence}
+    kinds = [a_kind("k1", ids=ids, **of_kinds), replace(LESS, **of_kinds), a_kind("k3", p_value=1.0, ids=ids)]
     return a_comparison(
-        [a_mode("over-1", looks_different="under-1", **named)],
-        [a_mode("under-1", "under", **named)],
+        [a_mode("over-1", looks_different="under-1", kinds=("k1",), **named)],
+        [a_mode("under-1", "under", kinds=("k3",), **named)],
+        kinds,
+        [a_kind("k9", ids=ids, children=("k1",), **of_kinds)],
         gen=SetInfo(f"gen{text()}", None, 100, text(), False),
         ref=SetInfo(f"ref{text()}", None, 100, text(), False),
         warnings=(text(),),
@@ -47,29 +51,32 @@ def made_of(text):
 def small():
     """Kinds of two sets, and a verdict on the first of them."""
     gen, ref = example_sets(200)
-    return fe.kinds([gen, ref], levels=(3,), level=3), fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 3}})
+    return fe.kinds([gen, ref]), fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 3}})
 
 
 def kinds_made_of(text):
     """Kinds of two sets in which `text` gives every name, label and id."""
     made, _ = small()
     labels = {label: f"{place}{text()}" for place, label in enumerate(made.sets)}
-    modes = tuple(
-        replace(
+
+    def hostile(kind):
+        least = kind.set_with_least
+        return replace(
             kind,
             name=text(),
             evidence=(Evidence(text(), text(), 0.9, 0.1, 0.001),),
             set_with_most=labels[kind.set_with_most],
+            set_with_least=least and labels[least],
             shares={
                 labels[label]: replace(part, top_ids=tuple(f"{one}{text()}" for one in part.top_ids))
                 for label, part in kind.shares.items()
             },
         )
-        for kind in made.modes
-    )
+
+    kinds, headings = (tuple(map(hostile, group)) for group in (made.kinds, made.headings))
     sets = {labels[label]: replace(info, name=text(), source=text()) for label, info in made.sets.items()}
     differences = {labels[label]: one for label, one in made.differences.items()}
-    return replace(made, modes=modes, sets=sets, differences=differences, warnings=(text(),))
+    return replace(made, kinds=kinds, headings=headings, sets=sets, differences=differences, warnings=(text(),))
 
 
 def verdict_made_of(text):
