@@ -7,6 +7,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.comparison.changes import ORDER
+from finc_eval.comparison.modes import significant
 
 CENTERS = 10 * np.eye(10)
 
@@ -142,7 +143,7 @@ def test_a_mode_that_may_have_gone_is_not_called_unchanged(releases, reference):
 
 
 def test_what_cannot_be_told_is_named_in_place_of_followed(changes, releases):
-    blind = replace(releases[1], detectable=None)  # as where no clusters were tested: nothing is surely missing there
+    blind = replace(releases[1], detectable=None)  # as where no kinds were tested: nothing is surely missing there
     found = fe.compare_releases(releases[0], blind)
     lost = {mode.id for mode in found.unfollowed_old}
     assert {change.id for change in changes if change.status == "gone"} <= lost
@@ -150,7 +151,7 @@ def test_what_cannot_be_told_is_named_in_place_of_followed(changes, releases):
     for one, side, own in (("old", found.unfollowed_old, releases[0]), ("new", found.unfollowed_new, blind)):
         followed = {getattr(change, one).id for change in found if getattr(change, one)}
         assert followed.isdisjoint(mode.id for mode in side)
-        assert followed | {mode.id for mode in side} >= {mode.id for mode in own.significant()}
+        assert followed | {mode.id for mode in side} >= {mode.id for mode in significant(own.directions, 0.05)}
 
 
 def test_the_order_in_which_modes_are_reported_does_not_matter(changes, releases):

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
+from finc_eval.comparison.modes import significant
 from finc_eval.demo.planted import gray, shipped_digits
 
 
@@ -73,7 +74,7 @@ def test_masses_of_tight_clusters_are_their_shares():
 
     found = fe.compare(gen=draw(shares_gen, 4000), ref=draw(shares_ref, 5000), sigma=3.0, features=1000)
     # Directions within a cluster differ too, by its share times its small spread.
-    large = [mode for mode in found.significant() if mode.excess > 0.01]
+    large = [mode for mode in significant(found.directions, 0.05) if mode.excess > 0.01]
     assert [mode.role for mode in large] == ["over", "over", "under", "under"]
     for mode, cluster in zip(large, (0, 1, 2, 3), strict=True):
         assert mode.mass_gen == pytest.approx(shares_gen[cluster], abs=0.02)
@@ -85,7 +86,7 @@ def test_masses_of_tight_clusters_are_their_shares():
 def test_top_samples_are_those_that_score_highest(comparison, thinned):
     gen = thinned[0]
     scores = comparison.score(gen)
-    assert scores.shape == (len(gen), len(comparison.modes))
+    assert scores.shape == (len(gen), len(comparison.directions))
     for column, mode in enumerate(comparison.over):
         best = scores[mode.top_gen, column]
         assert len(best) == 50
@@ -117,7 +118,7 @@ def test_equal_samples_rank_in_the_order_of_the_set(thinned):
 
 def test_every_mode_has_a_name_of_its_own(comparison, digits):
     x = digits[0]
-    assert len({mode.id for mode in comparison.modes}) == len(comparison.modes) > 5
+    assert len({mode.id for mode in comparison.directions}) == len(comparison.directions) > 5
     # Raw eigenvectors of few samples often share their best one; none may get lost for that.
     raw = fe.compare(gen=x[:100], ref=x[100:200], features=50, modes=40, method=fe.Finc(rotation=None))
     for modes in (raw.over, raw.under):
@@ -141,11 +142,11 @@ def test_sketches_alone_give_the_same_modes_with_wider_intervals(comparison, thi
     directions = fe.Finc(clusters=False)
     comparison = fe.compare(gen, ref, comparison.settings, method=directions)
     from_sketches = fe.compare(gen=fe.Sketch.of(gen, phi), ref=fe.Sketch.of(ref, phi), method=directions)
-    found = {mode.id: mode for mode in from_sketches.modes}
+    found = {mode.id: mode for mode in from_sketches.directions}
     # What embeddings show to be left of a kind is not significant from sketches, and stays in the list.
-    others = found.keys() - {mode.id for mode in comparison.modes}
-    assert len(found) - len(others) == len(comparison.modes) and all(found[one].p_value > 0.05 for one in others)
-    for sharp in comparison.modes:
+    others = found.keys() - {mode.id for mode in comparison.directions}
+    assert len(found) - len(others) == len(comparison.directions) and all(found[one].p_value > 0.05 for one in others)
+    for sharp in comparison.directions:
         mine = found[sharp.id]
         assert abs(float(mine.direction @ sharp.direction)) > 0.999
         assert mine.excess == pytest.approx(sharp.excess, abs=1e-5)
@@ -157,15 +158,15 @@ def test_sketches_alone_give_the_same_modes_with_wider_intervals(comparison, thi
 def test_a_set_against_itself_has_no_modes(digits):
     x = digits[0][:600]
     same = fe.compare(gen=x, ref=x, features=200)
-    assert same.over == same.under == ()
-    assert same.significant() == ()
+    assert same.over == same.under == same.significant() == same.headings == ()
+    assert [kind.share_difference for kind in same.kinds] == [0] * len(same.kinds)
     assert same.score(x[:3]).shape == (3, 0)
 
 
 def test_a_high_rho_is_passed_only_by_what_is_really_new(thinned):
     gen, ref, _, _ = thinned
     strict = fe.compare(gen=gen, ref=ref, rho=5.0, features=300)
-    assert strict.significant() == ()
+    assert strict.significant() == significant(strict.directions, 0.05) == ()
     for mode in strict.over:
         assert mode.excess == pytest.approx(mode.mass_gen - 5 * mode.mass_ref)
 
@@ -197,8 +198,8 @@ def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
             (rng.permutation(len(gen)), rng.permutation(len(ref))),
         )
     ]
-    assert [m.id for m in results[0].modes] == [m.id for m in results[1].modes]
-    for mine, other in zip(results[0].modes, results[1].modes, strict=True):
+    assert [m.id for m in results[0].directions] == [m.id for m in results[1].directions]
+    for mine, other in zip(results[0].directions, results[1].directions, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-5)
 
 
@@ -273,8 +274,8 @@ def test_few_samples_carry_a_warning(digits):
 def test_cpu_and_gpu_agree(thinned):
     gen, ref, _, _ = thinned
     cpu, gpu = (fe.compare(gen=gen, ref=ref, features=500, run=fe.Run(device=device)) for device in ("cpu", "cuda"))
-    assert [m.id for m in cpu.modes] == [m.id for m in gpu.modes]
-    for mine, other in zip(cpu.modes, gpu.modes, strict=True):
+    assert [m.id for m in cpu.directions] == [m.id for m in gpu.directions]
+    for mine, other in zip(cpu.directions, gpu.directions, strict=True):
         assert mine.excess == pytest.approx(other.excess, abs=1e-4)
 
 
@@ -286,5 +287,5 @@ def test_a_generator_that_repeats_itself_is_noted(tmp_path):
         for name, part in (("few", few), ("ref", images[2000:3000]))
     )
     notes = fe.compare(gen, ref, features=100, modes=2).warnings
-    assert any("gen has only 40 distinct samples among 1,000: the tests count each once" in note for note in notes)
+    assert any("gen repeats itself: 40 distinct samples among 1,000, which count as they come" in note for note in notes)
     assert not any("ref has only" in note for note in notes)

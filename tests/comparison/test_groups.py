@@ -69,23 +69,36 @@ def test_a_set_that_repeats_hardly_any_samples_is_not_tested(call, distinct):
     few, ref = rng.normal(size=(20, 4)), rng.normal(size=(300, 4)).astype(np.float32)
     gen = few[[3, 17, 5][:distinct] * (300 // distinct)].astype(np.float32)
     found = call(gen, ref, features=20)
-    assert not found.significant() and {mode.p_value for mode in found.modes} <= {1.0}
+    assert not found.significant() and {kind.p_value for kind in found.kinds} <= {1.0}
+    assert {mode.p_value for mode in getattr(found, "directions", ())} <= {1.0}
     (note,) = [note for note in found.warnings if "nothing is tested" in note]
     assert f"repeat so few that they tell as much as {distinct} independent ones" in note
 
 
-def test_directions_of_a_collapsed_set_are_not_tested():
+def test_directions_of_a_set_of_few_groups_are_not_tested():
     rng = np.random.default_rng(0)
     few, ref = rng.normal(size=(13, 4)) + 3, rng.normal(size=(300, 4))
-    gen = few[[0] * 240 + [*range(1, 13)] * 5].astype(np.float32)  # worth 1.6 independent samples
-    found = fe.compare(gen, ref, features=50, method=fe.Finc(clusters=False))
-    assert found.modes and {mode.p_value for mode in found.modes} == {1.0}
-    assert (found.tested, found.clusters_tested) == (0, 0) and "No kind of samples was tested" in found.headline
-    for mode in found.modes:
+    which = [0] * 240 + [*range(1, 13)] * 5
+    gen = fe.EmbeddingSet(few[which].astype(np.float32), metadata={"clip": which})  # worth 1.6 independent samples
+    found = fe.compare(gen, ref, features=50, method=fe.Finc(clusters=False), groups="clip")
+    assert found.directions and {mode.p_value for mode in found.directions} == {1.0}
+    assert (found.tested, found.kinds_tested) == (0, 0) and "No kind of samples was tested" in found.headline
+    for mode in found.directions:
         assert mode.share_gen_interval == (0, 1) and mode.interval == (-1, 1)
         assert mode.share_difference_interval[0] <= 0 <= mode.share_difference_interval[1]
-    models = fe.compare_models({"a": gen}, ref, features=50, method=fe.Finc(clusters=False))
+    models = fe.compare_models({"a": gen}, ref, features=50, method=fe.Finc(clusters=False), groups="clip")
     assert models.modes and {mode.p_value for mode in models.modes} == {1.0}
+
+
+def test_a_collapsed_generator_is_a_finding():
+    rng = np.random.default_rng(0)
+    few, ref = rng.normal(size=(13, 4)) + 3, rng.normal(size=(300, 4))
+    gen = few[[0] * 240 + [*range(1, 13)] * 5].astype(np.float32)
+    found = fe.compare(gen, ref, features=50)
+    assert found.headline.startswith("gen repeats itself: 13 distinct samples among 300. ")
+    largest = max(found.significant(), key=lambda kind: kind.share_gen)
+    assert largest.share_gen >= 0.8 > 0.01 > largest.share_ref and largest.p_value < 1e-6
+    assert set(largest.shares["gen"].top) <= set(range(240))
 
 
 def test_a_set_whose_few_distinct_samples_lie_in_one_half_is_refused():

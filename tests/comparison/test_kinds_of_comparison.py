@@ -293,7 +293,7 @@ def test_a_sketch_of_grouped_samples_has_no_kinds_and_says_so():
 def test_two_small_sets_of_one_kind_each_are_told_apart(n):
     """At 20 against 20, the expected number of tests that could become significant rounds to 0."""
     noise = np.random.default_rng(0).normal(size=(20 + n, 4))
-    near, far = noise[:20] + [50, 0, 0, 0], noise[20:] + [0, 50, 0, 0]
+    near, far = noise[:20] + 50 * np.eye(4)[0], noise[20:] + 50 * np.eye(4)[1]
     found = fe.compare(near, far, method="clusters", features=50).significant()
     assert {kind.share_difference > 0 for kind in found} == {True, False}
     assert all(min(kind.share_gen, kind.share_ref) == 0 for kind in found)

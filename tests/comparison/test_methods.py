@@ -36,13 +36,21 @@ def table(planted):
 def test_each_column_is_what_compare_finds_alone(table, planted):
     gen, _, ref, _ = planted
     for method, one in table.comparisons.items():
-        # Clusters have a column of their own.
+        # Kinds have no direction: FINC is alone.
         alone = fe.compare(
             gen, ref, method=fe.Finc(clusters=False) if method == "finc" else method, features=100, modes=3
         )
         assert one.signature == alone.signature
-        assert [mode.id for mode in one.modes] == [mode.id for mode in alone.modes]
-        assert [mode.excess for mode in one.modes] == [mode.excess for mode in alone.modes]
+        assert [mode.id for mode in one.directions] == [mode.id for mode in alone.directions]
+        assert [mode.excess for mode in one.directions] == [mode.excess for mode in alone.directions]
+
+
+def test_nothing_is_divided_into_kinds(planted, monkeypatch):
+    gen, _, ref, _ = planted
+    monkeypatch.setattr("finc_eval.comparison.compare.divide", lambda *_, **__: pytest.fail("samples were divided"))
+    found = fe.compare_methods(gen, ref, (fe.Finc(), "fld"), features=50, modes=2)
+    assert found.comparisons["finc"].settings.method == fe.Finc(clusters=False)
+    assert all(one.kinds == () for one in found.comparisons.values())
 
 
 def test_what_several_methods_find_is_one_kind_and_two_planted_kinds_are_two(table, planted):
@@ -58,7 +66,7 @@ def test_what_several_methods_find_is_one_kind_and_two_planted_kinds_are_two(tab
 
 def test_every_mode_is_in_one_group_of_its_role(table):
     for method, one in table.comparisons.items():
-        for mode in one.modes:
+        for mode in one.directions:
             (group,) = [group for group in table.groups if mode.id in group.modes.get(method, ())]
             assert group.role == mode.role and group == table.group_of(method, mode)
     assert [group.name for group in table.groups] == [_letters(number) for number in range(len(table.groups))]
@@ -94,15 +102,17 @@ def test_a_table_of_methods_has_a_json_twin(table, tmp_path):
     assert of_fld == of_fld | twin["comparisons"]["fld"]
     modes = {method: list(ids) for method, ids in table.groups[0].modes.items()}
     assert twin["groups"][0] == {"name": "A", "role": "over", "modes": modes}
-    assert repr(table).startswith("MethodComparison(modes with p ≤ 0.05: finc ")
+    assert repr(table).startswith("MethodComparison(directions with p ≤ 0.05: finc ")
 
 
 def test_methods_have_to_be_named_and_named_once(planted):
     gen, _, ref, _ = planted
-    with pytest.raises(FincEvalError, match="no method was named: name some of finc, clusters, ken, rarity, fld"):
+    with pytest.raises(FincEvalError, match="no method was named: name some of finc, ken, rarity, fld"):
         fe.compare_methods(gen, ref, ())
     with pytest.raises(FincEvalError, match="'finc' is named twice"):
         fe.compare_methods(gen, ref, ("finc", "finc"))
+    with pytest.raises(FincEvalError, match="clusters finds kinds, which have no direction: compare by finc, ken"):
+        fe.compare_methods(gen, ref, ("finc", "clusters"))
     with pytest.raises(FincEvalError, match="neighbors is an option of Rarity"):
         fe.compare_methods(gen, ref, ("finc", "fld"), neighbors=4)
 
@@ -110,7 +120,7 @@ def test_methods_have_to_be_named_and_named_once(planted):
 @pytest.mark.parametrize("method", ["ken", "rarity", "fld"])
 def test_no_baseline_finds_a_mode_where_the_sets_are_the_same(planted, method):
     gen = planted[0][:200]
-    assert not fe.compare(gen, gen, method=method, features=30, modes=3).modes
+    assert not fe.compare(gen, gen, method=method, features=30, modes=3).directions
 
 
 def test_sketches_do_for_finc_alone(planted):
@@ -244,7 +254,7 @@ def test_without_samples_to_correlate_every_mode_is_a_group(planted):
     phi = fe.Sketch.reference(ref, features=30).feature_map
     bare = [fe.Sketch.of(one, phi, sample=0) for one in (gen, ref)]
     found = fe.compare_methods(*bare, (fe.Finc(rotation=None),), modes=3)
-    assert len(found.groups) == len(found.comparisons["finc"].modes)
+    assert len(found.groups) == len(found.comparisons["finc"].directions)
 
 
 def test_groups_of_other_modes_are_damage(documents):

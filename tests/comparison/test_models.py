@@ -167,8 +167,8 @@ def test_two_models_are_compared_as_two_sets_are(models):
     table = fe.compare_models({"a": a, "b": b})
     pair = fe.compare(gen=a, ref=b, method=fe.Finc(clusters=False))
     assert table.tested == pair.tested
-    assert len(table.modes) >= len(pair.modes) > 5
-    for one in pair.modes:
+    assert len(table.modes) >= len(pair.directions) > 5
+    for one in pair.directions:
         mode = max(table.modes, key=lambda mode: abs(float(mode.direction @ one.direction)))
         assert mode.set_with_most == ("a" if one.role == "over" else "b")
         assert abs(float(mode.direction @ one.direction)) > 0.999

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
+from finc_eval.comparison.modes import significant
 
 LABELS = np.array(["ape", "bee", "cat", "dog", "elk", "fox"])
 
@@ -26,7 +27,7 @@ def found():
 
 
 def named(found, name):
-    return [mode for mode in found.significant() if mode.name is not None and name in mode.name]
+    return [mode for mode in significant(found.directions, 0.05) if mode.name is not None and name in mode.name]
 
 
 def test_labels_reach_the_names_of_modes(found):
@@ -44,8 +45,8 @@ def test_fewer_cats_are_a_matter_of_frequency_and_other_dogs_one_of_appearance(f
 
 
 def test_links_join_modes_of_opposite_roles_on_both_sides(found):
-    by_id = {mode.id: mode for mode in found.modes}
-    linked = [mode for mode in found.modes if mode.looks_different is not None]
+    by_id = {mode.id: mode for mode in found.directions}
+    linked = [mode for mode in found.directions if mode.looks_different is not None]
     assert {mode.role for mode in linked} == {"over", "under"}
     assert {mode.id for mode in linked} <= {mode.id for mode in named(found, "dog")}
     for mode in linked:
@@ -75,7 +76,9 @@ def one_of_models(gen, ref):
 @pytest.mark.parametrize("compare", [compared, one_of_models])
 def test_the_shares_in_a_name_are_those_of_all_members(compare):
     gen, ref = core_and_rim()
-    modes = [mode for mode in compare(gen, ref).significant() if "rim" in {one.value for one in mode.evidence}]
+    found = compare(gen, ref)
+    directions = found.modes if isinstance(found, fe.ModelComparison) else found.directions
+    modes = [mode for mode in significant(directions, 0.05) if "rim" in {one.value for one in mode.evidence}]
     shares = {one.value: one.share_members for one in modes[0].evidence}
     assert 0.2 < shares["core"] < 0.48
     assert 0.52 < shares["rim"] < 0.8
@@ -85,12 +88,12 @@ def test_without_labels_of_both_sets_a_mode_has_no_cause():
     gen = animals([0.2, 0.2, 0.0, 0.2, 0.2, 0.2], 400, 0)
     ref = animals([0.16, 0.16, 0.2, 0.16, 0.16, 0.16], 400, 1)
     bare = fe.compare(gen.rows_at(np.arange(400)), ref, features=60)
-    assert bare.significant()
-    assert {mode.cause for mode in bare.modes} == {None}
+    assert significant(bare.directions, 0.05)
+    assert {mode.cause for mode in bare.directions} == {None}
 
 
 def test_modes_that_chance_made_have_no_name(found):
-    assert all(mode.name is None and mode.cause is None for mode in found.modes if mode.p_value > 0.05)
+    assert all(mode.name is None and mode.cause is None for mode in found.directions if mode.p_value > 0.05)
 
 
 def test_a_rho_below_one_warns(found):

@@ -46,7 +46,8 @@ def test_the_settings_of_a_result_make_the_same_result(sets):
     found = fe.compare(*sets, features="auto")
     again = fe.compare(*sets, found.settings)
     assert again.signature == found.signature
-    assert [mode.excess for mode in again.modes] == [mode.excess for mode in found.modes]
+    assert [mode.excess for mode in again.directions] == [mode.excess for mode in found.directions]
+    assert [kind.p_value for kind in again.kinds] == [kind.p_value for kind in found.kinds]
 
 
 @pytest.mark.parametrize("method", [cls() for cls in METHODS.values()])

@@ -15,11 +15,11 @@ from finc_eval.comparison.assemble import direction_candidates
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
-from finc_eval.comparison.members.neighbors import SetMembers
-from finc_eval.comparison.members.thresholds import BINS, thresholds_of
+from finc_eval.comparison.modes import significant
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share
+from finc_eval.comparison.thresholds import BINS, thresholds_of
 from finc_eval.core.run import Run
 from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import critical_value, upper_tail
@@ -93,7 +93,7 @@ def test_a_threshold_stands_clear_of_those_that_are_no_members(noise, threshold)
     assert found.flatten().tolist() == pytest.approx([threshold] * 2, abs=0.001)
 
 
-@pytest.mark.parametrize("n", [120, 600])  # members beyond thresholds, and by their neighbors
+@pytest.mark.parametrize("n", [120, 600])
 def test_shares_are_fractions_of_held_out_members(n):
     gen, ref = kinds([0.3, 0.1, 0.3, 0.3], n, 0), kinds([0.1, 0.3, 0.3, 0.3], n, 1)
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], fe.Settings(features=60, modes=3, method=ALONE), Run())
@@ -103,23 +103,11 @@ def test_shares_are_fractions_of_held_out_members(n):
     passed = score_sets(sets, [Proposal(own, {other: 1.0}, fit(sets[own], sets[other])) for own, other in pairs], Run())
     found = direction_candidates(passed.proposals, opened.settings)
     assert {one.role for one in found[:1] + found[-1:]} == {"over", "under"}
-    assert any(passed.sets["gen"].told_members(one.column) is not None for one in found) == (n > 256)
     for one in found:
         own, other = ("gen", "ref") if one.role == "over" else ("ref", "gen")
         # The bottom-k sample is the whole set. A histogram is exact to a bin.
         assert one.own.value == pytest.approx(float(one.members[own].double().mean()), abs=0.009)
         assert one.other.value == pytest.approx(float(one.members[other].double().mean()), abs=0.009)
-
-
-def test_neighbors_tell_no_members_of_what_the_set_that_has_more_has_less_often():
-    gen, ref = (
-        SetMembers(np.ones(3, bool), n, np.array(count), torch.zeros(0, 3))
-        for n, count in ((100, [0, 10, 10]), (1000, [0, 50, 100]))
-    )
-    placed = [(Proposal("gen", {"ref": 1.0}, None), slice(0, 3))]
-    told = {"gen": gen, "ref": ref}
-    assert scored_sets._prevailing(placed, told, 1.0).tolist() == [False, True, False]
-    assert scored_sets._prevailing(placed, told, 2.0).tolist() == [False, False, False]
 
 
 def test_a_direction_whose_members_are_not_more_frequent_shows_no_kind(monkeypatch):
@@ -140,10 +128,10 @@ def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():
     found = fe.compare(
         kinds([0.3, 0.1, 0.3, 0.3], 600, 0), kinds([0.1, 0.3, 0.3, 0.3], 700, 1), features=60, modes=3, method=ALONE
     )
-    assert found.significant()
+    assert significant(found.directions, 0.05)
     confidence = 1 - 2 * upper_tail(sqrt(1 + HALVES_CORRELATION) * critical_value(found.tested))
     assert confidence_of(found.tested) == pytest.approx(confidence)
-    for mode in found.modes:
+    for mode in found.directions:
         assert mode.share_gen_interval == pytest.approx(
             clopper_pearson(round(600 * mode.share_gen), 600, confidence), abs=1e-6
         )
@@ -165,9 +153,9 @@ def test_a_sketch_without_samples_says_that_a_share_can_be_anything():
     phi = fe.RandomFourierFeatures(8, 50, sigma=3.0)
     sets = [fe.Sketch.of(kinds(one, 300, 0), phi, sample=0) for one in ([0.9, 0.1], [0.1, 0.9])]
     found = fe.compare(*sets, method=fe.Finc(rotation=None), modes=2)
-    assert [mode.role for mode in found.significant()][:1] == ["over"]
-    assert {mode.share_gen_interval for mode in found.modes} == {(0.0, 1.0)}
-    assert all(mode.share_gen == pytest.approx(mode.mass_gen) for mode in found.modes)
+    assert [mode.role for mode in significant(found.directions, 0.05)][:1] == ["over"]
+    assert {mode.share_gen_interval for mode in found.directions} == {(0.0, 1.0)}
+    assert all(mode.share_gen == pytest.approx(mode.mass_gen) for mode in found.directions)
     assert any("directions alone" in note for note in found.warnings)
 
 

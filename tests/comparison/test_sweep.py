@@ -5,6 +5,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.comparison import sweep as sweeps
+from finc_eval.comparison.modes import significant
 from finc_eval.comparison.sweep import BANDWIDTH_FACTORS
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.numerics.moments import Moments
@@ -80,7 +81,7 @@ def test_its_point_at_the_default_bandwidth_is_what_compare_says_of_the_sketches
     assert sweep.default == pytest.approx(sigmas[1])
     assert point.comparison.signature == direct.signature
     assert point.comparison.to_dict() == direct.to_dict()
-    assert [m.role for m in direct.significant()][-1] == "under"
+    assert [m.role for m in significant(direct.directions, 0.05)][-1] == "under"
 
 
 def test_either_end_carries_its_warning_and_the_middle_none(sweep):
@@ -139,7 +140,7 @@ def test_modes_spread_the_more_the_wider_the_bandwidth():
     sweep = fe.sweep(gen, ref, "sigma", [0.8, 8.0], features=200, modes=4)
     narrow, wide = sweep.points
     for point in sweep.points:
-        assert len(point.spreadness) == len(point.comparison.modes)
+        assert len(point.spreadness) == len(point.comparison.directions)
     # A mode is one kind of a group at first, and then the whole group.
     assert kinds_of(gen, narrow.comparison.over[0]) == 1
     assert kinds_of(gen, wide.comparison.over[0]) > 2
@@ -153,7 +154,7 @@ def test_spreadness_is_the_trace_of_the_covariance_of_the_best_samples_of_the_se
     """Appendix B.5 of the paper. The sweep divides by the trace of a sample of the reference."""
     gen, ref = thinned
     point, traces = sweep.points[1], []
-    for mode, spread in zip(point.comparison.modes, point.spreadness, strict=True):
+    for mode, spread in zip(point.comparison.directions, point.spreadness, strict=True):
         rows, ids = (gen, mode.tails[0].gen_ids) if mode.role == "over" else (ref, mode.tails[0].ref_ids)
         best = best_samples(rows, ids).astype(np.float64)
         assert 1 < len(best) <= 50
@@ -223,18 +224,18 @@ def test_that_no_mode_passes_a_high_rho_is_an_answer(thinned):
     gen, ref = thinned
     sweep = fe.sweep(gen, ref, "rho", [1.0, 5.0], features=150)
     at_one, at_five = (point.comparison for point in sweep.points)
-    assert at_one.significant()
+    assert significant(at_one.directions, 0.05)
     # Of the digits that gen has, none is five times as frequent as in ref.
-    assert [mode for mode in at_five.significant() if mode.role == "over"] == []
+    assert [mode for mode in significant(at_five.directions, 0.05) if mode.role == "over"] == []
     # And a twentieth of three digits is less than a fifth, but they resemble other digits too much to pass.
-    assert at_five.significant() == ()
+    assert significant(at_five.directions, 0.05) == ()
     assert json.loads(sweep.to_json())["points"][1]["comparison"]["settings"]["rho"] == 5
 
 
 def test_a_new_kind_passes_every_rho():
     gen, ref = nested([0.4, 0.2, 0.2, 0.2], 1000, 2), nested([0.0, 0.4, 0.3, 0.3], 1000, 3)
     for point in fe.sweep(gen, ref, "rho", [1, 10, 100], sigma=8.0, features=200, modes=3).points:
-        first = point.comparison.significant()[0]
+        first = significant(point.comparison.directions, 0.05)[0]
         assert first.role == "over"
         assert (best_samples(gen, first.tails[0].gen_ids).argmax(1) == 0).all()
         assert first.mass_gen == pytest.approx(0.4, abs=0.05)
@@ -265,14 +266,14 @@ def test_without_samples_a_spreadness_is_unknown(few):
     sketches = [fe.Sketch.of(rows, phi, sample=0) for rows in few]
     sweep = fe.sweep(*sketches, "rho", [1.0], method=fe.Finc(rotation=None), modes=3)
     assert set(sweep.points[0].spreadness) == {None}
-    modes = sweep.points[0].comparison.modes
+    modes = sweep.points[0].comparison.directions
     assert modes and json.loads(sweep.to_json())["points"][0]["spreadness"] == [None] * len(modes)
 
 
 def test_a_given_bandwidth_is_enough_for_a_reference_of_copies(digits):
     x = digits[0]
     sweep = fe.sweep(x[:100], np.repeat(x[100:101], 60, 0), "rho", [1.0], sigma=5.0, features=50)
-    assert sweep.points[0].comparison.significant()
+    assert significant(sweep.points[0].comparison.directions, 0.05)
     assert set(sweep.points[0].spreadness) == {None}
 
 
@@ -293,7 +294,7 @@ def test_a_sweep_tests_directions_alone_and_carries_warnings_of_repeats(few):
     for parameter, values in (("rho", [1.0]), ("sigma", [6.0])):
         found = fe.sweep(repeated, ref, parameter, values, features=20, modes=2)
         assert found.points[0].comparison.settings.method == fe.Finc(clusters=False)
-        assert {mode.found_by for mode in found.points[0].comparison.modes} <= {"directions"}
+        assert found.points[0].comparison.kinds == () and found.points[0].comparison.difference is None
         assert any("gen has only 100 distinct samples" in note for note in found.warnings)
 
 
