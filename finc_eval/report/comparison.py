@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from finc_eval.comparison.headline import drifts, top_level
+from finc_eval.comparison.headline import drifts
 from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import SETS_OF, Mode, Role, SetLabel, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
@@ -20,6 +20,7 @@ from finc_eval.naming.unique_names import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind
 from finc_eval.report.cards.card import Card, anchor
+from finc_eval.report.cards.groups import below, groups_of, not_differing
 from finc_eval.report.cards.modes import (
     OPEN,
     SHOWN_BY_NONE,
@@ -137,7 +138,9 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
         nearest = comparison.nearest(mode)
         return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
 
-    rows = [mode_row(mode, names, unique, scale, kind_links(comparison, mode), _said(mode)) for mode in found]
+    rows = [
+        mode_row(mode, names, unique, scale, kind_links(comparison, mode), _said(comparison, mode)) for mode in found
+    ]
     return {
         "direction_table": Rows(
             id="direction-table",
@@ -193,12 +196,14 @@ def kind_links(comparison: Comparison, mode: Mode) -> list[Link]:
 
 def _links_to_kinds(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, Sequence[Link]]]:
     if links := kind_links(comparison, mode):
-        yield f"{'No kind shows this direction. ' * bool(_said(mode))}Its best samples lie in:", links
+        yield f"{'No kind shows this direction. ' * bool(_said(comparison, mode))}Its best samples lie in:", links
+    elif _said(comparison, mode):
+        yield "No kind shows this direction: its best samples lie in many.", ()
 
 
-def _said(mode: Mode) -> str:
-    """Return that no kind shows a direction; "" where one does, or where there are none."""
-    return SHOWN_BY_NONE if mode.kinds and not mode.shown_by_kinds else ""
+def _said(comparison: Comparison, mode: Mode) -> str:
+    """Return that no kind shows a direction; "" where one does, or where there are no kinds."""
+    return SHOWN_BY_NONE if comparison.kinds and not mode.shown_by_kinds else ""
 
 
 def outline(comparison: Comparison) -> Outline:
@@ -238,27 +243,22 @@ def _direction_columns(comparison: Comparison) -> list[str]:
 def _direction_rows(comparison: Comparison) -> list[list[str]]:
     rows = []
     for rank, mode in enumerate(_in_order(significant(comparison.directions, ALPHA)), start=1):
-        kinds = [_said(mode) or " ".join(mode.kinds)] if comparison.kinds else []
+        kinds = [_said(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
         rows.append([str(rank) if mode.firm else "–", *(text(mode) for text in DIRECTION_COLUMNS.values()), *kinds])
     return rows
 
 
 def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
     """Return a table of kinds and directions with a few samples, for a notebook; it takes on the notebook's colors."""
-    known = {kind.id: kind for kind in comparison.kinds}
-    kinds = [
-        (one, mark)
-        for first in top_level(comparison.kinds, comparison.headings)
-        for one, mark in ((first, ""), *((known[inside], UNDER) for inside in first.children))
-    ]
+    found = _in_order(significant(comparison.directions, ALPHA))
+    names = UniqueNames(comparison.directions)
     return notebook_view(
         "comparison_fragment.html",
         comparison,
         **_shared(comparison, comparison.gallery_of(samples)),
         columns=COLUMNS,
-        kinds=kinds,
-        kind_names=UniqueNames((*comparison.headings, *comparison.kinds)),
-        directions=[(mode, "") for mode in _in_order(significant(comparison.directions, ALPHA))],
+        kinds=list(_kinds_in_notebook(comparison)),
+        directions=[(names.title(mode), mode, _cells(mode)) for mode in found],
         typical=_typical,
         directions_title=DIRECTIONS,
         others=_others(comparison),
@@ -266,7 +266,34 @@ def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES
     )
 
 
-def _typical(one: Kind | Mode, label: SetLabel) -> Sequence[str]:
+def _kinds_in_notebook(comparison: Comparison) -> Iterator[tuple[str, Kind | None, list[str]]]:
+    """Yield the rows of kinds: the name, the kind of which samples are shown, if any, and the numbers."""
+    names, known = UniqueNames((*comparison.headings, *comparison.kinds)), {one.id: one for one in comparison.kinds}
+
+    def together(words: str, kinds: Sequence[Kind]) -> tuple[str, None, list[str]]:
+        gen, ref = (sum(kind.shares[label].share for kind in kinds) for label in SET_NAMES)
+        return words, None, [percent(gen, 1), percent(ref, 1), points(gen - ref), ""]
+
+    for group in groups_of(comparison.kinds, comparison.headings, LABELS, _too):
+        if group.words:
+            yield together(group.words, group.kinds)
+        for one in group.first:
+            yield names.title(one), one, _cells(one)
+            yield from ((UNDER + names.title(kind), kind, _cells(kind)) for kind in below(one, known))
+    others = [kind for kind in comparison.kinds if kind.p_value > ALPHA]
+    if others and len(others) < len(comparison.kinds):
+        yield together(not_differing(len(others)), others)
+    if (rest := unexplained(comparison)) is not None:
+        yield UNEXPLAINED, None, ["–", "–", f"{100 * rest:.1f}", ""]
+
+
+def _cells(one: Kind | Mode) -> list[str]:
+    return [text(one) for text in COLUMNS.values()]
+
+
+def _typical(one: Kind | Mode | None, label: SetLabel) -> Sequence[str]:
+    if one is None:
+        return ()
     ids = one.typical(label) if isinstance(one, Mode) else one.shares[label].top_ids
     return ids[:SHOWN_IN_FRAGMENT]
 
@@ -351,5 +378,4 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "captions": comparison.captions,
         "notes": gallery.notes,
         "remark": remark,
-        "direction_names": UniqueNames(comparison.directions),
     }

@@ -12,7 +12,6 @@ from test_hostile_pages import PIECES, made_of
 
 import finc_eval as fe
 from finc_eval import report
-from finc_eval.comparison.methods import MethodComparison, ModeGroup
 from finc_eval.core.csv_text import csv_text
 from finc_eval.core.marks import mark_of
 from finc_eval.core.provenance import GitState

@@ -87,7 +87,9 @@ def test_what_is_not_a_result_is_one_sentence_and_not_fatal(folder):
     (folder / "list.json").write_text("[1]")
     text = (folder / "kinds.json").read_text(encoding="utf-8")
     (folder / "damaged.json").write_text(text[:300])
-    (folder / "changed.json").write_text(text.replace('"k5-1"', '"k5-9"'))
+    methods = json.loads((folder / "methods.json").read_text(encoding="utf-8"))
+    methods["groups"] = []
+    (folder / "changed.json").write_text(json.dumps(methods))
     (folder / "old.json").write_text(json.dumps(json.loads(text) | {"layout": 1}))
     (folder / "other.h5").write_bytes(b"nonsense")
     (folder / "comparison.h5").rename(folder / "alone.h5")

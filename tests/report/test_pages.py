@@ -235,7 +235,7 @@ def test_a_sweep_writes_its_page_and_says_what_it_is(tmp_path):
     sweep = a_sweep()
     path = sweep.to_html(tmp_path / "deep" / "sweep.html")
     assert path.read_text(encoding="utf-8") == sweep_page(sweep)
-    assert repr(sweep) == "Sweep(sigma; modes with p ≤ 0.05 by value: 2: 0, 4: 3, 8: 1)"
+    assert repr(sweep) == "Sweep(sigma; directions with p ≤ 0.05 by value: 2: 0, 4: 3, 8: 1)"
 
 
 # --- models ---------------------------------------------------------------------------------------------------
@@ -251,10 +251,10 @@ def cards_of(page):
 
 def test_the_page_of_models_shows_the_numbers_of_the_object():
     page = Page(models_page(model_comparison()))
-    rows = [n for n in page.find("tr", inside=page.by_id("forest")) if "data-mode" in page.attributes(n)]
+    rows = [n for n in page.find("tbody", inside=page.by_id("forest")) if "data-mode" in page.attributes(n)]
     assert [page.texts("th", inside=n) + page.texts("td", inside=n)[1:] for n in rows] == [
-        ["3", "more in alpha", "8.0 %", "2.0 % to 3.0 %", "1e-09"],
-        ["ref-3", "more in ref", "2.0 %", "3.0 % to 8.0 %", "0.02"],
+        ["3", "more in alpha", "8.0 % [7.0, 10.0]", "2.0 % to 3.0 %", "1e-09"],
+        ["ref-3", "more in ref", "2.0 % [1.0, 4.0]", "3.0 % to 8.0 %", "0.02"],
     ]
     drawn = page.texts("desc", inside=rows[0])
     assert drawn == ["alpha 8.0 % [7.0, 10.0]; beta 3.0 % [2.0, 5.0]; ref 2.0 % [1.0, 4.0]"]
@@ -351,7 +351,7 @@ def test_the_summary_of_models_gives_examples_that_read_differently_and_ids_wher
     ) in told
     assert "The models make too little of 2 kinds of samples that the reference has (adjusted" in told
     page = Page(models_page(result))
-    rows = [page.texts("th", inside=n)[0] for n in page.find("tr") if "data-mode" in page.attributes(n)]
+    rows = [page.texts("th", inside=n)[0] for n in page.find("tbody") if "data-mode" in page.attributes(n)]
     assert rows == [f"{texts[0]} alpha-5", f"{texts[1]} alpha-6", "3", f"{texts[1]} ref-3", "ref-3"]
     models.show(result)
     shown = capsys.readouterr().out

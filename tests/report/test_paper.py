@@ -27,13 +27,21 @@ def percents(share, interval):
 def test_two_sets(tmp_path):
     comparison = fe.compare(*example_sets(1500), features=300)
     figure = fe.shares_figure(comparison)
-    modes = comparison.significant()
-    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == [mode.title for mode in modes]
+    kinds = comparison.significant()
+    assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == [kind.title for kind in kinds]
     shares = drawn(figure)
-    assert shares["generated set"] == [percents(mode.share_gen, mode.share_gen_interval) for mode in modes]
-    assert shares["reference set"] == [percents(mode.share_ref, mode.share_ref_interval) for mode in modes]
+    assert shares["generated set"] == [percents(kind.share_gen, kind.shares["gen"].interval) for kind in kinds]
+    assert shares["reference set"] == [percents(kind.share_ref, kind.shares["ref"].interval) for kind in kinds]
     figure.savefig(tmp_path / "shares.pdf")
     assert (tmp_path / "shares.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_without_kinds_the_directions_are_drawn():
+    comparison = fe.compare(*example_sets(1500), features=300, method=fe.Finc(clusters=False))
+    modes = [mode for mode in comparison.directions if mode.p_value <= 0.05]
+    shares = drawn(fe.shares_figure(comparison))
+    assert modes
+    assert shares["generated set"] == [percents(mode.share_gen, mode.share_gen_interval) for mode in modes]
 
 
 def test_several_models(documents):
@@ -47,19 +55,16 @@ def test_several_models(documents):
 
 def test_names_are_text_whatever_they_hold(tmp_path):
     comparison = fe.compare(*example_sets(1500), features=300)
-    over, under = (
-        tuple(replace(mode, name="$x^{ \\frac $\u202e") for mode in modes)
-        for modes in (comparison.over, comparison.under)
-    )
-    figure = fe.shares_figure(replace(comparison, over=over, under=under))
+    kinds = tuple(replace(kind, name="$x^{ \\frac $\u202e") for kind in comparison.kinds)
+    figure = fe.shares_figure(replace(comparison, kinds=kinds))
     figure.savefig(tmp_path / "shares.pdf")
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert labels == [f"$x^{{ \\frac $\\u202e, {mode.id}" for mode in comparison.significant()]
+    assert labels == [f"$x^{{ \\frac $\\u202e, {kind.id}" for kind in comparison.significant()]
 
 
 def test_nothing_to_draw_is_said():
     gen, _ = example_sets(200)
-    with pytest.raises(fe.DataError, match=r"no mode is significant at 0\.05"):
+    with pytest.raises(fe.DataError, match=r"nothing is significant at 0\.05"):
         fe.shares_figure(fe.compare(gen[:100], gen[100:200], features=50))
     with pytest.raises(fe.UsageError, match="got dict"):
         fe.shares_figure({})

@@ -735,10 +735,17 @@ def test_the_fragment_is_compact_and_styles_only_itself():
     for rule in re.findall(r"([^{}]+)\{", text[text.index("<style>") + 7 : text.index("</style>")]):
         assert all(part.strip().startswith(".finc-eval ") for part in rule.split(","))
     rows = page.find("tr", "mode")
-    assert [page.texts("th", inside=row) for row in rows] == [["k9"], ["· k1"], ["over-aaaaaa"], ["under-bbbbbb"]]
+    assert [page.texts("th", inside=row) for row in rows] == [
+        ["k9"],
+        ["· k1"],
+        ["1 kind that does not differ"],
+        ["Not explained by kinds"],
+        ["over-aaaaaa"],
+        ["under-bbbbbb"],
+    ]
     assert page.find("span", "missing") == []
     assert page.texts("td", inside=rows[1])[2:] == ["13.1 %", "4.0 %", "+9.1", "[+6.1, +12.1]"]
-    assert page.texts("td", inside=rows[2])[2:] == ["13.1 %", "4.0 %", "+9.1", "[+6.2, +12.0]"]
+    assert page.texts("td", inside=rows[4])[2:] == ["13.1 %", "4.0 %", "+9.1", "[+6.2, +12.0]"]
     assert comparison._repr_html_() == text
 
 

@@ -5,7 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from _pages import OVER, UNDER, a_comparison, a_mode, check_fits_a_terminal, made_by, named, on_a_terminal
+from _pages import (
+    LESS,
+    OVER,
+    SAME,
+    UNDER,
+    a_comparison,
+    a_kind,
+    a_mode,
+    check_fits_a_terminal,
+    made_by,
+    named,
+    on_a_terminal,
+)
 from test_pages import a_share, a_sweep, model_comparison, some_changes
 
 import finc_eval as fe
@@ -17,7 +29,6 @@ from finc_eval.core.signature import Signature
 from finc_eval.metrics.score import Score, Scores
 from finc_eval.report.changes import MEANING
 from finc_eval.report.methods import LEGEND
-from finc_eval.report.methods import summary as summary_of_methods
 from finc_eval.report.terminal import print_table
 
 WIDEST = (-0.999, -0.901)
@@ -34,7 +45,15 @@ def wide_comparison(**changes):
         share_difference_interval=WIDEST,
         p_value=0.00031,
     )
-    return a_comparison([OVER, widest], [UNDER], **changes)
+    kinds = [
+        a_kind(
+            "k101", 0.0004, 1.0, name="mostly golden retriever (94 %), brighter and sharper", interval=(0.901, 0.999)
+        ),
+        a_kind("k102", 0.9996, 0.0),
+        replace(SAME, id="k103"),
+    ]
+    heading = a_kind("k104", 0.9996, 0.0, name="golden retriever and tabby (51 %, 48 %)", children=("k102",))
+    return a_comparison([OVER, widest], [UNDER], kinds, [heading], **changes)
 
 
 def wide_models():
@@ -46,7 +65,7 @@ def wide_models():
     return model_comparison(modes=modes, sets=sets)
 
 
-def methods(names=("finc", "clusters", "ken", "rarity", "fld")):
+def methods(names=("finc", "ken", "rarity", "fld")):
     modes = (OVER.id, "over-cccccc")
     groups = (
         ModeGroup("A", "over", dict.fromkeys(names, modes)),
@@ -70,8 +89,8 @@ def scores():
 
 def some_kinds():
     rows = np.random.default_rng(0).normal(size=(300, 8))
-    found = fe.kinds({"half_trained_generator": rows[:150] + 9, "ref": rows[150:]}, levels=(5,), level=5)
-    return replace(found, modes=tuple(replace(kind, name=LONG) for kind in found.modes))
+    found = fe.kinds({"half_trained_generator": rows[:150] + 9, "ref": rows[150:]})
+    return replace(found, kinds=tuple(replace(kind, name=LONG) for kind in found.kinds))
 
 
 def a_verdict():
@@ -107,7 +126,7 @@ def test_names_are_wrapped_on_a_terminal_and_whole_in_a_pipe(monkeypatch, capsys
     report.show(wide_comparison())
     (line,) = [line for line in capsys.readouterr().out.splitlines() if name in line]
     cells = [cell.strip() for cell in line.strip("│").split("│")]
-    assert cells == ["2", name, "< 0.1", "100.0", "−100.0 [−99.9, −90.1]", "0.00031", "both"]
+    assert cells == ["1", name, "< 0.1", "100.0", "−100.0 [−99.9, −90.1]", "0.00031", "no kind shows it"]
 
 
 @pytest.mark.parametrize(
@@ -156,18 +175,39 @@ def test_prose_is_wrapped_between_words_only(monkeypatch, capsys):
     assert cells.split() == row[2].split()
 
 
-def test_modes_that_do_not_count_are_folded_or_marked(capsys):
+def test_kinds_are_told_by_role_under_their_headings_and_all_shares_add_up(capsys):
+    heading = a_kind("k9", 0.181, 0.04, children=("k1", "k4"))
+    kinds = [
+        a_kind("k1"),
+        a_kind("k4", 0.05, 0.0),
+        LESS,
+        replace(SAME, id="k5", shares=a_kind("k5", 0.799, 0.86).shares),
+    ]
+    report.show(a_comparison([replace(OVER, kinds=("k1", "k4"), shown_by_kinds=True)], kinds=kinds, headings=[heading]))
+    lines = [line.strip("│ ") for line in capsys.readouterr().out.splitlines() if line[:1] == "│"]
+    rows = [[cell.strip() for cell in line.split("│")] for line in lines]
+    assert rows == [
+        ["Too many: 2 kinds", "18.1", "4.0", "+14.1", "–"],
+        ["k9", "18.1", "4.0", "+14.1 [+11.1, +17.1]", "3.2e-09"],
+        ["· k1", "13.1", "4.0", "+9.1 [+6.1, +12.1]", "3.2e-09"],
+        ["· k4", "5.0", "0.0", "+5.0 [+2.0, +8.0]", "3.2e-09"],
+        ["k2", "2.0", "10.0", "−8.0 [−11.0, −5.0]", "3.2e-09"],
+        ["1 kind that does not differ", "79.9", "86.0", "−6.1", "–"],
+        ["Not explained by kinds", "–", "–", "0.0", "–"],
+        ["1", "over-aaaaaa", "13.1", "4.0", "+9.1 [+6.2, +12.0]", "3.2e-09", "k1 k4"],
+    ]
+
+
+def test_directions_that_do_not_count_are_folded_or_marked(capsys):
     weak, loose = a_mode("over-1", p_value=0.2), a_mode("over-2", stability=0.3)
     report.show(a_comparison([OVER, loose, weak]))
     text = capsys.readouterr().out
-    assert text.count("by label-blind clusters of samples (clu)") == 1
-    assert "over-1" not in text and "1 mode is not significant: see the page or the JSON file" in text
-    assert "│ – │ over-2 " in text and "– refits find less than half of the mode again: not counted" in text
-    assert "The generated set has more of 1 kind." in text
+    assert "over-1" not in text and "1 direction is not significant: see the page or the JSON file" in text
+    assert "│ – │ over-2 " in text and "– refits find less than half of it again: not counted" in text
+    assert "1 direction differs significantly" in text
     report.show(a_comparison([OVER]))
     text = capsys.readouterr().out
     assert "refits" not in text and "not significant" not in text
-    assert "Under-represented, less in the generated set: nothing significant" in text
     report.show(model_comparison(modes=tuple(replace(m, stability=0.2) for m in model_comparison().modes)))
     text = capsys.readouterr().out
     assert "– mostly 3 (94 %)" in text and "– refits find less than half" in text
@@ -188,14 +228,6 @@ def test_methods_say_what_letters_ranks_and_parentheses_mean_and_name_their_grou
     assert LEGEND in " ".join(result.to_markdown().replace("\\", "").split())
     report.show(replace(result, comparisons={"finc": a_comparison()}, groups=()))
     assert LEGEND not in capsys.readouterr().out
-
-
-def test_methods_say_that_finc_is_directions_alone(capsys):
-    sentence = "FINC is directions alone here; a comparison joins what label-blind clusters find."
-    assert sentence in summary_of_methods(methods()) and sentence in summary_of_methods(methods(("finc", "ken")))
-    assert "alone here" not in summary_of_methods(methods(("clusters", "ken")))
-    report.show(methods())
-    assert sentence in capsys.readouterr().out
 
 
 def test_changes_say_what_a_change_is_wherever_the_page_does_not(capsys):
