@@ -272,6 +272,6 @@ def test_parameters_of_a_method_out_of_range_are_refused(make, message):
 
 def test_methods_are_named_once_each():
     assert methods_of(["finc", Rarity(novel=0.2), "fld"]) == (Finc(clusters=False), Rarity(0.2, 3), Fld(0.3))
-    assert methods_of([Finc()]) == (Finc(),)
+    assert methods_of(Finc(rotation=None)) == (Finc(rotation=None, clusters=False),)
     with pytest.raises(fe.UsageError, match="'ken' is named twice"):
         methods_of(["ken", "finc", "ken"])

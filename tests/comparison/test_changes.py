@@ -130,7 +130,7 @@ def test_two_draws_of_one_law_with_loose_kinds_have_nothing_new_and_nothing_gone
 
 
 def test_a_mode_that_may_have_gone_is_not_called_unchanged(releases, reference):
-    few = fe.compare(gen=draw(OLD, 150, 8), ref=reference)
+    few = fe.compare(gen=draw(OLD, 100, 8), ref=reference)
     changes = fe.compare_releases(releases[0], few)
     both = [change for change in changes if change.old and change.new and not change.told]
     far = [

@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 import finc_eval as fe
+from finc_eval.comparison.modes import significant
 
 
 def test_half_of_the_eigenvalues_of_two_sets_of_one_source_are_positive_and_none_is_a_mode(digits):
@@ -14,7 +15,7 @@ def test_half_of_the_eigenvalues_of_two_sets_of_one_source_are_positive_and_none
     difference = fe.Sketch.of(gen, reference.feature_map).covariance - reference.covariance
     eigenvalues = torch.linalg.eigvalsh(difference.double())
     assert 0.4 < float((eigenvalues > 0).double().mean()) < 0.6
-    assert not fe.compare(gen, reference, settings).significant()
+    assert not significant(fe.compare(gen, reference, settings).directions, 0.05)
 
 
 def test_of_kinds_three_times_and_thirty_times_as_frequent_a_rho_of_5_leaves_the_second():
@@ -25,6 +26,6 @@ def test_of_kinds_three_times_and_thirty_times_as_frequent_a_rho_of_5_leaves_the
     gen, ref = ((10 * np.eye(8)[one] + rng.standard_normal((1500, 8))).astype(np.float32) for one in kinds)
     found = []
     for point in fe.sweep(gen, ref, "rho", [1, 5], features=100, modes=4).points:
-        best = [mode.typical("gen")[:20] for mode in point.comparison.significant() if mode.role == "over"]
+        best = [mode.typical("gen")[:20] for mode in significant(point.comparison.over, 0.05)]
         found.append({int(np.bincount(kinds[0][[int(name) for name in one]]).argmax()) for one in best})
     assert found == [{0, 1}, {1}]

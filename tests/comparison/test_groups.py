@@ -75,18 +75,17 @@ def test_a_set_that_repeats_hardly_any_samples_is_not_tested(call, distinct):
     assert f"repeat so few that they tell as much as {distinct} independent ones" in note
 
 
-def test_directions_of_a_set_of_few_groups_are_not_tested():
+def test_directions_against_a_reference_of_few_distinct_samples_are_not_tested():
     rng = np.random.default_rng(0)
-    few, ref = rng.normal(size=(13, 4)) + 3, rng.normal(size=(300, 4))
-    which = [0] * 240 + [*range(1, 13)] * 5
-    gen = fe.EmbeddingSet(few[which].astype(np.float32), metadata={"clip": which})  # worth 1.6 independent samples
-    found = fe.compare(gen, ref, features=50, method=fe.Finc(clusters=False), groups="clip")
+    few, gen = rng.normal(size=(13, 4)) + 3, rng.normal(size=(300, 4))
+    ref = few[[0] * 240 + [*range(1, 13)] * 5].astype(np.float32)  # worth 1.6 independent samples
+    found = fe.compare(gen, ref, features=50, sigma=2.0, method=fe.Finc(clusters=False))
     assert found.directions and {mode.p_value for mode in found.directions} == {1.0}
     assert (found.tested, found.kinds_tested) == (0, 0) and "No kind of samples was tested" in found.headline
     for mode in found.directions:
-        assert mode.share_gen_interval == (0, 1) and mode.interval == (-1, 1)
+        assert mode.share_ref_interval == (0, 1) and mode.interval == (-1, 1)
         assert mode.share_difference_interval[0] <= 0 <= mode.share_difference_interval[1]
-    models = fe.compare_models({"a": gen}, ref, features=50, method=fe.Finc(clusters=False), groups="clip")
+    models = fe.compare_models({"a": gen}, ref, features=50, sigma=2.0, method=fe.Finc(clusters=False))
     assert models.modes and {mode.p_value for mode in models.modes} == {1.0}
 
 

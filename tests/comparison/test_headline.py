@@ -3,163 +3,169 @@
 from dataclasses import replace
 
 import pytest
-from _pages import OVER, UNDER, a_comparison, a_mode
+from _pages import LESS, MORE, OVER, SAME, UNDER, a_comparison, a_kind, a_mode, named
 
-from finc_eval.comparison.headline import findings
+from finc_eval.comparison.headline import drifts, top_level
 from finc_eval.core.words import counted, listed
 
-
-def kinds(count, role="over", **changes):
-    return [a_mode(f"{role}-{i}", role, share_difference=0.1 - i / 1000, **changes) for i in range(count)]
+BOTH = (MORE, LESS, SAME)
 
 
-def capped(over=(), under=(), cap=10, **changes):
-    found = a_comparison(over, under, **changes)
-    return replace(found, settings=replace(found.settings, modes=cap))
+def many(count, **changes):
+    return [a_kind(f"k{i}", 0.1 - i / 1000, 0.01, **changes) for i in range(1, count + 1)]
 
 
 def test_samples_too_few_for_any_kind_are_not_given_a_share():
-    told = a_comparison(detectable=1.0).headline
+    told = a_comparison(kinds=[SAME], detectable=1.0).headline
     assert told.endswith(
         "The independent samples are too few to show a separate kind of one set alone, whatever its share."
     )
 
 
-def test_it_says_how_different_in_what_and_what_may_be_missed():
-    named = replace(OVER, name="mostly 3 (94 %)")
-    assert a_comparison([named], [UNDER]).headline == (
-        "About 12 % [9, 15] of the samples would have to change kind (of 50) to make the sets alike. "
+def test_it_says_how_different_in_what_what_is_explained_and_what_may_be_missed():
+    threes = named(MORE, "mostly 3 (94 %)")
+    assert a_comparison([], [], [threes, LESS, SAME]).headline == (
+        "About 12 % [9, 15] of the samples would have to change kind to make the sets alike. "
         "The generated set has more of 1 kind and less of 1 kind. "
         "The largest differences: "
-        "mostly 3 (94 %): 13.1 % of generated, 4.0 % of reference, difference +6.2 to +12.0 points; "
-        "under-bbbbbb: 2.0 % of generated, 10.0 % of reference, difference −11.2 to −5.0 points. "
+        "mostly 3 (94 %): 13.1 % of generated, 4.0 % of reference, difference +6.1 to +12.1 points; "
+        "k2: 2.0 % of generated, 10.0 % of reference, difference −11.0 to −5.0 points. "
+        "These kinds explain 9 of the 12 points. "
         "A separate kind that makes up less than 1.9 % of one set alone may have been missed."
     )
 
 
 def test_two_samples_of_one_source_are_said_to_be_alike():
-    found = a_comparison(difference=0.01, difference_interval=(0.0, 0.04), difference_p_value=0.4, detectable=None)
-    assert found.headline == (
+    chance = {"difference": 0.01, "difference_interval": (0.0, 0.04), "difference_p_value": 0.4, "detectable": None}
+    assert a_comparison(kinds=[SAME], **chance).headline == (
         "As a whole, the sets are not more different than two samples of one source usually are: an estimated 1 % "
-        "[0, 4] of the samples would have to change kind (of 50) to make them alike. "
+        "[0, 4] of the samples would have to change kind to make them alike. "
         "No single kind of samples is significantly more or less frequent in the generated set."
     )
 
 
 def test_a_difference_that_may_be_next_to_nothing_is_not_told_as_a_size():
-    found = a_comparison(difference=0.14, difference_interval=(0.0, 0.24), difference_p_value=0.0312)
+    found = a_comparison(kinds=[SAME], difference=0.14, difference_interval=(0.0, 0.24), difference_p_value=0.0312)
     assert found.headline.startswith(
         "As a whole, the sets differ (p = 0.031), but it cannot be told by how much: an estimated 14 % [0, 24] of the"
     )
 
 
-def test_modes_that_refits_do_not_find_again_are_said_to_be_there():
-    found = a_comparison(kinds(2, stability=0.3))
-    assert "kind of samples can be told: 2 modes are significant, of which refits find less than half" in found.headline
+def test_a_difference_within_chance_is_not_called_none_where_a_kind_differs():
+    told = a_comparison(kinds=BOTH, difference_p_value=0.31).headline
+    assert told.startswith("Over all kinds together, the difference is within chance (p = 0.31): an estimated 12 %")
+    alike = a_comparison(kinds=[SAME], difference_p_value=0.31).headline
+    assert alike.startswith("As a whole, the sets are not more different than")
+
+
+def test_what_was_not_tested_as_a_whole_is_said():
+    changes = {"difference": 0.2, "difference_interval": (0.0, 0.7), "difference_p_value": None, "detectable": None}
+    found = a_comparison(kinds=[SAME], **changes)
+    assert found.headline.startswith("A set is worth too few independent samples to test how different")
+    assert "an estimated 20 % [0, 70] of the samples" in found.headline
+
+
+def test_what_was_not_tested_is_not_said_to_be_alike():
+    found = a_comparison(kinds=[SAME], difference_p_value=None, detectable=None, tested=0, kinds_tested=0)
+    assert found.headline.endswith("No kind of samples was tested: a set is worth too few independent samples.")
 
 
 def test_a_mild_and_a_noise_generator_read_differently():
-    modes = kinds(10)
     mild, noise = (
-        capped(modes, difference=value, difference_interval=(value - 0.02, min(value + 0.02, 1)))
+        a_comparison(kinds=many(10), difference=value, difference_interval=(value - 0.02, min(value + 0.02, 1)))
         for value in (0.05, 0.99)
     )
     assert mild.headline.startswith("About 5 % [3, 7]") and noise.headline.startswith("About 99 % [97, 100]")
     assert repr(mild) != repr(noise)
 
 
-@pytest.mark.parametrize(
-    ("over", "cap", "says"),
-    [
-        (kinds(9), 10, "has more of 9 kinds."),
-        (kinds(10), 10, "has more of at least 10 kinds, the most that were asked for."),
-        (kinds(9) + kinds(1, p_value=0.2), 10, "has more of 9 kinds."),
-        ([*kinds(9), a_mode("over-x", stability=0.2)], 10, "has more of at least 9 kinds."),
-        (kinds(1), 1, "has more of at least 1 kind, the most that were asked for."),
-    ],
-)
-def test_a_full_list_counts_as_at_least(over, cap, says):
-    assert says in capped(over, cap=cap).headline
-
-
-@pytest.mark.parametrize(
-    ("over", "under", "says"),
-    [
-        (1, 1, "more of at least 2 kinds and less of at least 2 kinds, the most that were asked for."),
-        (1, 0, "more of at least 2 kinds, the most that were asked for, and less of 1 kind."),
-        (0, 1, "more of 1 kind and less of at least 2 kinds, the most that were asked for."),
-    ],
-)
-def test_two_full_lists_are_told_in_one_readable_sentence(over, under, says):
-    found = capped(kinds(1 + over), kinds(1 + under, "under"), cap=2)
-    assert f" The generated set has {says} " in found.headline
-    assert "asked for" not in repr(found)
-
-
-def test_a_mode_is_of_its_own_where_its_counterpart_has_less_than_half_of_its_difference():
-    over = replace(OVER, looks_different=UNDER.id)
-    alike = replace(UNDER, share_difference=-0.6 * OVER.share_difference)
-    small = replace(UNDER, share_difference=-0.4 * OVER.share_difference)
-    assert "1 kind looks different in it." in a_comparison([over], [alike]).headline
-    assert "has more of 1 kind and less of 1 kind." in a_comparison([over], [small]).headline
-
-
-def test_a_difference_within_chance_is_not_called_none_where_a_kind_differs():
-    told = a_comparison([OVER], difference_p_value=0.31).headline
-    assert told.startswith("Over all kinds together, the difference is within chance (p = 0.31): an estimated 12 %")
-    assert a_comparison(difference_p_value=0.31).headline.startswith("As a whole, the sets are not more different than")
-
-
-def test_two_modes_of_one_name_do_not_read_the_same():
-    over = replace(OVER, name="mostly 3 (94 %)", looks_different=UNDER.id)
-    under = replace(UNDER, name="mostly 3 (71 %)", looks_different=OVER.id)
-    told = a_comparison([over], [under]).headline
-    assert "These look different: mostly 3 (94 %), over-aaaaaa: 13.1 % of" in told
-    assert "and mostly 3 (71 %), under-bbbbbb: 2.0 % of" in told
-    assert "mostly 3 (94 %): 13.1 %" in a_comparison([over], [UNDER]).headline
-
-
-def test_only_significant_and_firm_modes_are_told_the_largest_difference_first():
-    small, large = a_mode("small", share_difference=0.02), a_mode("large", share_difference=-0.3)
-    loose, weak = (
-        a_mode("loose", share_difference=0.5, stability=0.4),
-        a_mode("weak", share_difference=0.6, p_value=0.06),
-    )
-    assert [[mode.id for mode in group] for group in findings([small, loose, large, weak])] == [["large"], ["small"]]
+def test_only_significant_kinds_are_told_headings_in_place_of_theirs_and_the_largest_difference_first():
+    small, large, weak = a_kind("k1", 0.1, 0.08), a_kind("k2", 0.1, 0.4), a_kind("k3", 0.7, 0.1, p_value=0.06)
+    heading = replace(a_kind("k9", 0.3, 0.1), children=("k1", "k7"))
+    assert [kind.id for kind in top_level([small, large, weak], [])] == ["k2", "k1"]
+    assert [kind.id for kind in top_level([small, large, weak], [heading])] == ["k2", "k9"]
+    told = a_comparison(kinds=[small, large, weak], headings=[heading]).headline
+    assert "k9 (2 kinds): 30.0 % of generated" in told and "k3" not in told and "k1:" not in told
 
 
 def test_no_more_than_three_are_told_one_by_one():
-    text = a_comparison(kinds(5)).headline
-    assert text.count("of generated") == 3 and "over-2" in text and "over-3" not in text
+    text = a_comparison(kinds=many(5)).headline
+    assert text.count("of generated") == 3 and "k3:" in text and "k4:" not in text
+    assert "has more of 5 kinds." in text
 
 
-def test_modes_that_look_different_are_told_once_and_counted_as_neither_more_nor_less():
-    over, under = replace(OVER, looks_different=UNDER.id), replace(UNDER, looks_different=OVER.id)
-    for first, second in ((over, under), (over, UNDER), (OVER, under)):
-        text = a_comparison([first], [second]).headline
-        assert "1 kind looks different in it." in text and "more of" not in text
-        assert text.count(OVER.id) == text.count(UNDER.id) == 1
-        assert (
-            "These look different: over-aaaaaa: 13.1 % of generated, 4.0 % of reference and "
-            "under-bbbbbb: 2.0 % of generated, 10.0 % of reference." in text
-        )
+def test_two_kinds_of_one_name_do_not_read_the_same():
+    first, second = named(MORE, "mostly 3 (94 %)"), named(LESS, "mostly 3 (71 %)")
+    told = a_comparison(kinds=[first, second]).headline
+    assert "mostly 3 (94 %), k1: 13.1 %" in told and "mostly 3 (71 %), k2: 2.0 %" in told
+    assert "mostly 3 (94 %): 13.1 %" in a_comparison(kinds=[first, LESS]).headline
+
+
+@pytest.mark.parametrize(
+    ("difference", "says"), [(0.2, "explain 9 of the 20 points"), (0.08, "explain 8 of the 8 points")]
+)
+def test_kinds_explain_no_more_than_there_is(difference, says):
+    found = a_comparison(kinds=BOTH, difference=difference, difference_interval=(0.01, 0.3))
+    assert says in found.headline and found.explained <= found.difference
+    assert "explain" not in a_comparison(kinds=[SAME]).headline and a_comparison(kinds=[SAME]).explained == 0
+
+
+@pytest.mark.parametrize(
+    ("directions", "says"),
+    [
+        ([OVER], "A direction differs that no kind shows, such as a change of style or quality over many kinds: "
+         "over-aaaaaa."),
+        ([OVER, replace(UNDER, shown_by_kinds=True)], "over many kinds: over-aaaaaa."),
+        ([OVER, UNDER], "2 directions differ that no kind shows, such as a change of style or quality over many kinds: "
+         "over-aaaaaa and under-bbbbbb."),
+        ([a_mode(f"over-{i}") for i in range(5)], "many kinds: over-0, over-1 and over-2 and 2 more."),
+    ],
+)  # fmt: skip
+def test_directions_that_no_kind_shows_are_told_as_drifts(directions, says):
+    assert says in a_comparison(directions, [], BOTH).headline
+    assert drifts(directions)[0].id == directions[0].id
+
+
+@pytest.mark.parametrize("changes", [{"p_value": 0.06}, {"stability": 0.4}, {"shown_by_kinds": True}])
+def test_a_direction_that_is_unsure_or_that_kinds_show_is_no_drift(changes):
+    one = replace(OVER, **changes)
+    assert drifts([one]) == [] and "direction" not in a_comparison([one], [], BOTH).headline
+
+
+@pytest.mark.parametrize(
+    ("directions", "says"),
+    [
+        ([OVER, UNDER], "2 directions differ significantly; the samples were not divided into kinds."),
+        ([OVER], "1 direction differs significantly; the samples were not divided into kinds."),
+        ([replace(OVER, stability=0.3)], "0 directions differ significantly; the samples were not divided into kinds."),
+    ],
+)
+def test_finc_alone_tells_of_directions_and_of_no_kinds(directions, says):
+    found = a_comparison(directions)
+    assert found.headline == says and found.explained is None
+
+
+def test_a_collapse_stands_first():
+    note = "gen repeats itself: 369 distinct samples among 10,000, which count as they come"
+    told = a_comparison(kinds=BOTH, warnings=("another note", note)).headline
+    assert told.startswith("gen repeats itself: 369 distinct samples among 10,000. About 12 %")
 
 
 def test_a_ratio_other_than_one_is_said():
-    found = a_comparison([OVER])
+    found = a_comparison(kinds=BOTH)
     doubled = replace(found, settings=replace(found.settings, rho=2.0))
     assert "A kind counts where one set has more than 2 times the share of the other." in doubled.headline
     assert "A kind counts" not in found.headline
 
 
 def test_the_repr_is_short_and_json_has_the_headline():
-    found = a_comparison([OVER], [UNDER])
-    first, *modes = repr(found).split("\n")
+    found = a_comparison([OVER], [UNDER], BOTH)
+    first, *kinds = repr(found).split("\n")
     assert first == (
         "Comparison(1,200 generated, 3,400 reference, pixels@1234: 12 % [9, 15] different, more of 1 kind, "
         "less of 1 kind)"
     )
-    assert [line.split(":")[0] for line in modes] == ["  over-aaaaaa", "  under-bbbbbb"]
+    assert [line.split(":")[0] for line in kinds] == ["  k1", "  k2"]
     assert found.to_dict()["headline"] == found.headline
 
 
@@ -168,20 +174,3 @@ def test_words_have_the_right_plural():
         "1 sample", "0 samples", "1,200 samples",
     )  # fmt: skip
     assert [listed(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
-
-
-def test_what_was_not_tested_as_a_whole_is_said():
-    found = a_comparison(difference=0.2, difference_interval=(0.0, 0.7), difference_p_value=None, detectable=None)
-    assert found.headline.startswith("A set is worth too few independent samples to test how different")
-    assert "an estimated 20 % [0, 70] of the samples" in found.headline
-
-
-def test_few_kinds_are_said_to_be_few():
-    assert a_comparison(difference_kinds=10).headline.startswith(
-        "About 12 % [9, 15] of the samples would have to change kind (of only 10, as independent samples are few) to"
-    )
-
-
-def test_what_was_not_tested_is_not_said_to_be_alike():
-    found = a_comparison(difference_p_value=None, detectable=None, tested=0, clusters_tested=0)
-    assert found.headline.endswith("No kind of samples was tested: a set is worth too few independent samples.")

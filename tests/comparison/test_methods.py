@@ -173,7 +173,7 @@ def test_a_group_is_a_card_with_the_shares_by_every_method():
         ["B. over-2"],
     ]
     (first, _, folded) = page.find("article", "card")
-    assert page.texts("p", "says", first)[0].startswith("13.1 % of the samples of gen are of this kind")
+    assert page.texts("p", "says", first)[0].startswith("13.1 % of the samples of gen are members, ")
     table = page.find("table", inside=first)[0]
     assert page.texts("th", inside=page.find("tbody", inside=table)[0]) == ["FINC, 1.", "Rarity, 1.", "Rarity, 2."]
     assert [page.texts("td", inside=n)[2] for n in page.find("tr", inside=table)[1:]] == [
@@ -189,9 +189,9 @@ def test_a_group_is_a_card_with_the_shares_by_every_method():
 def test_the_summary_counts_significant_modes_and_groups():
     text = Page(report.page(a_table(), {})).texts("p", "summary")[0]
     assert text == (
-        "Modes that the generated set has significantly more of: FINC finds 1, Rarity finds 2. Modes that the "
-        "generated set has significantly less of: FINC finds 0, Rarity finds 1. They show 2 kinds of samples. Every "
-        "method finds 1 of them."
+        "Directions along which the generated set has significantly more: FINC finds 1, Rarity finds 2. Directions "
+        "along which the generated set has significantly less: FINC finds 0, Rarity finds 1. They show 2 groups of "
+        "samples. Every method finds 1 of them."
     )
 
 
@@ -225,7 +225,7 @@ def test_hostile_names_stay_text(render):
 def test_methods_that_find_nothing_say_so():
     empty = MethodComparison({"finc": a_comparison(), "ken": a_comparison()}, (), provenance=made_by("9.8.7"))
     page = Page(report.page(empty, {}))
-    nothing = "FINC and KEN find no kind of sample that the generated set has significantly more or less of."
+    nothing = "FINC and KEN find no direction along which the generated set has significantly more or less."
     assert page.texts("p", "summary") == [nothing]
     assert page.visible.count("No method finds a kind with a significantly larger share") == 2
     assert "No method finds a kind of sample that is significantly more or less frequent" in page.visible
