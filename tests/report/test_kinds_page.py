@@ -1,11 +1,12 @@
 """The pages that show kinds of samples: those of kinds, of leaderboards, and of the gate."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from _pages import HOSTILE, Page, named, noise
+from _pages import HOSTILE, Page, a_kind, named, noise
 
 import finc_eval as fe
 from finc_eval import report
@@ -28,7 +29,7 @@ def a_set(kinds, n=300, seed=1):
 
 @pytest.fixture(scope="module")
 def found() -> fe.Kinds:
-    return fe.kinds({"gen": a_set(5), "ref": a_set(6, seed=2)}, levels=(5, 20), level=20)
+    return fe.kinds({"gen": a_set(5), "ref": a_set(6, seed=2)})
 
 
 def cards(page):
@@ -38,23 +39,38 @@ def cards(page):
 
 def test_every_kind_is_a_card_with_pictures_of_both_sets_and_only_significant_ones_are_in_sight(found):
     page = Page(report.page(found, {}))
-    assert cards(page) == {anchor(kind.id): kind.p_value > 0.05 for kind in found.modes}
+    assert cards(page) == {anchor(kind.id): kind.p_value > 0.05 for kind in (*found.headings, *found.kinds)}
     (first, *_) = found.significant()
     card = page.section(first)
     shown = [page.attributes(n)["alt"] for n in page.find("img", inside=card)]
     parts = [first.shares[label] for label in ("ref", "gen")]
     assert shown == [one for part in parts for ids in (part.top_ids, part.drawn_ids) for one in ids[:SHOWN_SAMPLES]]
-    assert f"+{100 * first.difference:.1f} points against the other set" in page.texts("p", "says", card)[0]
-    rows = [page.attributes(n)["data-mode"] for n in page.find("tr") if "data-mode" in page.attributes(n)]
-    assert rows == [anchor(kind.id) for kind in found.significant()]
+    assert f"{100 * abs(first.difference):.1f} points less (interval" in page.texts("p", "says", card)[0]
+    rows = [page.attributes(n)["data-mode"] for n in page.find("tbody") if "data-mode" in page.attributes(n)]
+    assert {*rows} == {anchor(kind.id) for kind in (*found.headings, *found.kinds)}
 
 
-def test_a_significant_kind_whose_interval_holds_0_says_why(found):
-    first, *others = found.modes
-    page = Page(report.page(replace(found, modes=(replace(first, interval=(-0.01, 0.2)), *others)), {}))
-    told = [text for text in page.texts("p", "says") if "The interval holds 0" in text]
-    assert len(told) == 1
-    assert "interval −1.0 to +20.0" in told[0]
+def some_kinds(found, *kinds, headings=()):
+    """The result with these kinds of its two sets."""
+    return replace(found, kinds=kinds, headings=headings)
+
+
+def test_rows_are_by_role_with_headings_and_what_does_not_differ_folded_and_add_up(found):
+    heading = a_kind("k9", 0.0, 0.2, children=("k1", "k2"))
+    kinds = a_kind("k1", 0.0, 0.12), a_kind("k2", 0.0, 0.08), a_kind("k3", 1.0, 0.8, p_value=1.0)
+    page = Page(report.page(some_kinds(found, *kinds, headings=(heading,)), {}))
+    table = page.by_id("forest")
+    shown = [n for n in page.find("th", "name", table) if not page.folded(n)]
+    assert [page.text(n) for n in shown] == ["Kind", "More in ref: 2 kinds", "k9", "1 kind that does not differ"]
+    first, last = page.find("details", inside=table)
+    assert page.texts("summary", inside=first) == ["2 kinds: k1 and k2"]
+    assert page.texts("th", "name", last) == ["Kind", "k3 not significant"]
+    sums = [page.texts("td", "n", page.elements[n][2][-1]) for n in shown[1:]]
+    assert [row[:2] for row in sums] == [
+        ["0.0 %", "20.0 %"],
+        ["0.0 % [0.0, 3.0]", "20.0 % [17.0, 23.0]"],
+        ["100.0 %", "80.0 %"],
+    ]
 
 
 def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):
@@ -63,14 +79,14 @@ def test_the_file_keeps_the_pictures_of_the_page(found, tmp_path):
     back = fe.load(tmp_path / "kinds.h5")
     assert back.gallery.pictures == found.showing(2).gallery.pictures
     assert report.page(back, {}) == report.page(found.showing(2), {})
-    assert fe.load(tmp_path / "kinds.json").modes == found.modes
+    assert fe.load(tmp_path / "kinds.json").kinds == found.kinds
 
 
 def test_of_more_sets_a_card_shows_the_one_with_most_and_the_reference():
     sets = {"a": a_set(5, 900), "b": a_set(5, 900, seed=2), "ref": a_set(6, 900, seed=3)}
-    made = fe.kinds(sets, levels=(6,), level=6)
+    made = fe.kinds(sets)
     page = Page(report.page(made, {}))
-    for kind in made.modes:
+    for kind in made.kinds:
         most = kind.set_with_most
         second = max("ab", key=lambda label: kind.shares[label].share) if most == "ref" else "ref"
         assert page.texts("b", inside=page.find("div", "pair", page.section(kind))[0]) == [most, second]
@@ -87,28 +103,22 @@ def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
 
 
 def test_the_difference_of_the_sets_is_told_with_its_test(found):
-    assert "gen and ref differ in 15." in kinds.summary(
-        found
-    ) and "of their samples, over 20 kinds (p " in kinds.summary(found)
+    assert re.search(
+        r"gen and ref differ in 1\d\.\d % \(95 % interval .*\) of their samples \(p ", kinds.summary(found)
+    )
     chance = {label: replace(one, p_value=0.6) for label, one in found.differences.items()}
     told = kinds.summary(replace(found, differences=chance))
-    assert "Over 20 kinds together, the difference is within chance (p = 0.6): an estimated 15." in told
-
-
-def test_kinds_of_several_levels_are_not_to_be_added(found):
-    first = found.significant()[0]
-    one, two = (replace(found, modes=(first, replace(first, id="other", level=level))) for level in (first.level, 99))
-    assert kinds.OVERLAP not in kinds.summary(one) and kinds.OVERLAP in kinds.summary(two)
+    assert "Over all kinds together, the difference is within chance (p = 0.6): an estimated 1" in told
 
 
 def test_of_several_sets_the_one_that_was_tested_is_told_with_its_share():
-    result = fe.kinds({"a": a_set(6, 600), "b": a_set(5, 600, 2), "c": a_set(6, 600, 3)}, levels=(6,), level=6)
+    result = fe.kinds({"a": a_set(6, 600), "b": a_set(5, 600, 2), "c": a_set(6, 600, 3)})
     page, kind = Page(report.page(result, {})), result.significant()[0]
-    (row,) = [n for n in page.find("tr") if page.attributes(n).get("data-mode") == anchor(kind.id)]
+    (row,) = [n for n in page.find("tbody") if page.attributes(n).get("data-mode") == anchor(kind.id)]
     assert kind.set_with_least == "b"
     others = sorted(kind.shares[label].share for label in "ac")
-    cells = page.texts("td", inside=row)
-    assert cells[-4:-1] == [
+    cells = [cell.partition(" [")[0] for cell in page.texts("td", "n", row)]
+    assert cells[:3] == [
         "least in b",
         percent(kind.shares["b"].share, 1),
         " to ".join(percent(one, 1) for one in others),
@@ -123,16 +133,16 @@ def alike(modes):
 
 
 def test_what_one_set_has_more_of_does_not_read_like_what_it_has_less_of(found, capsys):
-    first, second, third, fourth = (replace(found.modes[0], id=f"k20-{i}") for i in range(4))
+    first, second, third, fourth = (replace(found.kinds[0], id=f"k20-{i}", name=None) for i in range(4))
     more, less = alike((first, replace(second, set_with_least="ref")))
     five = named(replace(third, set_with_least="ref"), "mostly 5 (70 %)", ("label", "5"))
-    result = replace(found, modes=(more, less, five, fourth))
+    result = some_kinds(found, more, less, five, fourth)
     assert kinds.summary(result).startswith(
         "ref has significantly more of 2 kinds of samples, such as samples that are “darker, with less contrast”, "
         "k20-0 (16 % of ref); ref has significantly less of 2 kinds of samples, such as “5” (16 % of ref). "
     )
     page = Page(report.page(result, {}))
-    rows = [page.texts("th", inside=n)[0] for n in page.find("tr") if "data-mode" in page.attributes(n)]
+    rows = [page.texts("th", inside=n)[0] for n in page.find("tbody") if "data-mode" in page.attributes(n)]
     assert rows == ["darker, with less contrast k20-0", "with less contrast, darker k20-1", "5", "k20-3"]
     report.show(result)
     shown = capsys.readouterr().out
@@ -156,7 +166,7 @@ def test_kinds_of_a_board_with_one_name_are_told_apart():
 def test_json_comes_back(found, tmp_path):
     found.to_json(tmp_path / "kinds.json")
     back = fe.load(tmp_path / "kinds.json")
-    assert back.modes == found.modes
+    assert back.kinds == found.kinds
     assert json.loads(found.to_json())["differences"]["gen"]["value"] == found.difference
 
 
