@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+from _pages import a_kind
 from PIL import Image
 
 import finc_eval as fe
 from finc_eval.cli.verbs.demo import print_planted
 from finc_eval.core.errors import UsageError
-from finc_eval.demo.found import find_planted
+from finc_eval.demo.found import find_planted, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets, shipped_digits
 from finc_eval.demo.run import run_demo
 
@@ -44,17 +45,16 @@ def stop_at_the_sketch(stage, done, total):
 
 def test_the_demo_finds_what_was_planted(tmp_path, capsys):
     digits = run_demo(tmp_path / "demo")
+    assert len(digits.planted) == 11 and all(planted.kind is not None for planted in digits.planted)
+    assert len({planted.kind.id for planted in digits.planted}) == 11
+    for planted in digits.planted:
+        assert planted.kind.p_value < 1e-6 and min(planted.purity, planted.recall) > 0.8
+        assert planted.kind.share_gen == pytest.approx(planted.share_gen, abs=0.01)
+        assert planted.kind.share_ref == pytest.approx(planted.share_ref, abs=0.015)
     colored, rare = digits.planted[:10], digits.planted[10]
-    assert sum(planted.mode is not None for planted in colored) >= 9
-    for planted in colored:
-        if planted.mode is not None:
-            assert planted.mode.p_value < 0.05
-            assert planted.mode.ratio > 1.5
-            assert planted.recall > 0.5
-    assert min(planted.precision for planted in colored) > 0.05 and max(planted.precision for planted in colored) > 0.8
-    assert rare.mode is not None
-    assert rare.mode.p_value < 1e-6
-    assert rare.mode.excess == max(mode.excess for mode in digits.comparison.under)
+    assert all(planted.kind.share_ref < 0.002 and planted.kind.share_difference > 0.03 for planted in colored)
+    assert rare.kind.share_difference == min(kind.share_difference for kind in digits.comparison.kinds)
+    assert digits.comparison.headings and sum(kind.share_gen for kind in digits.comparison.kinds) == pytest.approx(1)
     copies = digits.comparison.copies
     assert copies.count == len(copies.examples) == COPIES
     for gen_id, ref_id in copies.examples:
@@ -63,19 +63,27 @@ def test_the_demo_finds_what_was_planted(tmp_path, capsys):
     assert digits.report.read_text(encoding="utf-8").count("data:image/") > 100
     print_planted(digits)
     printed = capsys.readouterr().out
-    assert f"{COPIES} images" in printed and "of its" in printed
-    assert " of 11 planted differences are found" in printed
+    assert f"{COPIES} images" in printed and "11 of 11 planted differences are found" in printed
 
 
-def test_of_modes_that_show_a_kind_the_one_whose_members_are_it_is_told():
-    kinds = ["a"] * 60 + ["b"] * 140
-    scores = np.repeat(np.linspace(1, 0, 200)[:, None], 3, 1)  # the best samples are of a, on all modes
-    members = np.zeros((200, 3), bool)
-    members[:, 0], members[:55, 1], members[:5, 2] = True, True, True
-    planted = find_planted("", "a", ["all", "most of it", "a few"], scores, members, kinds, ({"a": 0.3}, {}))
-    assert (planted.mode, planted.purity, planted.precision) == ("most of it", 1, 1)
-    assert planted.recall == pytest.approx(55 / 60)
-    lost = find_planted("", "b", ["all", "most of it", "a few"], scores, members, kinds, ({"b": 0.7}, {}))
-    assert (lost.mode, lost.purity) == (None, 0)
-    nothing = find_planted("", "a", [], scores[:, :0], members[:, :0], kinds, ({"a": 0.3}, {}))
-    assert (nothing.mode, nothing.share_gen, nothing.recall) == (None, 0.3, 0)
+def test_of_kinds_that_show_a_planted_one_the_most_alike_is_told():
+    kinds = [a_kind("all"), a_kind("most of it"), a_kind("a few"), a_kind("empty")]
+    names = ["a"] * 60 + ["b"] * 40
+    places = np.repeat([1, 2, -1, 0], [50, 6, 4, 40])  # "all" has b alone
+    shares = shares_of(names, ["b"] * 10)
+    planted = find_planted("what", "a", kinds, places, names, shares)
+    assert (planted.kind.id, planted.purity, planted.share_gen, planted.share_ref) == ("most of it", 1, 0.6, 0)
+    assert planted.recall == pytest.approx(50 / 60)
+
+
+@pytest.mark.parametrize(("others", "found"), [(12, True), (13, False)])
+def test_a_kind_with_too_many_others_does_not_show_a_planted_one(others, found):
+    names = ["a"] * 50 + ["b"] * others
+    planted = find_planted("what", "a", [a_kind("k")], np.zeros(50 + others, int), names, shares_of(names, ["b"]))
+    assert (planted.kind is not None) == found
+    assert planted.purity == pytest.approx(50 / (50 + others) if found else 0)
+
+
+def test_without_kinds_nothing_is_found():
+    planted = find_planted("what", "a", [], np.full(3, -1), ["a"] * 3, ({"a": 0.3}, {}))
+    assert (planted.kind, planted.share_gen, planted.recall) == (None, 0.3, 0)

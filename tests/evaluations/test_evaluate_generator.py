@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.comparison import compare as comparing
 from finc_eval.evaluations import evaluate as evaluations
 from finc_eval.report.evaluation import QUESTIONS, answers, page
 
@@ -27,13 +28,23 @@ def whole(sets):
 
 def test_each_part_is_what_its_own_function_gives(whole, sets):
     own = fe.compare(sets["gen"], sets["ref"], features=50)
-    assert [mode.id for mode in whole.comparison.modes] == [mode.id for mode in own.modes]
+    assert [mode.id for mode in whole.comparison.directions] == [mode.id for mode in own.directions]
+    assert [kind.id for kind in whole.comparison.kinds] == [kind.id for kind in own.kinds] != []
     audited = fe.audit(sets["gen"], sets["train"], sets["holdout"])
     assert whole.audit.verdict == audited.verdict and whole.audit.copying.copies.same_embedding == 40
     assert whole.audit.membership == audited.membership
     assert whole.scores["fd"].value == fe.evaluate(sets["gen"], sets["ref"], ["fd"])["fd"].value
-    assert list(whole.methods.comparisons) == ["finc", "clusters", "rarity", "fld", "ken"]
+    assert list(whole.methods.comparisons) == ["finc", "rarity", "fld", "ken"]
     assert list(whole.parts) == list(QUESTIONS) and whole.missing == {}
+
+
+def test_the_samples_are_divided_into_kinds_once(sets, monkeypatch):
+    true, divided = comparing.divide, []
+    monkeypatch.setattr(comparing, "divide", lambda *given, **how: divided.append(1) or true(*given, **how))
+    found = fe.evaluate_generator(sets["gen"], sets["ref"], features=20)
+    assert divided == [1] and found.comparison.kinds
+    monkeypatch.setattr(comparing, "divide", lambda *_, **__: pytest.fail("the samples were divided"))
+    assert fe.evaluate_generator(sets["gen"], sets["ref"], features=20, method=fe.Finc(clusters=False)).methods
 
 
 def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
