@@ -38,6 +38,7 @@ class ShareTests:
 
     Attributes:
         p_values: one p-value per test, shape (t,).
+        rho: ρ.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class ShareTests:
     ) -> None:
         counts = np.broadcast_arrays(*(np.asarray(c, float).ravel() for c in (k_first, n_first, k_second, n_second)))
         k, n, other, m = counts
-        self._total, self._rho = k + other, check_positive("rho", rho)
+        self._total, self.rho = k + other, check_positive("rho", rho)
         self._pi = rho * n / (rho * n + m)
         self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
         self._fisher = self._whole and rho == 1
@@ -62,7 +63,7 @@ class ShareTests:
         """Return the p-values of k members that all are in the first set, of n samples; the other has m."""
         if self._fisher:
             return np.asarray(np.exp(log_choose(n, k) - log_choose(n + m, k)))
-        return np.asarray((self._rho * n / (self._rho * n + m)) ** k)
+        return np.asarray((self.rho * n / (self.rho * n + m)) ** k)
 
     def family_level(self, p: ArrayLike) -> Array:
         """Return Σ P(pᵢ ≤ p) over all tests i: the family-wise error of rejecting at p, or a bound of it.

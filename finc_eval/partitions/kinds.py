@@ -167,7 +167,7 @@ def kinds(
 
     A sample of all sets together is divided into communities of its graph of shared neighbors, which are joined to a
     tree, blind to which set a sample is from. So the exact tests of all kinds of the tree may use every sample, and are
-    one family (docs/kinds.md). Each set is tested against all others together. A sketch is counted by the sample of
+    one family (docs/method.md). Each set is tested against all others together. A sketch is counted by the sample of
     embeddings that it holds.
 
     Args:

@@ -190,7 +190,7 @@ class _Intervals:
     """Intervals of all shares, and of the difference of each set from all others together, which hold together.
 
     A difference that its test finds significant is not 0 with the same confidence (Guilbaud 2008): the interval of it
-    ends at 0, and leaves it out.
+    ends at 0, and leaves it out. With ρ < 1, a significant share can be the smaller one.
     """
 
     def __init__(self, tests: KindTests) -> None:
@@ -245,5 +245,7 @@ def _kind(
         evidence=name.evidence,
         shares={label: share(s, label) for s, label in enumerate(tests.labels)},
         difference=float(intervals.share[own, number] - intervals.rest[own, number]),
-        interval=intervals.of_difference(own, number, significant=p_value <= ALPHA, less=is_less),
+        interval=intervals.of_difference(
+            own, number, significant=p_value <= ALPHA and tests.family.rho >= 1, less=is_less
+        ),
     )

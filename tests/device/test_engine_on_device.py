@@ -58,7 +58,7 @@ def test_a_comparison_of_models_waits_a_bounded_number_of_times():
         lambda run: fe.compare_models({"a": GEN, "b": THIRD}, REF, run=run, **SMALL), waits=200, sets=3
     )
     expected = fe.compare_models({"a": GEN, "b": THIRD}, REF, run=fe.Run(device="cpu"), **SMALL)
-    assert [mode.id for mode in found.directions] == [mode.id for mode in expected.directions]
+    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
 
 
 def test_a_sweep_waits_a_bounded_number_of_times_per_value():

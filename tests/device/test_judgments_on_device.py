@@ -37,7 +37,7 @@ def test_fld_of_three_sets_is_that_of_the_cpu():
 
 def test_methods_side_by_side_find_what_they_find_on_the_cpu():
     def compared(run):
-        return fe.compare_methods(GEN[:60], REF[:60], ["clusters", "fld"], features=20, modes=2, run=run)
+        return fe.compare_methods(GEN[:60], REF[:60], ["finc", "fld"], features=20, modes=2, run=run)
 
     found, _ = measured(compared, SMALL_BATCH)
     assert found.groups == compared(CPU).groups

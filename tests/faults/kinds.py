@@ -234,7 +234,7 @@ def use_comparison(path):
     if found.feature_map.dim == 6:
         found.score(sets()[0])
     page = found.to_html(path.with_suffix(".html"))
-    return found.to_json(), [mode.direction.tolist() for mode in found.modes], page.read_text()
+    return found.to_json(), [mode.direction.tolist() for mode in found.directions], page.read_text()
 
 
 def make_result(path):
@@ -336,13 +336,13 @@ def use_bundle(path):
 
 
 def make_kinds(path):
-    fe.kinds(dict(zip(("gen", "ref"), sets(), strict=True)), levels=(2, 3)).save(path)
+    fe.kinds(dict(zip(("gen", "ref"), sets(), strict=True))).save(path)
 
 
 def use_kinds(path):
     found = fe.load(path)
     assert not isinstance(found, fe.Comparison)
-    if found.partition.dim == 6:
+    if found.divided.tree.dim == 6:
         found.assign(sets()[0])
         found.count(dict(zip(("gen", "ref"), sets(), strict=True)))
     found.to_html(path.with_suffix(".html"))

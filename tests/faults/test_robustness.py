@@ -46,7 +46,17 @@ def compared(gen, ref, **settings):
         warnings.simplefilter("error")
         found = fe.compare(gen, ref, **{"features": 150, **settings})
     found.to_json()  # refuses NaN and infinity
-    for mode in found.modes:
+    for kind in found.kinds:
+        assert 0 <= kind.p_value <= 1 and kind.interval[0] <= kind.difference <= kind.interval[1]
+        for share in kind.shares.values():
+            assert 0 <= share.interval[0] <= share.share <= share.interval[1] <= 1
+    if found.kinds:
+        assert [sum(kind.shares[label].count for kind in found.kinds) for label in ("gen", "ref")] == [
+            found.gen.n,
+            found.ref.n,
+        ]
+        assert 0 <= found.explained <= found.difference <= 1
+    for mode in found.directions:
         numbers = (mode.excess, *mode.interval, mode.standard_error, mode.fitted_excess)
         shares = (mode.mass_gen, mode.mass_ref, mode.p_value, mode.share_gen, mode.share_ref)
         intervals = (mode.share_gen_interval, mode.share_ref_interval, mode.share_difference_interval)
@@ -63,13 +73,18 @@ def compared(gen, ref, **settings):
     return found
 
 
+def differing(found):
+    """The significant directions."""
+    return [mode for mode in found.directions if mode.p_value <= 0.05]
+
+
 def planted_kinds(found, scale=1.0):
-    """The significant modes that are planted kinds: (role, kind) to (mass in gen, mass in ref)."""
-    likeness = found.feature_map(scale * CENTERS).numpy() @ np.array([m.direction for m in found.significant()]).T
+    """The significant directions that show planted kinds: (role, kind) to (mass in gen, mass in ref)."""
+    likeness = found.feature_map(scale * CENTERS).numpy() @ np.array([m.direction for m in differing(found)]).T
     kinds = (likeness**2).argmax(0)
     return {
         (mode.role, int(kind)): (mode.mass_gen, mode.mass_ref)
-        for mode, kind in zip(found.significant(), kinds, strict=True)
+        for mode, kind in zip(differing(found), kinds, strict=True)
         if mode.excess > 0.03
     }
 
@@ -79,6 +94,9 @@ def check_planted(found, scale=1.0, tolerance=0.06):
     assert set(kinds) == {("over", 0), ("over", 1), ("under", 2), ("under", 3)}
     for (_, kind), masses in kinds.items():
         assert masses == pytest.approx((GEN[kind], REF[kind]), abs=tolerance)
+    shares = np.array([kind.share_difference for kind in found.significant()])
+    if found.kinds:  # a planted kind may lie in several
+        assert (shares[shares > 0].sum(), shares[shares < 0].sum()) == pytest.approx((0.5, -0.5), abs=0.05)
 
 
 def test_the_planted_kinds_are_found_where_nothing_is_wrong(planted):
@@ -132,13 +150,13 @@ def test_fewer_samples_than_modes_are_no_error():
 def test_few_features_are_no_error(planted):
     for features in (1, 2, 3):
         found = compared(*planted, features=features)
-        assert sum(mode.found_by == "directions" for mode in found.over) <= features
+        assert len(found.over) <= 2 * features
 
 
 def test_one_constant_in_both_sets_is_no_difference():
     constant = np.ones((100, 6), np.float32)
     found = compared(constant, constant[:70], sigma=1.0)
-    assert found.modes == ()
+    assert found.directions == found.significant() == ()
     assert any("sigma 1 is too large" in warning for warning in found.warnings)
 
 
@@ -146,8 +164,9 @@ def test_one_constant_in_both_sets_is_no_difference():
 def test_two_constants_are_one_mode_each(settings):
     first, second = (np.tile(np.float32(row), (200, 1)) for row in ([0.3, 0.7, -0.2, 0.9], [2.1, -0.9, 0.9, 0.2]))
     found = compared(first, second, **settings)
-    assert [mode.role for mode in found.significant()] == ["over", "under"]
-    for mode in found.modes:
+    assert sorted(kind.share_difference for kind in found.significant()) == [-1, 1]
+    assert [mode.role for mode in differing(found)] == ["over", "under"]
+    for mode in found.directions:
         own, other = (mode.mass_gen, mode.mass_ref) if mode.role == "over" else (mode.mass_ref, mode.mass_gen)
         assert own > 0.98
         assert other < 0.02
@@ -189,8 +208,8 @@ def test_a_reference_of_copies_has_a_right_answer_under_a_given_bandwidth():
 def test_a_set_and_its_copies_do_not_differ(planted):
     gen, _ = planted
     found = compared(np.concatenate([gen, gen]), gen)
-    assert found.significant() == ()
-    assert all(abs(mode.excess) < 1e-3 for mode in found.modes)
+    assert found.significant() == () and not differing(found)
+    assert all(abs(mode.excess) < 1e-3 for mode in found.directions)
 
 
 def test_embeddings_of_one_entry_are_enough_for_two_clusters():
@@ -201,21 +220,22 @@ def test_embeddings_of_one_entry_are_enough_for_two_clusters():
 
     gen, ref = clusters(0.3, 800), clusters(0.5, 1000)
     found = compared(gen, ref, sigma=1.5)
-    over, under = found.significant()[0], next(m for m in found.significant() if m.role == "under")
+    over, under = (next(mode for mode in differing(found) if mode.role == role) for role in ("over", "under"))
     assert (np.abs(gen[over.top_gen]) < 2).all()
     assert (np.abs(ref[under.top_ref] - 5) < 2).all()
     lower = (gen < 2.5).mean(), (ref < 2.5).mean()
     assert (over.mass_gen, over.mass_ref) == pytest.approx(lower, abs=0.05)
     assert (under.mass_gen, under.mass_ref) == pytest.approx(1 - np.array(lower), abs=0.05)
-    assert compared(gen, ref).significant()[0].p_value < 1e-6  # whatever the bandwidth that follows from the reference
+    assert differing(compared(gen, ref))[0].p_value < 1e-6  # whatever the bandwidth that follows from the reference
 
 
 def test_more_entries_than_samples_are_no_error():
     ref, gen = normal(60, 20_000), normal(60, 20_000, 1)
-    assert compared(gen, ref, features=50).significant() == ()
+    same = compared(gen, ref, features=50)
+    assert same.significant() == () and not differing(same)
     gen[:30] = 3 + 0.1 * gen[:30]
     found = compared(gen, ref, features=50)
-    (mode,) = (one for one in found.significant() if one.role == "over")
+    (mode,) = (one for one in differing(found) if one.role == "over")
     assert set(mode.top_gen[:30]) == set(range(30))
     assert (mode.mass_gen, mode.mass_ref) == pytest.approx((0.5, 0), abs=0.05)
 
@@ -237,7 +257,8 @@ def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):
 def test_the_unit_of_the_embeddings_does_not_matter(planted, scale, kernel):
     usual, scaled = (compared(*(rows * np.float32(s) for rows in planted), kernel=kernel) for s in (1, scale))
     assert scaled.difference == pytest.approx(usual.difference, abs=0.02)
-    mine, others = ([mode for mode in one.significant() if mode.found_by != "clusters"] for one in (scaled, usual))
+    assert [kind.shares for kind in scaled.kinds] == [kind.shares for kind in usual.kinds]
+    mine, others = differing(scaled), differing(usual)
     assert [mode.id for mode in mine] == [mode.id for mode in others]
     for one, other in zip(mine, others, strict=True):
         assert one.excess == pytest.approx(other.excess, abs=1e-4)
@@ -251,7 +272,8 @@ def test_sets_of_quite_unlike_scales_differ_in_everything(planted):
     gen, ref = planted
     for found in (compared(gen * np.float32(1e30), ref), compared(gen, ref * np.float32(1e30))):
         assert found.significant()
-        assert {mode.role for mode in found.significant()} == {"over", "under"}
+        assert {kind.share_difference > 0 for kind in found.significant()} == {True, False}
+        assert {mode.role for mode in differing(found)} == {"over", "under"}
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -264,13 +286,14 @@ def test_one_enormous_outlier_changes_nothing(planted, place):
 def test_embeddings_in_half_precision_give_the_same_modes(planted):
     full, half = compared(*planted), compared(*(rows.astype(np.float16) for rows in planted))
     check_planted(half)
-    pairs = zip(full.significant()[:2], half.significant()[:2], strict=True)
+    pairs = zip(differing(full)[:2], differing(half)[:2], strict=True)
     assert all(mine.excess == pytest.approx(other.excess, abs=1e-3) for mine, other in pairs)
 
 
 def check_same_modes(mine, other, tolerance=1e-3):
-    assert [mode.id for mode in mine.significant()] == [mode.id for mode in other.significant()]
-    for one, same in zip(mine.significant(), other.significant(), strict=True):
+    assert [kind.id for kind in mine.significant()] == [kind.id for kind in other.significant()]
+    assert [mode.id for mode in differing(mine)] == [mode.id for mode in differing(other)]
+    for one, same in zip(differing(mine), differing(other), strict=True):
         assert abs(float(one.direction @ same.direction)) > 0.999
         assert one.p_value == pytest.approx(same.p_value, abs=tolerance)
         assert one.excess == pytest.approx(same.excess, abs=tolerance)
@@ -289,7 +312,8 @@ def test_portions_change_nothing(thinned, kernel):
         small = compared(*thinned, kernel=kernel, modes=5)
     assert small.significant()
     check_same_modes(small, large)
-    assert [mode.id for mode in small.modes] == [mode.id for mode in large.modes]
+    assert [mode.id for mode in small.directions] == [mode.id for mode in large.directions]
+    assert [kind.shares for kind in small.kinds] == [kind.shares for kind in large.kinds]
     assert small.signature == large.signature
 
 
@@ -317,7 +341,7 @@ class Counted(ArrayEmbeddings):
             yield rows
 
 
-def test_a_set_is_read_to_find_repeats_to_sketch_to_count_clusters_and_to_score(planted):
+def test_a_set_is_read_to_find_repeats_to_sketch_to_count_kinds_and_to_score(planted):
     gen, ref = map(Counted, planted)
     with portions_of(100):
         compared(gen, ref)
@@ -366,7 +390,7 @@ def test_shares_are_near_the_truth_where_the_mass_is_far_below_it():
     gen, ref = draw(shares_gen, 3000, 0, LOOSE), draw(shares_ref, 3000, 1, LOOSE)
     found = compared(gen, ref, sigma=2.5, features=400, method=fe.Finc(clusters=False))
     kinds = {}
-    for mode in found.significant():
+    for mode in differing(found):
         likeness = (found.feature_map(CENTERS).numpy() @ mode.direction) ** 2
         kinds.setdefault((mode.role, int(likeness.argmax())), mode)
     for role, kind in (("over", 0), ("over", 1), ("under", 2), ("under", 3)):
@@ -378,17 +402,18 @@ def test_shares_are_near_the_truth_where_the_mass_is_far_below_it():
 def test_equal_sets_have_shares_that_do_not_differ(digits):
     x = digits[0]
     found = compared(x[:1500], x[1500:3000], features=100)
-    assert found.significant() == ()
-    assert all(low <= 0 <= high for low, high in (mode.share_difference_interval for mode in found.modes))
-    assert all(abs(mode.share_difference) < 0.1 for mode in found.modes)
+    assert found.significant() == () and not differing(found)
+    for one in (*found.kinds, *found.directions):
+        low, high = one.share_difference_interval
+        assert low <= 0 <= high and abs(one.share_difference) < 0.1
 
 
 def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(planted, digits):
-    modes = compared(*planted).significant()
+    modes = differing(compared(*planted))
     stable = [mode.stability for mode in modes if mode.excess > 0.03 and mode.stability is not None]
     assert min(stable) > 0.95
     x = digits[0]
-    of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).modes]
+    of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).directions]
     assert np.mean(of_noise) < 0.75
     assert min(of_noise) < 0.6
 
@@ -400,9 +425,9 @@ def test_sketches_alone_find_the_same_and_are_less_sure(thinned, settings):
     sharp = compared(gen, ref, **directions, **settings)
     phi, rho = sharp.feature_map, settings.get("rho", 1.0)
     from_sketches = compared(fe.Sketch.of(gen, phi), fe.Sketch.of(ref, phi), **directions, rho=rho)
-    found = {mode.id: mode for mode in from_sketches.modes}
-    assert found.keys() == {mode.id for mode in sharp.modes}
-    for exact in sharp.modes:
+    found = {mode.id: mode for mode in from_sketches.directions}
+    assert found.keys() == {mode.id for mode in sharp.directions}
+    for exact in sharp.directions:
         mine = found[exact.id]
         assert abs(float(mine.direction @ exact.direction)) > 0.99
         assert mine.excess == pytest.approx(exact.excess, abs=1e-5)

@@ -57,7 +57,7 @@ VERBS = {
     "compare": Verb(f"compare {SETS} --features 30 {OUT}"),
     "compare over an older result": Verb(f"compare {SETS} --features 30 --out again --quiet"),
     "compare pictures": Verb(f"compare --gen gen --ref ref --features 30 {PICTURES} {OUT}"),
-    "kinds": Verb(f"kinds {SETS} --level 5 {OUT}"),
+    "kinds": Verb(f"kinds {SETS} {OUT}"),
     "sweep": Verb(f"sweep {SETS} --parameter rho --values 1,2 --features 30 {OUT}"),
     "methods": Verb(f"methods {SETS} --methods finc,ken --features 30 {OUT}"),
     "models": Verb(f"models --gen one=gen.npy --gen two=new.npy --ref ref.npy --features 30 {OUT}"),
