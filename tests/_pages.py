@@ -190,6 +190,7 @@ def a_comparison(over=(), under=(), kinds=(), headings=(), **changes):
         copies=None,
         warnings=(),
         feature_map=RandomFourierFeatures(3, 4, sigma=1.0),
+        divided=None,
         provenance=made_by("9.8.7"),
     )
     return replace(base, **changes)

@@ -202,7 +202,7 @@ def _links_to_kinds(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, S
 
 
 def _said(comparison: Comparison, mode: Mode) -> str:
-    """Return that no kind shows a direction; "" where one does, or where there are no kinds."""
+    """Return that no kind shows a direction; "" where one does, and for a comparison without kinds."""
     return SHOWN_BY_NONE if comparison.kinds and not mode.shown_by_kinds else ""
 
 

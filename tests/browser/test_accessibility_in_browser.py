@@ -49,7 +49,7 @@ def pages(squares, documents, tmp_path_factory):
         "sweep": fe.sweep(gen, ref, "rho", [1, 2], **small),
         "changes": fe.compare_releases(compared, compared),
         "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),
-        "kinds": fe.kinds({"one": gen, "ref": ref}, levels=(5,), level=5),
+        "kinds": fe.kinds({"one": gen, "ref": ref}),
         "leaderboard": fe.leaderboard({f"a model {i}": (gen, ref)[i % 2] for i in range(12)}, ref, level=5),
         "verdict": fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 5}}),
         **{name: documents[name] for name in OTHERS},

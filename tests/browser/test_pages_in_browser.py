@@ -33,7 +33,7 @@ def test_every_value_of_a_sweep_has_a_row_and_every_mode_two_visible_marks(visit
       const svg = document.querySelector('.plot svg'), frame = svg.getBoundingClientRect();
       return [...svg.querySelectorAll('g.gen')].map(g => g.getBoundingClientRect()).filter(r => r.width > 0
         && r.left >= frame.left && r.right <= frame.right && r.top >= frame.top && r.bottom <= frame.bottom).length }"""
-    over = [m for point in sweep[0].points for m in point.comparison.significant() if m.role == "over"]
+    over = [m for point in sweep[0].points for m in point.comparison.over if m.p_value <= 0.05]
     assert over and page.evaluate(inside) == 2 * len(over) + 1  # and the legend's
     assert page.locator(".card").count() == page.locator(".twin tbody tr").count()
     assert page.locator(".card .tiles img").count() > 0
@@ -48,7 +48,7 @@ def test_every_mode_of_models_leads_to_its_card_with_pictures_of_both_sets(visit
     page, _ = visit(models[1])
     table = models[0]
     significant = table.significant()
-    assert significant and page.locator("#forest tbody tr").count() == len(significant)
+    assert significant and page.locator("#forest tbody[data-mode]").count() == len(significant)
     assert page.locator(".card h3").count() == len(table.modes)
     page.locator("#forest tbody a").first.click()
     assert page.locator(":target h3").inner_text() == page.locator("#forest tbody a").first.get_attribute("title")

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from finc_eval import compare
+from finc_eval.comparison.headline import drifts
 
 pytestmark = pytest.mark.browser
 
@@ -36,19 +37,23 @@ def test_it_opens_quietly_loads_nothing_fits_and_is_legible(opened, report, chec
     check_page(page, events, report[1])
 
 
-def test_every_mode_has_a_row_of_the_forest_and_a_card(opened, report):
+def test_every_kind_and_direction_has_a_row_of_a_table_and_a_card(opened, report):
     page, _ = opened
     comparison, _ = report
     assert comparison.over and comparison.significant()
-    assert page.locator("#forest tbody tr").count() == len(comparison.significant())
-    assert page.locator(".card h3").count() == len(comparison.modes)
+    kinds = len(comparison.kinds) + len(comparison.headings)
+    alone = len(drifts(comparison.directions))
+    assert page.locator("#forest tbody[data-mode]").count() == kinds + alone
+    directions = sum(mode.p_value <= 0.05 for mode in comparison.directions)
+    assert page.locator("#direction-table tbody[data-mode]").count() == directions
+    assert page.locator(".card h3").count() == kinds + len(comparison.directions)
     page.locator("#forest tbody a").first.click()
     assert page.locator(":target").evaluate("node => node.classList.contains('card')")
 
 
 def test_the_first_screen_has_verdict_forest_and_pictures(desk):
     assert desk.locator(".summary").is_visible()
-    for part in (".summary", "#forest tbody tr", ".one img"):
+    for part in (".summary", "#forest tbody tr", "#forest img"):
         box = desk.locator(part).first.bounding_box()
         assert 0 < box["y"] < box["y"] + box["height"] < 900
 
@@ -56,7 +61,7 @@ def test_the_first_screen_has_verdict_forest_and_pictures(desk):
 def test_every_picture_is_decoded_and_visible(opened, report):
     page, _ = opened
     sizes = page.evaluate("[...document.images].filter(i => i.src).map(i => [i.naturalWidth, i.naturalHeight, i.alt])")
-    assert len(sizes) >= 4 * len(report[0].modes)
+    assert len(sizes) >= 4 * len(report[0].directions)
     assert all((width, height) == (16, 16) for width, height, _ in sizes)
     assert any("<img src=x onerror=alert(1)>" in alt for _, _, alt in sizes)
     shown = page.evaluate("[...document.querySelectorAll('.cards > .card > .pair img')].map(i => i.clientWidth)")
@@ -81,9 +86,9 @@ def facts(page):
 def test_without_script_and_without_style_everything_is_there(browser, report, desk, tmp_path):
     wanted = facts(desk)
     off = browser.new_context(java_script_enabled=False).new_page()
-    off.goto(report[1].as_uri() + "#mode-" + report[0].modes[-1].id)
+    off.goto(report[1].as_uri() + "#mode-" + report[0].directions[-1].id)
     assert off.locator(".tools").is_hidden()
-    assert off.locator(":target h3").inner_text() == report[0].modes[-1].title
+    assert off.locator(":target h3").inner_text() == report[0].directions[-1].title
     off.context.close()
     # As a server sends it that forbids scripts and styles: a second policy restricts the page's own.
     strict = tmp_path / "strict.html"
@@ -99,49 +104,52 @@ def test_without_script_and_without_style_everything_is_there(browser, report, d
 
 
 def cards(page):
-    return page.evaluate("[...document.querySelectorAll('.cards > .card')].filter(c => !c.hidden).map(c => c.id)")
+    of_kinds = "[aria-labelledby=modes].cards > .card"
+    return page.evaluate(f"[...document.querySelectorAll('{of_kinds}')].filter(c => !c.hidden).map(c => c.id)")
 
 
 def rows(page):
-    return page.evaluate(
-        "[...document.querySelectorAll('#forest tbody tr')].filter(r => !r.hidden).map(r => r.dataset.mode)"
-    )
+    shown = "[...document.querySelectorAll('#forest > tbody[data-mode]')].filter(r => r.checkVisibility())"
+    return page.evaluate(f"{shown}.map(r => r.dataset.mode)")
 
 
-def test_modes_are_sorted_filtered_and_found_and_the_address_keeps_it(desk, report):
-    significant = report[0].significant()
-    under = {f"mode-{mode.id}" for mode in significant if mode.role == "under"}
-    before = cards(desk)
-    assert set(before) == {f"mode-{mode.id}" for mode in significant} and rows(desk) == before
-    desk.select_option("[name=role]", "under")
-    assert set(cards(desk)) == set(rows(desk)) == under
+def test_kinds_are_sorted_filtered_and_found_and_the_address_keeps_it(desk, report):
+    significant = [*report[0].headings, *report[0].significant()]
+    less = {f"mode-{kind.id}" for kind in significant if kind.share_difference < 0}
+    order = rows(desk)
+    assert set(cards(desk)) == {f"mode-{kind.id}" for kind in significant} > less and len(order) > 1
+    desk.select_option("[name=role]", "too few")
+    assert set(cards(desk)) == less
+    assert [row for row in order if row in less] == [row for row in rows(desk) if row in cards(desk)]
     desk.select_option("[name=role]", "")
-    desk.select_option("[name=sort]", "ref")
-    by_ref = [f"mode-{mode.id}" for mode in sorted(significant, key=lambda mode: -mode.share_ref)]
-    assert cards(desk) == rows(desk) == by_ref
+    desk.select_option("[name=sort]", "second")
+    by_ref = [f"mode-{kind.id}" for kind in sorted(significant, key=lambda kind: -kind.share_ref)]
+    assert sorted(cards(desk)) == sorted(by_ref) and cards(desk)[0] == by_ref[0]
+    assert rows(desk) == order  # those of the table stay below their sums and headings
     name = significant[-1].id
     desk.fill("[name=q]", name.upper())
     assert cards(desk) == [f"mode-{name}"]
-    assert desk.locator(".tools output").inner_text() == f"1 of {len(significant)} modes"
+    assert desk.locator(".tools output").inner_text() == f"1 of {len(significant)} kinds"
     address = desk.url
-    assert "sort=ref" in address and "q=" in address
+    assert "sort=second" in address and "q=" in address
     desk.goto("about:blank")
     desk.goto(address)
-    assert cards(desk) == [f"mode-{name}"] and desk.input_value("[name=sort]") == "ref"
+    assert cards(desk) == [f"mode-{name}"] and desk.input_value("[name=sort]") == "second"
     desk.goto(address.split("#")[0] + f"#mode-{significant[0].id}")
     desk.wait_for_selector(f"#mode-{significant[0].id}")
 
 
 def test_a_link_to_a_folded_mode_opens_the_fold(desk, report):
-    folded = [mode for mode in report[0].modes if mode.p_value > 0.05]
-    assert folded, "the report of this test needs a mode that is not significant"
-    desk.goto(desk.url.split("#")[0] + f"#mode-{folded[0].id}")
-    desk.wait_for_function("document.querySelector('#others').open")
-    assert desk.locator(":target h3").is_visible()
+    for group, fold in ((report[0].kinds, "others"), (report[0].directions, "other-directions")):
+        folded = [one for one in group if one.p_value > 0.05]
+        assert folded, "the report of this test needs a kind and a direction that are not significant"
+        desk.goto(desk.url.split("#")[0] + f"#mode-{folded[0].id}")
+        desk.wait_for_function(f"document.querySelector('#{fold}').open")
+        assert desk.locator(":target h3").is_visible()
 
 
 def test_samples_enlarge_by_mouse_and_by_keyboard(desk):
-    desk.locator(".card .tiles img").first.click()
+    desk.locator("[aria-labelledby=directions] .card img[data-near]").first.click()
     dialog = desk.locator("dialog")
     assert dialog.is_visible() and dialog.locator("img").first.bounding_box()["width"] >= 200
     first = dialog.locator("figcaption").first.inner_text()

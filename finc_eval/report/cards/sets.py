@@ -29,7 +29,7 @@ AnyMode = TypeVar("AnyMode", SharedMode, Kind)
 
 @dataclass(frozen=True)
 class Common:
-    """What the cards and rows of a page have in common.
+    """Settings that the cards and rows of a page share.
 
     Attributes:
         titles: titles of the sets, by label.
@@ -71,7 +71,7 @@ class Common:
 
     @property
     def are_two(self) -> bool:
-        """Whether there are two sets, whose difference is that of the first and the second."""
+        """True for two sets, whose difference is that of the first and the second."""
         return len(self.titles) == 2
 
     def inks(self, own: str = "") -> dict[str, Ink]:
