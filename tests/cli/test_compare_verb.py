@@ -6,19 +6,19 @@ import pytest
 from _verbs import done, run, table_rows
 
 import finc_eval as fe
-from finc_eval.core.words import percent, points
+from finc_eval.core.words import counted, percent, points
 
 
 def test_compare_goes_from_two_folders_to_a_report(compared_once):
     result, out = compared_once
-    assert "Over-represented: more in the generated set" in result.stdout
     assert sorted(path.name for path in out.iterdir()) == ["comparison.h5", "comparison.html", "comparison.json"]
     comparison = fe.load(out / "comparison.h5")
-    assert comparison.over[0].id in result.stdout
+    assert result.stdout.startswith(comparison.headline)
+    assert comparison.kinds[0].id in result.stdout and comparison.over[0].id in result.stdout
     assert str(comparison.signature) in result.stdout
     assert json.loads((out / "comparison.json").read_text())["signature"] == str(comparison.signature)
     page = (out / "comparison.html").read_text()
-    assert comparison.over[0].id in page
+    assert comparison.kinds[0].id in page and comparison.over[0].id in page
     assert "data:image/" in page
     assert "gen: extract" in result.stderr and "score ref" in result.stderr
 
@@ -42,10 +42,12 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
         )  # fmt: skip
         assert result.exit_code == 0, result.stderr
     one, other = (fe.load(tmp_path / kind / "comparison.h5") for kind in ("embeddings", "sketches"))
-    mine, others = ({mode.id: mode.excess for mode in found.modes if mode.threshold} for found in (one, other))
+    mine, others = ({mode.id: mode.excess for mode in found.directions} for found in (one, other))
     common = mine.keys() & others.keys()
     assert len(common) >= 0.8 * len(mine) > 0
     assert [mine[name] for name in common] == pytest.approx([others[name] for name in common], abs=1e-5)
+    mine, others = ([(kind.id, kind.share_gen, kind.share_ref) for kind in found.kinds] for found in (one, other))
+    assert mine == others
 
 
 def test_compare_can_leave_pictures_out(folders, tmp_path):
@@ -57,20 +59,19 @@ def test_compare_can_leave_pictures_out(folders, tmp_path):
     assert refused.exit_code == 3 and "from 0 to 16" in refused.stderr and not (tmp_path / "d").exists()
 
 
-def test_compare_prints_the_headline_and_the_shares_of_significant_modes(caches, tmp_path):
+def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches, tmp_path):
     out = tmp_path / "c"
     result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
     found = fe.load(out / "comparison.h5")
     assert result.stdout.startswith(found.headline)
-    shown = {row[1].split(", ")[-1]: row for row in table_rows(result.stdout)}
-    assert list(shown) == [mode.id for mode in found.significant()] and shown
-    for mode in found.significant():
-        row = shown[mode.id]
-        assert row[2:4] == [percent(share, 1).removesuffix(" %") for share in (mode.share_gen, mode.share_ref)]
-        ends = ", ".join(points(end) for end in mode.share_difference_interval)
-        assert row[4] == f"{points(mode.share_difference)} [{ends}]"
-    others = len(found.modes) - len(found.significant())
-    assert (f"{others} mode" in result.stdout) == bool(others)
+    shown = {row[0].split(", ")[-1].removeprefix("· "): row for row in table_rows(result.stdout)}
+    assert found.significant()
+    for kind in found.significant():
+        row = shown[kind.id]
+        assert row[1:3] == [percent(share, 1).removesuffix(" %") for share in (kind.share_gen, kind.share_ref)]
+        assert row[3].startswith(f"{points(kind.share_difference)} [")
+    others = len(found.kinds) - len(found.significant())
+    assert f"{counted(others, 'kind')} that" in result.stdout
 
 
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):

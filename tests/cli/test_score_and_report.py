@@ -3,11 +3,14 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 
+import pytest
 from _cards import pixel_card
 from _verbs import done, run, table_rows
 
 import finc_eval as fe
+from finc_eval.core.words import percent
 
 
 def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
@@ -17,30 +20,53 @@ def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
     with (tmp_path / "s.csv").open() as file:
         rows = list(csv.reader(file))
     loaded = fe.load(comparison)
-    assert rows[0] == ["id", "best_mode", "member_of", *(mode.id for mode in loaded.modes)]
+    assert rows[0] == ["id", "kind", "kind_name", *(mode.id for mode in loaded.directions)]
     assert len(rows) == 301
     best = max(rows[1:], key=lambda row: float(row[3]))
     assert best[0] == loaded.over[0].tails[0].gen_ids[0]
-    thresholds = {mode.id: mode.threshold for mode in loaded.modes}
-    assert None in thresholds.values()
     embedded = fe.extract(folders / "gen", extractor="pixels", out=tmp_path / "gen.h5")
-    members_of = dict(zip(embedded.ids, loaded.members(embedded), strict=True))
+    scores = dict(zip(embedded.ids, loaded.score(embedded), strict=True))
+    places = dict(zip(embedded.ids, loaded.assign(embedded), strict=True))
     for row in rows[1:]:
-        scores = {mode.id: float(score) for mode, score in zip(loaded.modes, row[3:], strict=True)}
-        told = {name: score for name, score in scores.items() if thresholds[name]}
-        assert row[1] == max(told, key=told.get)
-        inside = [mode.id for mode, member in zip(loaded.modes, members_of[row[0]], strict=True) if member]
-        assert row[2].split() == inside
+        kind = loaded.kinds[places[row[0]]]
+        assert (row[1], row[2]) == (kind.id, kind.name or "")
+        assert [float(score) for score in row[3:]] == pytest.approx(scores[row[0]].tolist(), abs=1e-5)
+    counts = {kind.id: sum(row[1] == kind.id for row in rows[1:]) for kind in loaded.kinds}
+    # The samples are those of gen, so that the kinds have their shares of it.
+    assert counts == {kind.id: kind.shares["gen"].count for kind in loaded.kinds} and sum(counts.values()) == 300
     shown = {cells[0].split(", ")[-1]: cells[1:] for cells in table_rows(result.stdout)}
-    first = loaded.over[0]
-    members = sum(first.id in row[2].split() for row in rows[1:])
-    assert shown[first.id][1] == f"{first.threshold:.3f}" and shown[first.id][2].startswith(f"{members} (")
+    assert {name: int(cells[0]) for name, cells in shown.items()} == counts
+    first = loaded.kinds[0]
+    assert shown[first.id][1:] == [
+        percent(part, 1) for part in (counts[first.id] / 300, first.share_gen, first.share_ref)
+    ]
     again = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv", "--json")
     told = json.loads(again.stdout)
-    assert told["modes"][0]["members"] == members and told["columns"] == rows[0]
-    unsure, many = len(loaded.modes) - len(loaded.significant()), len(loaded.modes)
+    assert {kind["id"]: kind["count"] for kind in told["kinds"]} == counts and told["columns"] == rows[0]
+    unsure, many = sum(mode.p_value > 0.05 for mode in loaded.directions), len(loaded.directions)
     assert 1 < unsure < many
-    assert told["warnings"] == [f"{unsure} of {many} modes are not significant, and may be chance"]
+    assert told["warnings"] == [f"{unsure} of {many} directions are not significant, and may be chance"]
+
+
+def test_samples_scored_by_finc_alone_are_of_no_kind(folders, tmp_path):
+    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 100, "--out", tmp_path / "c")
+    done("compare", *sets, "--no-clusters")
+    comparison = tmp_path / "c" / "comparison.h5"
+    result = run("score", folders / "ref", "--comparison", comparison, "--out", tmp_path / "s.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "note: the comparison has no kinds: samples are of none" in result.stdout and "┃" not in result.stdout
+    rows = list(csv.reader((tmp_path / "s.csv").read_text().splitlines()))
+    assert len(rows[0]) > 3 and {(row[1], row[2]) for row in rows[1:]} == {("", "")}
+
+
+def test_a_name_is_no_formula_of_a_spreadsheet(folders, tmp_path):
+    gen, ref = (fe.extract(folders / name, "pixels", tmp_path / f"{name}.h5") for name in ("gen", "ref"))
+    found = fe.compare(gen, ref, features=50, method="clusters")
+    named = replace(found, kinds=(replace(found.kinds[0], name="=1+2"), *found.kinds[1:]))
+    named.save(tmp_path / "c.h5")
+    done("score", tmp_path / "gen.h5", "--comparison", tmp_path / "c.h5", "--out", tmp_path / "s.csv")
+    rows = list(csv.reader((tmp_path / "s.csv").read_text().splitlines()))
+    assert {row[2] for row in rows if row[1] == found.kinds[0].id} == {"'=1+2"}
 
 
 def test_score_names_what_it_could_not_read(folders, compared, tmp_path):
@@ -53,18 +79,18 @@ def test_score_names_what_it_could_not_read(folders, compared, tmp_path):
     assert "note: 1 sample of the set could not be read and is left out: bad.png (" in " ".join(result.stdout.split())
 
 
-def test_a_comparison_without_modes_scores_samples_all_the_same(folders, tmp_path):
+def test_a_comparison_without_directions_scores_samples_all_the_same(folders, tmp_path):
     ref = folders / "ref"
     done("compare", "--gen", ref, "--ref", ref, "--features", 100, "--out", tmp_path / "c")
     comparison = tmp_path / "c" / "comparison.h5"
     result = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
-    assert "note: the comparison found no modes" in result.stdout and "┃" not in result.stdout
+    assert "note: the comparison found no directions: samples have no scores" in result.stdout
     lines = (tmp_path / "s.csv").read_text().splitlines()
-    assert lines[0] == "id,best_mode,member_of" and len(lines) == 301 and lines[1].endswith(",,")
+    assert lines[0] == "id,kind,kind_name" and len(lines) == 301
     embedded = fe.extract(folders / "gen", extractor="pixels")
     loaded = fe.load(comparison)
-    assert loaded.score(embedded).shape == loaded.members(embedded).shape == (300, 0)
+    assert loaded.score(embedded).shape == (300, 0) and (loaded.assign(embedded) >= 0).all()
 
 
 def test_scores_by_another_extractor_are_refused(folders, compared, tmp_path):
