@@ -151,7 +151,7 @@ class Ledger:
             if composed([*(line.mu for line in _about(lines, keys)), guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
                 raise self._refusal(keys, guarantee.mu, resemblance)
             if resemblance:
-                warnings.warn(f"{resemblance}: both spend one budget", stacklevel=3)
+                warnings.warn(f"{resemblance}, so both spend one budget", stacklevel=3)
             self._append(Spending(keys, guarantee.mu, purpose, name, own.texts()))
 
     def spendings(self, data: Iterable[str] | None = None) -> tuple[Spending, ...]:
@@ -199,7 +199,7 @@ class Ledger:
         return BudgetError(
             f"this release would spend epsilon {self._epsilon(mu):.4g}, and of the data set's budget of epsilon "
             f"{budget.epsilon:g} (delta {budget.delta:g}) {remains} after {done} release{'' if done == 1 else 's'}"
-            + (f"; {resemblance}: data sets have budgets of their own if each has a --name" if resemblance else "")
+            f"{resemblance and f'. {resemblance}. If they are others, begin a new ledger and give each set a --name'}"
         )
 
     def _damaged(self, number: int) -> DataError:
@@ -340,7 +340,8 @@ def _with_those_alike(
     if not alike:
         return keys, ""
     most = max(alike, key=lambda number: alike[number])
-    return keys, f"the records look like those of line {most} of the ledger ({alike[most]:.0%} of them are equal)"
+    equal = f"{int(100 * alike[most])} % are equal"
+    return keys, f"The records look like those of line {most} of the ledger ({equal})"
 
 
 def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ...]:

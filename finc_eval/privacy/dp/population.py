@@ -151,8 +151,9 @@ def _measured(values: NDArray[np.float64], step: float) -> Hashes:
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)
     width = values.shape[1]
     values = np.where(np.isfinite(values).all(1, keepdims=True), values, 0.0)
-    for norm in (np.abs(values).max(1, keepdims=True), np.linalg.norm(values, axis=1, keepdims=True)):
-        values = values / np.where(norm > 0, norm, 1.0)  # twice, because squares of huge numbers are not finite
+    for order in (np.inf, 2):  # twice, because squares of huge numbers are not finite
+        norm = np.linalg.norm(values, order, axis=1, keepdims=True)
+        values = values / np.where(norm > 0, norm, 1.0)
     drawn = np.frombuffer(hashlib.shake_256(b"directions").digest(DIRECTIONS * (width + 2) * 8), "<u8")
     shifts, factors, rest = np.split(drawn.astype(np.uint64), [DIRECTIONS, 2 * DIRECTIONS])
     signs = (rest & np.uint64(1)).astype(np.float64).reshape(width, DIRECTIONS) * 2 - 1
