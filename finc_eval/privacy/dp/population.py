@@ -1,4 +1,4 @@
-"""How a ledger knows records again that were changed a little: by views of each record that survive small changes.
+"""Populations in a ledger: views of each record that survive small changes, and sketches of them.
 
 A view gives each record a number. Most copies in another precision, order or scale have the same number, and other
 records have other numbers. A ledger keeps a sketch of each view: the smallest numbers after a salted mixing, 512 at
@@ -58,7 +58,7 @@ TILTS = np.geomspace(1e-3, 30, 60)
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """What identifies a data set in a ledger: digests of all of it, and views of its records.
+    """Digests of all of a data set and views of its records, by which a ledger knows it.
 
     Attributes:
         digests: digests that only the same data have.

@@ -1,4 +1,4 @@
-"""What a ledger knows a private table by: its raw columns, whatever a release makes of them."""
+"""Identity of a private table in a ledger: its raw columns, whatever a release makes of them."""
 
 from __future__ import annotations
 
