@@ -1,5 +1,6 @@
 """The ledger knows a population, not a file: changed copies of a data set spend from its budget, other data do not."""
 
+import base64
 import csv
 import gzip
 import io
@@ -20,7 +21,7 @@ from finc_eval.core.errors import BudgetError, DataError
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, Number, PublicTransform, Table, release_sketch
 from finc_eval.privacy.dp.ledger_lines import root_of, sealed
-from finc_eval.privacy.dp.population import RowViews, Sketches, chance_of
+from finc_eval.privacy.dp.population import ENTRY, KEPT, RowViews, Sketches, chance_of
 from finc_eval.privacy.dp.public_values import column_arrays
 from finc_eval.privacy.dp.records import open_records
 from finc_eval.privacy.synthesis.files import read_columns
@@ -284,7 +285,13 @@ def test_a_ledger_holds_no_number_of_the_records(tmp_path):
     assert all(book.path.stat().st_size < 30_000 for book in books)
 
 
-@pytest.mark.parametrize("sketch", ["!", "", "QUJD", "A" * 16, "A" * 16 * 513, 7, None])
+def text_of(numbers, count=1):
+    return base64.b64encode(np.array([(number, count) for number in numbers], ENTRY).tobytes()).decode()
+
+
+@pytest.mark.parametrize(
+    "sketch", ["!", "", "QUJD", text_of([3], 0), text_of([3, 2]), text_of([2, 2]), text_of(range(KEPT + 1)), 7, None]
+)
 def test_a_forged_sketch_is_damage(tmp_path, sketch):
     ledger = Ledger.create(tmp_path / "ledger", 1, DELTA)
     header = json.loads(ledger.path.read_bytes())
