@@ -78,7 +78,7 @@ COPIES = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:The records look like")
+@pytest.mark.filterwarnings("ignore:The records look like", "error::RuntimeWarning")
 @pytest.mark.parametrize("copy", COPIES.values(), ids=COPIES.keys())
 def test_a_changed_copy_has_no_budget_of_its_own(tmp_path, copy):
     ledger = Ledger.create(tmp_path / "ledger", 1, DELTA)
@@ -105,6 +105,9 @@ TABLES = {
     "a record more": of_people(lambda values: np.append(values, values[7])),
     "one age": PEOPLE | {"age": np.append(PEOPLE["age"][:-1], 50)},
     "pressures by 1e-6": of_people(lambda values: values[1:]) | {"pressure": PEOPLE["pressure"][1:] + 1e-6},
+    "all numbers by 1e-6, a record less": of_people(
+        lambda values: values[1:] if values.dtype.kind == "U" else values[1:] + 1e-6
+    ),
     "shuffled, a record less": of_people(lambda values: values[ORDER][1:]),
     "half": of_people(lambda values: values[: N // 2]),
     "each record twice": of_people(lambda values: np.repeat(values, 2)),
@@ -209,6 +212,7 @@ LAWS = {
     "hardly different": lambda rng, n: 100 + 0.01 * rng.standard_normal((n, 16)),
     "two values": lambda rng, n: rng.integers(0, 2, (n, 6)).astype(float),
     "few values": lambda rng, n: rng.poisson(2, (n, 4)).astype(float),
+    "equal values": lambda rng, n: rng.integers(0, 5 * n, (10 * n, 1)).astype(float),
     "mostly zero": lambda rng, n: rng.standard_normal((n, 5)) * (rng.random((n, 1)) < 0.1),
 }
 
@@ -220,6 +224,13 @@ def test_disjoint_draws_of_one_law_are_not_confused(law):
         look_alike(views_of(law(rng, n)), views_of(law(rng, m))) for n, m in [(60, 60), (600, 600), (300, 1500)] * 5
     )
     assert confused == 0
+
+
+@pytest.mark.parametrize("part", [slice(0, None), slice(0, 1000), slice(1000, None)], ids=["all", "a part", "the rest"])
+def test_a_set_far_larger_than_its_sketch_is_known_with_each_row_twice(part):
+    rows = np.random.default_rng(4).standard_normal((5000, 4))
+    assert look_alike(views_of(rows), views_of(np.repeat(rows[part], 2, axis=0)))
+    assert not look_alike(views_of(rows), views_of(np.repeat(-(rows[part] ** 2), 2, axis=0)))
 
 
 @pytest.fixture(scope="module")
