@@ -25,6 +25,7 @@ from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text, written_together
+from finc_eval.core.terminal import print_data
 
 UNMARKED = (".xml",)
 """Files that do not say what made them: they are of what made the JSON file beside them."""
@@ -231,7 +232,7 @@ def emit(
         result = result.marked(output.job)
         output.write(result, texts or {}, samples or {})
     if as_json:
-        print(result.to_json())
+        print_data(result.to_json())
         return
     report.show(result)
     if output is not None:
@@ -250,4 +251,4 @@ def warn_of_large(page: Path) -> None:
 
 def print_json(value: Any) -> None:
     """Print a record, a list of records, or plain JSON types, as JSON."""
-    print(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))
+    print_data(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from finc_eval.core.secrets import washed
 from finc_eval.core.words import listed
 
 MAX_MESSAGE = 2000
@@ -24,7 +25,8 @@ class FincEvalError(Exception):
     """An error that the user can mend; anything else that is raised is a fault of the program.
 
     The message is one clear sentence: what was wrong, with the value, and what to do. It stays on one line, and of a
-    very long one the middle is left out, whatever the names and the errors of others that it quotes.
+    very long one the middle is left out, whatever the names and the errors of others that it quotes. Passwords and
+    signatures of URLs are cut from it.
 
     Example:
         >>> import finc_eval as fe
@@ -36,7 +38,7 @@ class FincEvalError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        line = " ".join(message.splitlines())
+        line = washed(" ".join(message.splitlines()))
         half = MAX_MESSAGE // 2
         super().__init__(line if len(line) <= MAX_MESSAGE else f"{line[:half]} … {line[-half:]}")
 

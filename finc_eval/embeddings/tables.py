@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from finc_eval.core.csv_text import csv_rows
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.csv_text import csv_rows
 from finc_eval.core.files.parsed import json_lines
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local

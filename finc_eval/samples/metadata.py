@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from finc_eval.core.csv_text import csv_rows
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.csv_text import csv_rows
 from finc_eval.core.files.npz import DAMAGED
 from finc_eval.core.files.parsed import foreign_json, json_lines
 from finc_eval.samples.source import aligned, reason

@@ -20,6 +20,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
+from finc_eval.core.secrets import washed
 from finc_eval.samples.traits import Traits as Traits
 
 SAMPLES_PER_REPORT = 256
@@ -292,7 +293,7 @@ def reason(error: Exception) -> str:
         return "no image that can be recognized"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    return (str(error).splitlines() or [""])[0][:120] or type(error).__name__
+    return washed((str(error).splitlines() or [""])[0])[:120] or type(error).__name__
 
 
 def aligned(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:

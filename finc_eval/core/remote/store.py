@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import http.client
 import random
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.remote.urls import shown
+from finc_eval.core.secrets import washed
 
 DELAYS = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each repetition of a request, give or take half of them."""
@@ -113,13 +115,14 @@ def asked(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
         except (FincEvalError, MemoryError):
             raise
         except Exception as error:  # each store has its own kinds
-            if refusal := _refusal(shown(url), what, _cause(error)):
-                raise refusal from error
+            # Its text may quote the URL with the password, so that not even a traceback shows it.
+            if refusal := _refusal(url, what, _cause(error)):
+                raise refusal from None
             if delay is None:
                 raise RemoteError(
-                    f"{shown(url)} could not be {what} in {len(DELAYS) + 1} attempts ({_words(_cause(error))}): check "
-                    "the network and the service, and run the same command again"
-                ) from error
+                    f"{shown(url)} could not be {what} in {len(DELAYS) + 1} attempts ({_words(_cause(error), url)}): "
+                    "check the network and the service, and run the same command again"
+                ) from None
         time.sleep(delay * (0.5 + _jitter.random()))
     raise AssertionError("the last attempt returns or raises")
 
@@ -139,6 +142,10 @@ def _store(url: str) -> Any:
         raise UsageError(
             f'{shown(url)} needs a package that is not installed ({missing}): pip install "finc-eval[remote]"'
         ) from error
+    except Exception as error:  # each store asks for its own variables
+        raise RemoteError(
+            f"{shown(url)} cannot be asked for ({_words(error, url)}): set the variables that its store needs"
+        ) from None
 
 
 def _found(info: dict[str, Any]) -> Found:
@@ -154,25 +161,30 @@ def _cause(error: Exception) -> BaseException:
 
 def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
     """Return the error for what does not become better by waiting; None for all else."""
-    status = getattr(error, "status", None)
+    status, place = getattr(error, "status", None), shown(url)
     if isinstance(error, FileNotFoundError) or status in (404, 410):
         if "bucket" in str(error).lower() and "exist" in str(error):
-            return RemoteError(f"the bucket of {url} does not exist: check its name, and whose endpoint is asked")
-        return MissingError(f"{url} does not exist: check the bucket and the name")
+            return RemoteError(f"the bucket of {place} does not exist: check its name, and whose endpoint is asked")
+        return MissingError(f"{place} does not exist: check the bucket and the name")
     if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
         return RemoteError(
-            f"{url} could not be {what} without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            f"{place} could not be {what} without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
             "AWS_PROFILE"
         )
     if isinstance(error, PermissionError) or status in (401, 403):
-        return RemoteError(f"{url} may not be {what} ({_words(error)}): check your credentials and their rights")
+        return RemoteError(f"{place} may not be {what} ({_words(error, url)}): check your credentials and their rights")
     number = getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return RemoteError(f"the disk is full while {url} is copied: free some space and run the same command again")
+        return RemoteError(f"the disk is full while {place} is copied: free some space and run the same command again")
     if number in (errno.ENAMETOOLONG, errno.EROFS, errno.ENOTDIR):
-        return RemoteError(f"{url} cannot be copied to the local disk ({_words(error)}): choose another folder")
+        return RemoteError(f"{place} cannot be copied to the local disk ({_words(error, url)}): choose another folder")
     return None
 
 
-def _words(error: BaseException) -> str:
-    return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
+def _words(error: BaseException, url: str) -> str:
+    """Return what an error says, without what is secret in its URL; of a web server, the meaning of its answer."""
+    status = getattr(error, "status", None)
+    if isinstance(status, int):  # the words beside it are the server's, which knows the secret
+        return f"{status} {http.client.responses.get(status, 'an unknown answer')}"
+    said = " ".join(str(getattr(error, "strerror", None) or error).split())
+    return washed(said, about=url) or type(error).__name__

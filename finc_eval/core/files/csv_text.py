@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.terminal import visible
+from finc_eval.core.terminal import spelled_out
 from finc_eval.core.words import counted
 
 FORMULA = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
@@ -59,5 +59,5 @@ def _cell(value: object) -> object:
         return None
     if not isinstance(value, str):
         return value
-    told = visible(value).replace("\n", "\\n")
+    told = spelled_out(value).replace("\n", "\\n")
     return f"'{told}" if told.startswith(FORMULA) else told
