@@ -138,9 +138,10 @@ def open_tar_pattern(pattern: str) -> TarSource:
         raise DataError(
             f"{pattern} names {len(paths)} shards, and {len(missing)} do not exist{first}: correct the pattern"
         )
-    names = [Path(path).stem for path in paths]
+    places = [path if isinstance(path, Path) else Path(place_of(path)) for path in paths]
+    names = [place.stem for place in places]
     if len(set(names)) < len(names):
-        names = [str(Path(path).with_suffix("")) for path in paths]
+        names = [str(place.with_suffix("")) for place in places]
     return TarSource(place_of(pattern), list(zip(names, paths, strict=True)))
 
 
