@@ -35,7 +35,7 @@ def watched():
     """The programs that the test starts while `is_watched`; after ten seconds it fails instead of waiting for ever."""
 
     def late(*_):
-        raise TimeoutError("it hangs")
+        raise AssertionError("it hangs")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(10)
@@ -243,7 +243,8 @@ def unpacked_to(make):
 
 
 def packed_beyond(path):
-    path.write_bytes(b"#" * MAX_PACKED + b"\n" + OTHERS.encode() + b" refs/heads/main\n")
+    line = f"\n{OTHERS} refs/heads/main".encode()
+    path.write_bytes(b"#" * (MAX_PACKED + 1 - len(line)) + line + b"-of-another-name\n")
 
 
 def linked_folder(git_folder):
@@ -274,6 +275,7 @@ def claimed_worktree(git_folder):
     place = git_folder.parent / "victim" / "worktrees" / "w"
     place.parent.mkdir(parents=True)
     git_folder.rename(place)
+    (place / "HEAD").write_text(OTHERS)
     (place / "gitdir").write_text(f"{git_folder.parent / 'elsewhere' / '.git'}\n")
     git_folder.write_text("gitdir: victim/worktrees/w\n")
 

@@ -33,7 +33,7 @@ def revision_of(folder: Path) -> str | None:
 
 def _git_folder(folder: Path) -> Path | None:
     place = next((one / ".git" for one in (folder, *folder.parents) if os.path.lexists(one / ".git")), None)
-    if place is None or place.is_symlink():
+    if place is None:
         return None
     if place.is_dir():
         return place
