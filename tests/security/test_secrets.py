@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.cli.sets import titled
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.progress import terminal
 from finc_eval.core.remote import mirror, store, urls
@@ -170,7 +171,7 @@ class Answers(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(content if self.command == "GET" else b"")
             return
-        self.send_response(int(code), f"S3CRET and S1GNED at {self.path}")
+        self.send_response(int(code), f"s3cret and s1gned at {self.path}")
         if code == "302":
             self.send_header("Location", "http://other:S3CRET@127.0.0.1:9/x?sig=S1GNED")
         self.send_header("Content-Length", "0")
@@ -248,6 +249,10 @@ def test_the_ids_of_samples_have_no_secret(server):
     for pattern in ("200/{a,b}.tar", "200/{a,b}/x.tar"):
         source = open_source(address(server, pattern).replace("#FR4GMENT", ".1"))
         assert len(source.ids) == 2 and not SECRET.search(f"{source.ids} {source.name}")
+
+
+def test_the_title_of_a_set_has_no_secret():
+    assert titled("http://user:S3CRET@h/{a,b}.tar?sig=S1GNED", "gen") == "{a,b}.tar"
 
 
 STORES = [url for url in WASHED if re.match("(s3|gs|az|hf):/", url, re.IGNORECASE)]
