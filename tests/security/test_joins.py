@@ -71,6 +71,9 @@ REVIEWED = {
     "what is read there is compared and counted, and never shown": {
         "embeddings/folder.py": {"open_stated(cache.source)"}
     },
+    "the folder of git that is named must name this checkout, or lie in that of one around it": {
+        "core/files/checkout.py": {"place.parent / found[1]"}
+    },
     "the function itself": {"core/files/inside.py": {"Path(folder, name)"}},
 }
 """Places where a path is made of a name, by their reason. A name out of a file does not belong here: use `inside`."""
