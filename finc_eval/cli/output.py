@@ -18,6 +18,7 @@ import typer
 from finc_eval import report
 from finc_eval.cli.claims import claim
 from finc_eval.cli.sets import titled
+from finc_eval.core.doors.reading import read_bytes
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.marks import job_digest, mark, mark_of
@@ -208,7 +209,7 @@ def make_room(path: Path, type_name: str, force: bool) -> None:
 
 def refuse_loss_of_pictures(page: Path, force: bool) -> None:
     """Raise UsageError where a page with pictures would be overwritten by one without."""
-    if page.exists() and not force and PICTURE in page.read_bytes():
+    if page.exists() and not force and PICTURE in read_bytes(page):
         raise UsageError(f"{page} shows pictures, which are not kept: pass --samples, another --out, or --force")
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.doors.reading import opened, pinned
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.files.npz import NpzFile, mapped_array
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.tables import parquet_table
@@ -39,7 +40,7 @@ def is_array_file(path: str | Path) -> bool:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in READERS or not path.is_file():
+    if suffix not in READERS or not path.exists() or path.is_dir():
         return False
     return suffix != ".npz" or (_has_floats(path) and not holds_statistics(path))
 
@@ -156,8 +157,8 @@ def _has_floats(path: Path) -> bool:
 
 
 def _npy(path: Path) -> Arrays:
-    # Copy on write: torch takes no array that it must not change.
-    return {"arr_0": np.load(path, mmap_mode="c", allow_pickle=False)}
+    with opened(path) as file:
+        return {"arr_0": mapped_array(file, path)}
 
 
 def _npz(path: Path) -> Arrays:
@@ -166,7 +167,8 @@ def _npz(path: Path) -> Arrays:
 
 
 def _torch(path: Path) -> Arrays:
-    held = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    with pinned(path) as place:
+        held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
     named = {"embeddings": held} if isinstance(held, torch.Tensor) else held if isinstance(held, dict) else {}
     tensors = {str(name): one for name, one in named.items() if isinstance(one, torch.Tensor)}
     for name, one in tensors.items():
@@ -180,7 +182,8 @@ def _safetensors(path: Path) -> Arrays:
     from safetensors.torch import load_file
 
     try:
-        return load_file(path)
+        with pinned(path) as place:
+            return load_file(place)
     except SafetensorError as error:
         raise ValueError(error) from error
 

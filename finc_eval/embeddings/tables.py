@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from finc_eval.core.doors.reading import opened, read_text
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.csv_text import csv_rows
 from finc_eval.core.files.parsed import json_lines
@@ -82,14 +84,11 @@ def _normal(name: str) -> str:
 def _read(path: Path) -> dict[str, list[Any]]:
     """Read the columns of a file."""
     try:
-        if path.is_file():
-            check_decoded(BYTES_PER_TEXT_BYTE * path.stat().st_size, str(path))
         match path.suffix.lower():
             case ".csv":
-                with path.open(encoding="utf-8-sig", newline="") as file:
-                    rows: list[Any] = [*csv_rows(file, str(path))]
+                rows: list[Any] = [*csv_rows(io.StringIO(_text(path, newline=""), newline=""), str(path))]
             case ".jsonl":
-                rows = list(json_lines(path.read_text("utf-8-sig"), str(path)))
+                rows = list(json_lines(_text(path), str(path)))
             case ".parquet":
                 return _parquet(path)
             case other:
@@ -104,6 +103,10 @@ def _read(path: Path) -> dict[str, list[Any]]:
         )
     names = dict.fromkeys(column for row in rows for column in row if column)
     return {column: [row.get(column) for row in rows] for column in names}
+
+
+def _text(path: Path, newline: str | None = None) -> str:
+    return read_text(path, "utf-8-sig", newline=newline, copies=BYTES_PER_TEXT_BYTE)
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:
@@ -128,7 +131,7 @@ def parquet_table(path: Path, copies: int = 1) -> Any:
     import pyarrow as arrow
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path) as file:
+    with opened(path) as bytes_of, parquet.ParquetFile(bytes_of) as file:
         size, batches = 0, list[arrow.RecordBatch]()
         for batch in file.iter_batches(PARQUET_ROWS):
             size += copies * batch.nbytes

@@ -12,6 +12,8 @@ import urllib.request
 from pathlib import Path
 
 from finc_eval.core.digest import sha256_of
+from finc_eval.core.doors.creating import created, created_text
+from finc_eval.core.doors.reading import changed
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.progress import Progress
@@ -80,7 +82,8 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
         total = have + int(length) if length else 0
         if total - have > shutil.disk_usage(part.parent).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
-        with part.open("ab" if resumed else "wb") as file:
+        with changed(part) if resumed else created(part) as file:
+            file.seek(have)
             _note(part, url, answer.headers, total)
             while chunk := _read(answer):
                 file.write(chunk)
@@ -120,9 +123,8 @@ def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) ->
     etag = headers.get("ETag") or ""
     # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
     validator = etag if etag.startswith('"') else headers.get("Last-Modified") or ""
-    note_of(part).write_text(
-        json.dumps({"url": _noted_as(url), "validator": validator, "total": total}), encoding="utf-8"
-    )
+    with created_text(note_of(part)) as note:
+        json.dump({"url": _noted_as(url), "validator": validator, "total": total}, note)
 
 
 def _noted(part: Path, url: str) -> tuple[str, int]:

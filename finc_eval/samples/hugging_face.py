@@ -6,10 +6,11 @@ import io
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.errors import DataError
-from finc_eval.core.files.front import opened
+from finc_eval.core.doors.reading import check_regular, opened, read_text
+from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.inside import inside
 from finc_eval.core.files.parsed import read_json
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 
@@ -80,7 +81,12 @@ def open_saved(folder: Path) -> HuggingFaceSource:
         ) from error
     _check_names(folder)
     try:
+        for path in folder.iterdir():  # the package opens all of them by itself
+            check_regular(path, or_folder=True)
+        read_text(folder / INFO, copies=BYTES_PER_TEXT_BYTE)
         dataset = load_from_disk(str(folder)).with_format(None)
+    except FincEvalError:
+        raise
     except Exception as error:  # errors of Arrow or JSON, depending on the damage
         raise DataError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
     return HuggingFaceSource(dataset, str(folder.resolve()), folder)

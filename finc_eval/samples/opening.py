@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
+from finc_eval.core.doors.reading import check_regular
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.remote.mirror import file_of
@@ -137,6 +138,7 @@ def existing_path(given: str | Path) -> Path | None:
             return None if BRACES.search(str(given)) else file_of(given)
         path = disk_path(given).expanduser()
         if path.exists():
+            check_regular(path, or_folder=True)
             return path
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{given} is not a path that can be looked up: {reason(error)}") from error

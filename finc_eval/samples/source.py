@@ -16,6 +16,7 @@ import numpy.typing as npt
 from PIL import UnidentifiedImageError
 
 from finc_eval.core.digest import text_bytes
+from finc_eval.core.doors.reading import NotAFileError
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
@@ -291,6 +292,8 @@ def reason(error: Exception) -> str:
     """Return a short phrase, without paths, that says why something cannot be read."""
     if isinstance(error, UnidentifiedImageError):
         return "no image that can be recognized"
+    if isinstance(error, NotAFileError):
+        return f"{error.kind}, not a file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return washed((str(error).splitlines() or [""])[0])[:120] or type(error).__name__

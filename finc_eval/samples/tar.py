@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
@@ -88,7 +89,7 @@ class TarSource(FileSource):
     def open(self, number: int) -> IO[bytes]:
         place = self._places[number]
         refuse_excess(place.size)
-        with local(self._paths[place.shard]).open("rb") as shard:
+        with opened(local(self._paths[place.shard])) as shard:
             shard.seek(place.offset)
             data = shard.read(place.size)
         if len(data) != place.size:
@@ -132,7 +133,7 @@ def open_tar_pattern(pattern: str) -> TarSource:
     paths: list[Path | str] = (
         [*expand(pattern)] if is_url(pattern) else [Path(one).expanduser() for one in expand(pattern)]
     )
-    missing = [path for path in paths if isinstance(path, Path) and not path.is_file()]
+    missing = [path for path in paths if isinstance(path, Path) and not path.exists()]
     if missing or not paths:
         first = f", the first of them {missing[0]}" if missing else ""
         raise DataError(
@@ -156,7 +157,7 @@ def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, tarf
     path = local(path)
     refuse_compressed(path)
     try:
-        with tarfile.open(path, "r:") as archive:
+        with opened(path) as file, tarfile.open(str(path), "r:", file) as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
                 if not member.isfile() or member.issparse() or not name.name or is_hidden(name):

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.samples.clip_rows import ArrayClips, NpzClips
@@ -56,8 +57,6 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
     suffix = path.suffix.lower()
     if path.is_dir():
         return _open_files(FolderFiles(path), clip)
-    if not path.is_file():
-        return None
     if suffix == ".zip":
         return _open_files(ZipFiles(path), clip)
     if suffix == ".npz":
@@ -166,7 +165,7 @@ class _OneFile:
     def open(self, name: str) -> IO[bytes]:
         if name not in self.names():
             raise FileNotFoundError(name)
-        return Path(self.name).open("rb")
+        return opened(self.name)
 
 
 def _open_files(files: Files, clip: Clip) -> Source | None:

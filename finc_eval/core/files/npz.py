@@ -10,11 +10,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.mirror import local
@@ -52,10 +53,11 @@ class NpzFile:
             DataError: it does not exist, or is not a zip file.
         """
         self.path = local(path)
-        if not self.path.exists():
-            raise DataError(f"{path} does not exist")
         try:
-            self._zip = zipfile.ZipFile(self.path)
+            self._file = opened(self.path)
+            self._zip = zipfile.ZipFile(self._file)
+        except FileNotFoundError as error:
+            raise DataError(f"{path} does not exist") from error
         except DAMAGED as error:
             raise DataError(f"{path} cannot be read as an .npz ({error}): save it again with numpy.savez") from error
         arrays = (info for info in self._zip.infolist() if info.filename.endswith(".npy"))
@@ -94,16 +96,10 @@ class NpzFile:
             for _ in blocks(stream, math.prod(header.shape), header.dtype):
                 pass
             _verify_end(stream)
-        with self.path.open("rb") as file:
-            file.seek(info.header_offset)
-            _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-            file.seek(name_bytes + extra_bytes, 1)
-            npy_header(file, self.path)
-            # Copy on write: torch takes no array that it must not change.
-            found: NDArray[Any] = np.memmap(
-                self.path, header.dtype, "c", file.tell(), header.shape, "F" if header.by_columns else "C"
-            )
-            return found
+        self._file.seek(info.header_offset)
+        _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(self._file.read(LOCAL_HEADER.size))
+        self._file.seek(name_bytes + extra_bytes, 1)
+        return mapped_array(self._file, self.path)
 
     def rows(self, name: str) -> NpzRows:
         """Return the rows of an array, to be read in order."""
@@ -201,6 +197,21 @@ def _values(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
 def _verify_end(stream: IO[bytes]) -> None:
     if stream.read(1):
         raise ValueError("bytes follow the array")
+
+
+def mapped_array(file: IO[bytes], path: Path) -> NDArray[Any]:
+    """Map the array that follows in a file, with its header.
+
+    Raises:
+        DataError: its header is damaged, or it holds Python objects.
+        ValueError: it is empty, or longer than the file.
+    """
+    header = npy_header(file, path)
+    if header.dtype.hasobject:
+        raise DataError(f"{path} holds Python objects, which are not read: save numbers or texts")
+    order: Literal["F", "C"] = "F" if header.by_columns else "C"
+    # Copy on write: torch takes no array that it must not change.
+    return np.memmap(file, header.dtype, "c", file.tell(), header.shape, order)
 
 
 def npy_header(stream: IO[bytes], path: Path) -> Header:

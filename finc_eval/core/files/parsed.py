@@ -9,7 +9,9 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
+from finc_eval.core.doors import reading
 from finc_eval.core.errors import DataError
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.remote.mirror import local
 
 MAX_DIGITS = 20
@@ -107,14 +109,14 @@ def read_text(path: str | Path, what: str = "a text in UTF-8") -> str:
         what: what the file should be, in a message.
 
     Raises:
-        DataError: it is missing, cannot be read, or is not UTF-8.
+        DataError: it is missing, too large, not a file, cannot be read, or is not UTF-8.
     """
     try:
-        return local(path).read_text(encoding="utf-8")
+        return reading.read_text(local(path), copies=BYTES_PER_TEXT_BYTE)
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (IsADirectoryError, UnicodeDecodeError) as error:
-        found = "a folder" if isinstance(error, IsADirectoryError) else "a binary file"
+    except (reading.NotAFileError, UnicodeDecodeError) as error:
+        found = error.kind if isinstance(error, reading.NotAFileError) else "a binary file"
         raise DataError(f"{path} is {found}, not {what}: pass another file") from error
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({_words(error)}): make it again") from error

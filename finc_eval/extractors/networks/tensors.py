@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from finc_eval.core.doors.reading import NotAFileError, pinned
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.layouts import LAYOUTS, Tensors
@@ -71,11 +72,14 @@ def _is_named_tensor(item: tuple[object, object]) -> bool:
 
 def _read(path: Path) -> object:
     try:
-        if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
+        with pinned(path) as place:
+            if path.suffix == ".safetensors":
+                from safetensors.torch import load_file
 
-            return load_file(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+                return load_file(place)
+            return torch.load(place, map_location="cpu", weights_only=True)
+    except NotAFileError:
+        raise
     except pickle.UnpicklingError as error:
         raise DataError(
             f"{path} holds more than tensors, and reading it could run code: save its state_dict, best as .safetensors"

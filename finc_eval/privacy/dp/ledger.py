@@ -17,6 +17,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.reading import changed, read_bytes
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
@@ -208,7 +210,7 @@ class Ledger:
     def _content(self) -> tuple[dict[str, Any], list[Spending]]:
         """Read header and spendings. A last line that was cut off does not count: its process had not drawn noise."""
         try:
-            first, *rest = self.path.read_bytes().split(b"\n")
+            first, *rest = read_bytes(self.path).split(b"\n")
         except FileNotFoundError as error:
             raise DataError(f"{self.path} does not exist: set a budget to begin a ledger there") from error
         except OSError as error:
@@ -244,7 +246,7 @@ class Ledger:
         return header, spendings
 
     def _append(self, spending: Spending) -> None:
-        with disk_errors(self.path, "nothing is released"), self.path.open("r+b") as file:
+        with disk_errors(self.path, "nothing is released"), changed(self.path) as file:
             # What is behind the valid lines was cut off. An editor may have removed the end of the last valid one.
             _, spendings = self._content()
             whole = b"\n".join(file.read().split(b"\n")[: 1 + len(spendings)])
@@ -297,10 +299,8 @@ class PlannedLedger(Ledger):
         for spending in spendings:
             lines += sealed(asdict(spending), before)
             before = check_of(asdict(spending), before)
-        with written_whole(self.path) as temporary:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-            with os.fdopen(os.open(temporary, flags, OWNER_ALONE), "wb") as file:
-                file.write(lines)
+        with written_whole(self.path) as temporary, created(temporary, private=True) as file:
+            file.write(lines)
         _sync_folder(self.path)
 
     def _content(self) -> tuple[dict[str, Any], list[Spending]]:
@@ -368,7 +368,7 @@ def _sync_folder(path: Path) -> None:
     """Make a new file's name survive a power cut: a ledger that vanishes would give its budget back."""
     if os.name == "nt":  # Windows cannot open folders
         return
-    folder = os.open(path.parent, os.O_RDONLY)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)
     finally:
