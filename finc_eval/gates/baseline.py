@@ -137,7 +137,7 @@ def digest_of(path: Path) -> str:
 
 def is_bundle(source: object) -> bool:
     """Return whether a set is the folder of a bundle."""
-    return isinstance(source, str | Path) and (Path(source) / STATED).is_file()
+    return isinstance(source, str | Path) and (Path(source) / STATED).exists()
 
 
 @contextmanager

@@ -229,4 +229,5 @@ def npy_header(stream: IO[bytes], path: Path) -> Header:
             raise ValueError("a length is negative")
         return header
     except Exception as error:  # the header is Python text, and damaged text may be anything
-        raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error
+        name = f"{path}: {stream.name}" if isinstance(stream.name, str) else path
+        raise DataError(f"{name} is not a readable npy array: save it again") from error
