@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.doors.reading import check_regular, opened, read_text
+from finc_eval.core.doors.reading import opened, read_text
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.inside import inside
 from finc_eval.core.files.parsed import read_json
@@ -81,8 +81,6 @@ def open_saved(folder: Path) -> HuggingFaceSource:
         ) from error
     _check_names(folder)
     try:
-        for path in folder.iterdir():  # the package opens all of them by itself
-            check_regular(path, or_folder=True)
         read_text(folder / INFO, copies=BYTES_PER_TEXT_BYTE)
         dataset = load_from_disk(str(folder)).with_format(None)
     except FincEvalError:

@@ -165,7 +165,7 @@ class _OneFile:
     def open(self, name: str) -> IO[bytes]:
         if name not in self.names():
             raise FileNotFoundError(name)
-        return opened(self.name)
+        return opened(Path(self.name))
 
 
 def _open_files(files: Files, clip: Clip) -> Source | None:
