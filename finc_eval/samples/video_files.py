@@ -57,6 +57,8 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
     suffix = path.suffix.lower()
     if path.is_dir():
         return _open_files(FolderFiles(path), clip)
+    if not path.exists():
+        return None
     if suffix == ".zip":
         return _open_files(ZipFiles(path), clip)
     if suffix == ".npz":

@@ -279,7 +279,7 @@ def test_another_file_is_no_ledger(tmp_path, content, message):
 
 
 def test_a_ledger_that_cannot_be_read_releases_nothing(tmp_path):
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="is a folder, not a file"):
         Ledger(tmp_path)
 
 
