@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from pathlib import Path
+
+from finc_eval.core.doors.reading import NotAFileError, at_most, opened
 
 REVISION = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 REFERENCE = re.compile(r"ref: (refs/[^\x00-\x20\x7f]+)")
@@ -27,7 +28,12 @@ def revision_of(folder: Path) -> str | None:
     try:
         git = _git_folder(folder.resolve())
         return None if git is None else _revision(git)
-    except (OSError, ValueError, RuntimeError):  # not a text, a loop of links, a name that the system refuses
+    except (
+        OSError,
+        NotAFileError,
+        ValueError,
+        RuntimeError,
+    ):  # not a text, a loop of links, a name that the system refuses
         return None
 
 
@@ -65,10 +71,5 @@ def _text(path: Path, most: int = MAX_REFERENCE) -> str:
     """Read a regular file that no link leads to, without the end of its last line."""
     if path.resolve() != path:
         raise ValueError("a link")
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise ValueError("a pipe, a device or a folder")
-    with path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ValueError("too large")
-    return data.decode("utf-8").rstrip("\r\n")
+    with opened(path) as file:
+        return at_most(file, most).decode("utf-8").rstrip("\r\n")

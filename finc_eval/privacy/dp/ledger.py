@@ -43,9 +43,6 @@ from finc_eval.privacy.dp.population import Hashes, Identity, Sketches
 LEDGER_TYPE = "privacy ledger"
 LEDGER_LAYOUT = 3
 
-OWNER_ALONE = 0o600
-"""Permissions of a ledger's file."""
-
 ROUNDING = 1e-9
 """Share of the budget by which rounding may make a sum of squares exceed it."""
 
