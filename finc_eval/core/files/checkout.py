@@ -33,7 +33,7 @@ def revision_of(folder: Path) -> str | None:
         NotAFileError,
         ValueError,
         RuntimeError,
-    ):  # not a text, a loop of links, a name that the system refuses
+    ):  # no text, a loop of links, an odd name
         return None
 
 
