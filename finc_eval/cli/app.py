@@ -156,6 +156,7 @@ def _notes_in_one_line() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", module=r"PIL\.")  # a damaged picture may give thousands
         warnings.showwarning = note
         yield
 

@@ -15,6 +15,7 @@ from typing import IO, Protocol
 
 from finc_eval.core.doors.reading import at_most, opened
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.archives import DAMAGED, opened_member, opened_zip
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
 from finc_eval.core.remote.mirror import files_below, local
 from finc_eval.core.remote.urls import place_of, url_of
@@ -114,10 +115,14 @@ class ZipFiles:
         return {info.filename for info in infos if _is_file(info)}
 
     def open(self, name: str) -> IO[bytes]:
-        # Nothing is unpacked beyond the size that the archive states.
-        refuse_excess(self.size(name))
-        # Whole members are faster than pieces, their checksum is verified, and video demuxers can jump in them.
-        return io.BytesIO(self._zip.read(name))
+        size = self.size(name)
+        refuse_excess(size)
+        with opened_member(self._zip, self._zip.getinfo(name)) as member:
+            # No more is unpacked than the archive states. At the end, the checksum is verified.
+            data = member.read(size + 1)
+        if len(data) != size:
+            raise EOFError(f"{len(data):,} of {size:,} bytes are there")
+        return io.BytesIO(data)
 
     def size(self, name: str) -> int:
         return self._zip.getinfo(name).file_size
@@ -313,8 +318,8 @@ def _state(stream: IO[bytes]) -> tuple[int, int, int]:
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip file."""
     try:
-        return zipfile.ZipFile(opened(path))
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        return opened_zip(path)
+    except DAMAGED as error:
         raise DataError(
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
             "it may be cut short or of another type; copy or save it again"

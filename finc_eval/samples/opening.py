@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.doors.reading import check_regular
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, close_match
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.remote.mirror import file_of
 from finc_eval.core.remote.urls import disk_path, is_url
@@ -199,5 +198,5 @@ def _is_iterable(source: Any) -> bool:
 def _close_match(path: Path) -> str:
     if not path.parent.is_dir():
         return f", nor does the folder {path.parent}"
-    matches = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1)
-    return f": did you mean {path.parent / matches[0]}?" if matches else ": check the path"
+    nearest = close_match(path.name, (entry.name for entry in path.parent.iterdir()))
+    return f": did you mean {path.parent / nearest}?" if nearest else ": check the path"

@@ -198,6 +198,7 @@ def _by_folder(frames: list[str], root: str) -> dict[str, list[str]]:
     return dict(sorted(folders.items()))
 
 
-def _natural(name: str) -> tuple[list[tuple[str, int]], str]:
+def _natural(name: str) -> tuple[list[tuple[str, int, str]], str]:
     """Return a sort key under which frame2 comes before frame10."""
-    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)], name
+    parts = re.findall(r"([^0-9]*)0*([0-9]*)", name)
+    return [(text, len(digits), digits) for text, digits in parts], name

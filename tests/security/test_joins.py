@@ -41,7 +41,7 @@ REVIEWED = {
         "loading.py": {"folder / name"},
         "report/index.py": {"self.folder / name"},
         "samples/files.py": {"Path(self.name)", "Path(self.name, name)", "Path(entry.path)"},
-        "samples/opening.py": {"path.parent / matches[0]"},
+        "samples/opening.py": {"path.parent / nearest"},
         "samples/tar.py": {"Path(folder, name)", "local(self._paths[place.shard])"},
         "samples/video_files.py": {"Path(self.name)"},
     },

@@ -64,7 +64,7 @@ def files_below(url: str) -> dict[str, int]:
     """Return the sizes of all files in a remote folder, by their names in it."""
     found = listed(url)
     _known.update((f"{url}/{name}", one) for name, one in found.items())
-    return {name: one.size for name, one in found.items()}
+    return {name: one.size or 0 for name, one in found.items()}
 
 
 def was_read(url: str) -> bool:
@@ -118,6 +118,8 @@ _known: dict[str, Found] = {}
 
 
 def _copied(url: str, found: Found) -> Path:
+    if found.size is None:
+        raise DataError(f"the server of {shown(url)} does not state its size: download it, and pass the file")
     place = copy_path(url, found.version or SESSION)
     with suppress(OSError):
         if place.stat().st_size == found.size:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.remote.urls import shown
-from finc_eval.core.secrets import washed
+from finc_eval.core.secrets import WEB, washed
 
 DELAYS = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each repetition of a request, give or take half of them."""
@@ -20,7 +20,21 @@ DELAYS = (0.5, 1.0, 2.0, 4.0)
 TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest", "LastModified", "Last-Modified", "updated")
 """Entries of a description that tell one version of an object from the next, the best first."""
 
-OPTIONS: dict[str, dict[str, Any]] = {"s3": {"config_kwargs": {"retries": {"total_max_attempts": 1}}}}
+SILENCE_SECONDS = 20
+"""Seconds for which a server may send nothing."""
+
+MIN_BYTES_PER_SECOND = 10_000
+"""Bytes of an object that a server must send in each second, on average."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "s3": {
+        "config_kwargs": {
+            "retries": {"total_max_attempts": 1},
+            "connect_timeout": SILENCE_SECONDS,
+            "read_timeout": SILENCE_SECONDS,
+        }
+    }
+}
 """Options of a protocol: repeating is done here, for all protocols alike."""
 
 Answer = TypeVar("Answer")
@@ -38,12 +52,12 @@ class Found(NamedTuple):
     """Description of an object.
 
     Attributes:
-        size: its bytes.
+        size: its bytes; None where the server does not tell.
         version: text that another version does not have; "" where the server does not tell.
         is_folder: whether it is the beginning of the names of other objects.
     """
 
-    size: int
+    size: int | None
     version: str
     is_folder: bool = False
 
@@ -68,14 +82,31 @@ def listed(url: str) -> dict[str, Found]:
 
 
 def downloaded(url: str, path: Path, size: int) -> None:
-    """Write an object of this size to a path."""
+    """Write an object of this size to a path; no more is written, whatever the server sends."""
 
     def ask(store: Any) -> None:
-        store.get_file(url, str(path))
+        from fsspec.callbacks import Callback
+
+        store.get_file(url, str(path), callback=Callback(hooks={"meter": _meter(url, size)}))
         if (arrived := path.stat().st_size) != size:
             raise OSError(f"{arrived:,} of {size:,} bytes arrived")
 
     asked(url, "read", ask)
+
+
+def _meter(url: str, size: int) -> Callable[..., None]:
+    """Return a function that is called with the bytes that arrived, and raises where a server sends more or crawls."""
+    begun = time.monotonic()
+
+    def check(_: object, arrived: int, **__: object) -> None:
+        if arrived > size:
+            raise RemoteError(f"{shown(url)} has more than the {size:,} bytes that its server states: try again later")
+        if arrived < (time.monotonic() - begun - SILENCE_SECONDS) * MIN_BYTES_PER_SECOND:
+            raise RemoteError(
+                f"{shown(url)} arrives too slowly, {arrived:,} of {size:,} bytes so far: fetch it by another program"
+            )
+
+    return check
 
 
 def uploaded(path: Path, url: str) -> Found:
@@ -136,7 +167,8 @@ def _store(url: str) -> Any:
     try:
         import fsspec
 
-        return fsspec.filesystem(protocol, use_listings_cache=False, **OPTIONS.get(protocol, {}))
+        options = _web_options() if protocol in WEB else OPTIONS.get(protocol, {})
+        return fsspec.filesystem(protocol, use_listings_cache=False, **options)
     except ImportError as error:
         missing = getattr(error, "name", None) or str(error)
         raise UsageError(
@@ -148,9 +180,18 @@ def _store(url: str) -> Any:
         ) from None
 
 
+def _web_options() -> dict[str, Any]:
+    from aiohttp import ClientTimeout
+
+    timeout = ClientTimeout(total=None, sock_connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
+    # Sizes are those of the bytes that arrive, if nothing is packed on the way.
+    return {"client_kwargs": {"timeout": timeout}, "headers": {"Accept-Encoding": "identity"}}
+
+
 def _found(info: dict[str, Any]) -> Found:
     version = next((str(info[tag]) for tag in TAGS if info.get(tag)), "")
-    return Found(int(info.get("size") or 0), version, info.get("type") == "directory")
+    size = info.get("size")
+    return Found(None if size is None else int(size), version, info.get("type") == "directory")
 
 
 def _cause(error: Exception) -> BaseException:
@@ -162,6 +203,8 @@ def _cause(error: Exception) -> BaseException:
 def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
     """Return the error for what does not become better by waiting; None for all else."""
     status, place = getattr(error, "status", None), shown(url)
+    if isinstance(error, TimeoutError):
+        return RemoteError(f"the server of {place} sent nothing for {SILENCE_SECONDS} seconds: try again later")
     if isinstance(error, FileNotFoundError) or status in (404, 410):
         if "bucket" in str(error).lower() and "exist" in str(error):
             return RemoteError(f"the bucket of {place} does not exist: check its name, and whose endpoint is asked")

@@ -12,6 +12,7 @@ from finc_eval.core.doors.reading import NotAFileError, pinned
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.layouts import LAYOUTS, Tensors
+from finc_eval.numerics.arrays import is_plain
 
 STATE_KEYS = ("state_dict", "model", "teacher", "model_state_dict")
 """Keys under which training programs put the tensors."""
@@ -62,12 +63,7 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
 def _is_named_tensor(item: tuple[object, object]) -> bool:
     """Return whether an item is a name and an ordinary tensor: not sparse, quantized, complex or without content."""
     name, tensor = item
-    return (
-        isinstance(name, str)
-        and isinstance(tensor, torch.Tensor)
-        and tensor.layout == torch.strided
-        and not (tensor.is_quantized or tensor.is_complex() or tensor.is_meta or tensor.is_nested)
-    )
+    return isinstance(name, str) and isinstance(tensor, torch.Tensor) and is_plain(tensor)
 
 
 def _read(path: Path) -> object:
