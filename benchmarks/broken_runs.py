@@ -17,17 +17,21 @@ from _kept import rows_of
 from _record import record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from faults.runs import FAULTS, Runs
-from faults.verbs import SLOW, VERBS
+from faults.runs import FAULTS, Runs, killed_at, rival_after_a_kill, rivals
+from faults.verbs import AT_EACH_CHANGE, SLOW, VERBS
 
 SMALL_DISK = 1 << 28
 """Bytes of the largest disk that is filled."""
 
 KILLS = ("killed at a moment", "killed at a change of files")
+EACH, TWO, AFTER = "killed at each change of files", "two releases of one budget", "a near copy after a kill"
 SEED = 0
 
 ROUNDS = 4
 """Kills of each command, in each way. Every second one at a random moment comes too late."""
+
+RACES = 30
+"""Pairs of releases that want all of one budget at once."""
 
 COLUMNS = ("runs", "killed", "refused in one sentence", "done all the same", "faults")
 
@@ -38,10 +42,14 @@ def main():
     others = [fault for fault in FAULTS if fault not in KILLS and (small or fault != "disk full")]
     tasks = [(fault, number, name) for number in range(ROUNDS) for fault in KILLS for name in names]
     tasks += [(fault, 0, name) for name in names for fault in others]
-    settings = [dict(zip(("fault", "number", "command"), task, strict=True)) for task in tasks]
-    counts = {fault: Counter() for fault in (*KILLS, *others)}
+    counts = {fault: Counter() for fault in (*KILLS, *others, EACH, TWO, AFTER)}
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(Path(folder))
+        tasks += [(EACH, number, name) for name in AT_EACH_CHANGE for number in range(runs.whole(name).steps["change"])]
+        tasks += [(TWO, number, "private-sketch release") for number in range(RACES)]
+        changes = runs.whole("private-sketch release").steps["change"]
+        tasks += [(AFTER, number, "private-sketch release") for number in range(changes)]
+        settings = [dict(zip(("fault", "number", "command"), task, strict=True)) for task in tasks]
         for row in rows_of("broken_runs", settings, lambda *task: {"outcome": outcome_of(runs, *task)}):
             counts[row["fault"]].update(["runs", row["outcome"]])
     told = [(fault, count) for fault, count in counts.items() if count]
@@ -53,7 +61,12 @@ def outcome_of(runs, fault, number, name):
     """Break a run, and return the column of what happened to it."""
     rng = np.random.default_rng([SEED, number, *name.encode(), *fault.encode()])
     try:
-        told = runs.trial(name, fault, rng)
+        if fault == TWO:
+            told = rivals(runs, rng)
+        elif fault == AFTER:
+            told = rival_after_a_kill(runs, number)
+        else:
+            told = runs.trial(name, killed_at(number) if fault == EACH else fault, rng)
     except AssertionError as error:
         print(f"!! {name} | {fault} {number} | {error}", flush=True)
         return "faults"

@@ -6,12 +6,14 @@ Verbs about the installation are in `finc_eval/cli/verbs/housekeeping/`.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +23,7 @@ from finc_eval.cli.exit_codes import INTERRUPTED, PIPE_CLOSED, USAGE_OR_DATA, Ve
 from finc_eval.cli.group import Group, Verb
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
+from finc_eval.core.secrets import washed
 from finc_eval.core.terminal import visible, visible_output
 
 VERBS: dict[str, dict[str, str]] = {
@@ -100,7 +103,7 @@ class LazyGroup(Group):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
-        with visible_output(), _notes_in_one_line():
+        with visible_output(), _notes_in_one_line(), _washed_mistakes():
             try:
                 with claims():
                     return super().invoke(ctx)
@@ -112,6 +115,11 @@ class LazyGroup(Group):
                 print(f"finc-eval: interrupted{hint}", file=sys.stderr)
                 raise typer.Exit(INTERRUPTED) from error
 
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Read the arguments before the verb."""
+        with _washed_mistakes():
+            return super().make_context(info_name, args, parent, **extra)
+
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run the command line; wrong options and mistakes of ours, too, end with the exit code of usage errors."""
         try:
@@ -122,9 +130,20 @@ class LazyGroup(Group):
             raise SystemExit(CODES_OF_CLICK.get(end.code, end.code)) from None
         except Exception as error:
             # Python would end with 1, which a pipeline takes for a regression.
-            traceback.print_exc()
+            print(visible(traceback.format_exc()), file=sys.stderr)
             print("finc-eval: this is a mistake in finc-eval: please report the lines above", file=sys.stderr)
             raise SystemExit(USAGE_OR_DATA) from error
+
+
+@contextmanager
+def _washed_mistakes() -> Iterator[None]:
+    """Cut passwords and signatures from what click says about arguments, which it prints itself."""
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):  # older releases of typer take click's, newer ones have their own
+            error.message = washed(error.message)  # type: ignore[attr-defined]
+        raise
 
 
 @contextmanager
@@ -137,6 +156,7 @@ def _notes_in_one_line() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", module=r"PIL\.")  # a damaged picture may give thousands
         warnings.showwarning = note
         yield
 
@@ -194,4 +214,15 @@ def finc_eval(
 
 def main() -> None:
     """Run the command line: the entry point `finc-eval`."""
+    _find_programs_elsewhere()
     app()
+
+
+def _find_programs_elsewhere() -> None:
+    """Let libraries find the programs that they start, such as compilers, in absolute folders of PATH alone."""
+    folders = [folder for folder in os.environ.get("PATH", "").split(os.pathsep) if Path(folder).is_absolute()]
+    os.environ["NODEFAULTCURRENTDIRECTORYINEXEPATH"] = "1"  # Windows looks in the working folder first
+    if folders:
+        os.environ["PATH"] = os.pathsep.join(folders)
+    else:
+        os.environ.pop("PATH", None)  # an empty one is the working folder; without one, the system's own counts

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 import finc_eval as fe
 from finc_eval.cli.output import print_json, refuse_loss
+from finc_eval.core.doors.creating import created_text
+from finc_eval.core.doors.reading import NotAFileError, lines_of
 from finc_eval.core.record import plain
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import written_whole
@@ -40,11 +42,10 @@ def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = N
     """
     wanted = list(islice(lines, BATCH_SIZE))
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            table = csv.reader(file)
-            found = list(islice(table, len(wanted)))
-            more = 0 if rows is None else sum(1 for _ in table)
-    except (OSError, ValueError, csv.Error):
+        table = csv.reader(lines_of(path))
+        found = list(islice(table, len(wanted)))
+        more = 0 if rows is None else sum(1 for _ in table)
+    except (OSError, NotAFileError, ValueError, csv.Error):
         return False
     if len(found) != len(wanted) or rows not in (None, len(found) + more - 1):
         return False
@@ -69,7 +70,7 @@ def write_classes(
 ) -> None:
     """Write the classes of samples, unless other samples or classes are in that file; see `class_lines`."""
     refuse_loss(out, lambda found: is_table_of(found, class_lines(ids, classes, values), len(ids)), force)
-    with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+    with written_whole(out) as temporary, created_text(temporary) as file:
         csv.writer(file).writerows(class_lines(ids, classes, values))
 
 

@@ -22,7 +22,7 @@ TABLES = ("run", "extract", "compare", "methods", "sketch", "kinds", "leaderboar
 def config_file(given: Path | None) -> Path | None:
     """Return the file of defaults: the one that was given, or finc-eval.toml in the working folder, or None."""
     here = Path(CONFIG_NAME)
-    return given or (here if here.is_file() else None)
+    return given or (here if here.exists() else None)
 
 
 def configured(cls: type[Any], path: Path | None) -> Any:

@@ -18,6 +18,7 @@ import typer
 from finc_eval import report
 from finc_eval.cli.claims import claim
 from finc_eval.cli.sets import titled
+from finc_eval.core.doors.reading import read_bytes
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.marks import job_digest, mark, mark_of
@@ -25,6 +26,7 @@ from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text, written_together
+from finc_eval.core.terminal import print_data
 
 UNMARKED = (".xml",)
 """Files that do not say what made them: they are of what made the JSON file beside them."""
@@ -207,7 +209,7 @@ def make_room(path: Path, type_name: str, force: bool) -> None:
 
 def refuse_loss_of_pictures(page: Path, force: bool) -> None:
     """Raise UsageError where a page with pictures would be overwritten by one without."""
-    if page.exists() and not force and PICTURE in page.read_bytes():
+    if page.exists() and not force and PICTURE in read_bytes(page):
         raise UsageError(f"{page} shows pictures, which are not kept: pass --samples, another --out, or --force")
 
 
@@ -231,7 +233,7 @@ def emit(
         result = result.marked(output.job)
         output.write(result, texts or {}, samples or {})
     if as_json:
-        print(result.to_json())
+        print_data(result.to_json())
         return
     report.show(result)
     if output is not None:
@@ -250,4 +252,4 @@ def warn_of_large(page: Path) -> None:
 
 def print_json(value: Any) -> None:
     """Print a record, a list of records, or plain JSON types, as JSON."""
-    print(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))
+    print_data(json.dumps([plain(one) for one in value] if isinstance(value, list) else plain(value), indent=1))

@@ -8,7 +8,7 @@ from pathlib import Path
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import header_of
-from finc_eval.core.remote.urls import is_url
+from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples.opening import existing_path
@@ -82,7 +82,7 @@ def titled(source: str, label: str) -> str:
     """Return the title of a set, as results have it, from its path."""
     path = existing_path(source)
     if path is None:
-        return Path(source).name
+        return Path(place_of(source)).name
     header = header_of(path) or {}
     if header.get("type") == "embeddings":
         with EmbeddingCache(path) as cache:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from itertools import islice
 
+from finc_eval.core.secrets import washed
 from finc_eval.core.words import listed
 
 MAX_MESSAGE = 2000
@@ -24,7 +26,8 @@ class FincEvalError(Exception):
     """An error that the user can mend; anything else that is raised is a fault of the program.
 
     The message is one clear sentence: what was wrong, with the value, and what to do. It stays on one line, and of a
-    very long one the middle is left out, whatever the names and the errors of others that it quotes.
+    very long one the middle is left out, whatever the names and the errors of others that it quotes. Passwords and
+    signatures of URLs are cut from it.
 
     Example:
         >>> import finc_eval as fe
@@ -36,7 +39,7 @@ class FincEvalError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        line = " ".join(message.splitlines())
+        line = washed(" ".join(message.splitlines()))
         half = MAX_MESSAGE // 2
         super().__init__(line if len(line) <= MAX_MESSAGE else f"{line[:half]} … {line[-half:]}")
 
@@ -89,11 +92,22 @@ class BudgetError(FincEvalError):
 MAX_HINTS = 4
 """Known words that a hint names where one word is the beginning or a part of them all."""
 
+MAX_HINT_LETTERS, MAX_COMPARED = 100, 1000
+"""Letters of a word that is compared with others, and number of the others: each takes up to a millisecond."""
+
+
+def close_match(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word nearest to `word`, or None."""
+    if len(word) > MAX_HINT_LETTERS:
+        return None
+    return next(iter(difflib.get_close_matches(word, [*islice(known, MAX_COMPARED)], n=1)), None)
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ' (did you mean "x"?)' with the known word nearest to `word` in any case, or those that hold it."""
     by_lower = {one.lower(): one for one in known}
-    matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    nearest = close_match(word.lower(), by_lower)
+    matches = [] if nearest is None else [nearest]
     if not matches and len(word) > 2:
         matches = [one for one in by_lower if word.lower() in one][:MAX_HINTS]
     hints = listed([f'"{by_lower[one]}"' for one in matches], "or")

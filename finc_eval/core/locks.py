@@ -10,13 +10,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from finc_eval.core.doors.reading import NotAFileError, check_regular
 from finc_eval.core.errors import DataError
-from finc_eval.core.remote.mirror import check_writable
+from finc_eval.core.remote.mirror import check_writable, make_folder_of
 
 SILENT_SECONDS = 1.0
 """Longest wait for a lock that is not worth a word."""
 
 SECONDS_BETWEEN_TRIES = 0.02
+
+IN_THE_WAY = "remove it, and run the same command again"
 
 
 @contextmanager
@@ -59,7 +62,7 @@ def after_other_writers_of(path: Path) -> Iterator[None]:
 def lock_of(path: Path) -> Path:
     """Return the path of the lock of a file, whose folder is made."""
     check_writable(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder_of(path)
     return path.with_name(f".{path.name}.lock")
 
 
@@ -84,8 +87,11 @@ else:
     def _acquired(lock: Path, wait: bool) -> int | None:
         """Return the descriptor of the locked file, or None if another holds it."""
         while True:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+            if lock.is_symlink():
+                raise DataError(f"{lock} is a link in the place of a lock: {IN_THE_WAY}")
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
             try:
+                check_regular(lock, os.fstat(descriptor))
                 fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
                 if os.path.samestat(os.fstat(descriptor), lock.stat()):
                     return descriptor
@@ -94,6 +100,9 @@ else:
                 return None
             except FileNotFoundError:
                 pass  # its holder removed it
+            except NotAFileError as error:
+                os.close(descriptor)
+                raise DataError(f"{lock} is {error.kind} in the place of a lock: {IN_THE_WAY}") from error
             except BaseException:
                 os.close(descriptor)
                 raise

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core.digest import text_bytes
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json, read_text
 from finc_eval.core.files.reading import header_of
@@ -57,7 +58,7 @@ def mark_of(path: Path) -> str | None:
     """Return the mark of a page, text, JSON or HDF5 file, or of an unedited policy; None for any other file."""
     with suppress(DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
         if path.suffix in MARKS:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 found = MARKS[path.suffix].search(file.read(MARK_BYTES))
             return found and found[1].decode()
         if path.suffix == ".toml":

@@ -55,7 +55,7 @@ def _notebook_bar(stage: str, total: int) -> Any:
         warnings.simplefilter("ignore")  # without ipywidgets the bar is a line of text
         from tqdm.auto import tqdm
 
-        return tqdm(total=total, desc=stage)
+        return tqdm(total=total, desc=visible(stage))
     return None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import shlex
-import subprocess
 import sys
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -13,18 +12,15 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finc_eval.core.files.checkout import revision_of
 from finc_eval.core.record import Record
-from finc_eval.core.remote.urls import without_secrets
+from finc_eval.core.secrets import washed, washed_word
 
 if TYPE_CHECKING:
     from finc_eval.core.device import Device
 
 PACKAGES = ("finc-eval", "torch", "torchvision", "timm", "numpy", "scipy")
 """Packages whose versions can change a number."""
-
-GIT_SECONDS = 5.0
-"""Patience with git in a very large checkout; beyond it the revision is left out."""
-
 
 config_in_use: ContextVar[str | None] = ContextVar("config_in_use", default=None)
 """File of defaults of the command that runs; the command line sets it."""
@@ -35,12 +31,10 @@ class GitState(Record):
     """The git checkout of the caller's working folder.
 
     Attributes:
-        revision: commit hash (hex).
-        dirty: whether tracked files differ from that commit.
+        revision: hash (hex) of the commit that is checked out; files may differ from it.
     """
 
     revision: str
-    dirty: bool
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,7 @@ class Provenance(Record):
     Attributes:
         versions: version of Python and of each package that can change a number.
         device: device of the computation, such as "cpu" or "NVIDIA H100".
-        git: git state of the caller's working folder; None outside a checkout.
+        git: git state of the caller's working folder; None outside a checkout, and where only git could tell.
         command: command line of `finc-eval`; None for a call from Python.
         job: digest of the command and its inputs, by which it knows its own files; None for a call from Python.
         config: file of defaults that the command read; None without one.
@@ -63,16 +57,19 @@ class Provenance(Record):
     job: str | None = None
     config: str | None = None
 
+    def __post_init__(self) -> None:
+        self._store(command=self.command and washed(self.command), config=self.config and washed(self.config))
+
     @classmethod
     def here(cls, device: Device = None) -> Provenance:
-        """Describe this process; the git state is read once per process and folder.
+        """Describe this process and its working folder.
 
         Args:
             device: the torch device, or its name; default: CUDA if available.
         """
-        return cls(
-            _versions(), _device_name(device), _git_state(Path.cwd()), command_line(), config=config_in_use.get()
-        )
+        revision = revision_of(Path.cwd())
+        git = GitState(revision) if revision else None
+        return cls(_versions(), _device_name(device), git, command_line(), config=config_in_use.get())
 
 
 def package_version() -> str:
@@ -103,23 +100,8 @@ def _device_name(device: Device) -> str:
     return torch.cuda.get_device_name(where) if where.type == "cuda" else str(where)
 
 
-@lru_cache(maxsize=8)
-def _git_state(folder: Path) -> GitState | None:
-    try:
-        revision = _git(folder, "rev-parse", "HEAD")
-        return GitState(revision, bool(_git(folder, "status", "--porcelain", "--untracked-files=no")))
-    except (OSError, subprocess.SubprocessError):  # not a checkout, without git, or too slow
-        return None
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=GIT_SECONDS)
-    return done.stdout.strip()
-
-
 def command_line() -> str | None:
     """Return the command line of finc-eval, as a shell takes it and without its folder; None for other programs."""
     program = Path(sys.argv[0]) if sys.argv else Path()
     ours = program.name == "finc-eval" or program.parts[-2:] == ("finc_eval", "__main__.py")
-    return shlex.join(["finc-eval", *map(without_secrets, sys.argv[1:])]) if ours else None
+    return shlex.join(["finc-eval", *map(washed_word, sys.argv[1:])]) if ours else None

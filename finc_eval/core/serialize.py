@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from finc_eval.core.csv_text import csv_text
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.files.sealed import CHECKSUM, check_layout, checksum_of, read_sealed, sealed
 from finc_eval.core.marks import mark
 from finc_eval.core.provenance import Provenance

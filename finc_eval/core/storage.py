@@ -11,9 +11,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
+from finc_eval.core.doors.creating import created, created_text
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.locks import only_writer_of
-from finc_eval.core.remote.mirror import put_in_place, remove
+from finc_eval.core.remote.mirror import make_folder_of, put_in_place, remove
 from finc_eval.core.remote.urls import out_path
 
 PROGRAM = "finc-eval"
@@ -43,6 +45,7 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
 def written_whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise.
 
+    The block makes the file by `created`. A link at `path` is replaced, and what it leads to stays as it is.
     Within `written_together` it replaces `path` when that block ends. Temporary files that killed processes left beside
     `path` are removed. A file that belongs to a URL is made on the local disk, and uploaded before it replaces `path`.
     """
@@ -50,7 +53,7 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     with disk_errors(target), written_together() as together:
         temporary = together.get(target) or together.begin(target)
         yield temporary
-        with temporary.open("rb") as file:
+        with opened(temporary) as file:
             os.fsync(file.fileno())
 
 
@@ -84,7 +87,7 @@ class Together:
 
     def begin(self, target: Path) -> Path:
         """Return the temporary path of a file, which is removed with its lock when all is done."""
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder_of(target)
         remove_leftovers(target)
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         self._held.enter_context(only_writer_of(temporary))
@@ -143,13 +146,13 @@ def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path],
 
     with ExitStack() as held:
         with disk_errors(target, "nothing is spent"):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder_of(target)
             # A lock cannot tell a folder that is not writable from one in which another process holds it.
             tempfile.TemporaryFile(dir=target.parent).close()
             held.enter_context(only_writer_of(target))
             check_free(target)
             held.callback(_remove, room)
-            with room.open("wb") as file:
+            with created(room) as file:
                 for _ in range(-(-size // RESERVED_AT_ONCE)):
                     file.write(bytes(RESERVED_AT_ONCE))
                 file.flush()
@@ -170,8 +173,8 @@ def _remove(path: Path) -> None:
 
 def write_text(path: str | Path, text: str) -> Path:
     """Write a text file whole or not at all, and return its path. What UTF-8 cannot hold is written as an escape."""
-    with written_whole(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+    with written_whole(path) as temporary, created_text(temporary, errors="backslashreplace") as file:
+        file.write(text)
     return Path(path)
 
 

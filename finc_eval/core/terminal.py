@@ -1,7 +1,8 @@
 """Text of others on the terminal: names of files and samples may hold control characters, which are shown, not sent.
 
 A control sequence in a name could clear the screen, change its title, or hide what was printed; a direction mark turns
-letters around. Everything that the command line prints passes through `visible`.
+letters around. A URL may hold a password. Everything that the command line prints passes through `visible`, but for
+JSON, which programs read.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from finc_eval.core.remote.urls import with_urls
+from finc_eval.core.secrets import washed
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but tab and newline, the marks that change the direction of text, and line separators."""
 
 
 def visible(text: str) -> str:
+    r"""Write control characters and direction marks as \u001b, copies as their URLs, and URLs without secrets."""
+    return spelled_out(washed(text))
+
+
+def spelled_out(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, which is the same in JSON, and copies as their URLs."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", with_urls(text))
 
@@ -56,6 +63,11 @@ class VisibleStream(io.TextIOBase):
     def fileno(self) -> int:
         """Return the number of the file behind it."""
         return self.rich_proxied_file.fileno()
+
+
+def print_data(text: str) -> None:
+    """Print JSON in ASCII, which programs read, exactly as a file of it would be."""
+    print(text, file=getattr(sys.stdout, "rich_proxied_file", sys.stdout))
 
 
 @contextmanager

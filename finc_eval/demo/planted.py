@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from finc_eval.core.doors.creating import created
+
 RARE_DIGIT = 6
 RARE_KEPT = 0.1
 COPIES = 20
@@ -35,7 +37,8 @@ class LabeledSet:
         """Write one PNG per image, in a folder per kind."""
         for number, (image, kind) in enumerate(zip(self.images, self.kinds, strict=True)):
             (folder / kind).mkdir(parents=True, exist_ok=True)
-            Image.fromarray(image).save(folder / kind / f"{number:04d}.png")
+            with created(folder / kind / f"{number:04d}.png") as file:
+                Image.fromarray(image).save(file, "PNG")
 
 
 def gray(images: NDArray[np.uint8]) -> NDArray[np.uint8]:

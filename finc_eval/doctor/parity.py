@@ -118,10 +118,18 @@ def run_library(
         for name, code in codes.items():
             script += [code, f"results[{name!r}] = {{case: their(**given(case, names)) for case, names in cases}}"]
         script.append("print(json.dumps(results))")
-        # -P: a file in the working directory must not shadow a library.
+        # -P and another folder: no file where the user stands shadows a library, or configures one.
         command = [sys.executable, "-P", "-W", "ignore", "-c", "\n".join(script)]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LIBRARY_TIMEOUT, check=False)
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=LIBRARY_TIMEOUT,
+                check=False,
+                cwd=folder,
+            )
         except subprocess.TimeoutExpired:
             raise LibraryError(f"{library.name} took more than {LIBRARY_TIMEOUT} s: run it alone to see why") from None
     if done.returncode:

@@ -10,11 +10,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.doors.reading import opened, pinned
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.files.archives import opened_zip
+from finc_eval.core.files.csv_text import check_cells
+from finc_eval.core.files.npz import NpzFile, mapped_array
+from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.embeddings.tables import parquet_table
+from finc_eval.numerics.arrays import is_plain
 from finc_eval.samples.source import reason
 
 PREFERRED = ("embeddings", "features", "arr_0")
@@ -25,6 +29,9 @@ IDS = ("ids", "id", "file_name")
 
 SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 """Names of columns as finc-eval has them, by names that arrays often have."""
+
+BYTES_PER_ROW = 16
+"""Bytes that are kept of each row: the hash of its id, while it is sorted."""
 
 Rows = NDArray[Any] | torch.Tensor
 
@@ -39,7 +46,7 @@ def is_array_file(path: str | Path) -> bool:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in READERS or not path.is_file():
+    if suffix not in READERS or not path.exists() or path.is_dir():
         return False
     return suffix != ".npz" or (_has_floats(path) and not holds_statistics(path))
 
@@ -125,7 +132,9 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     except Exception as error:  # the readers of other formats raise almost anything on damaged bytes
         raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
     rows = _embeddings(arrays, path)
+    check_decoded(BYTES_PER_ROW * len(rows), f"{path}: the list of {len(rows):,} rows")
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
+    check_cells(len(beside), len(rows), str(path))
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
     columns = {SINGULAR.get(name, name): _texts(one) for name, one in beside.items()}
     return rows, None if ids is None else _texts(ids), columns
@@ -156,8 +165,8 @@ def _has_floats(path: Path) -> bool:
 
 
 def _npy(path: Path) -> Arrays:
-    # Copy on write: torch takes no array that it must not change.
-    return {"arr_0": np.load(path, mmap_mode="c", allow_pickle=False)}
+    with opened(path) as file:
+        return {"arr_0": mapped_array(file, path)}
 
 
 def _npz(path: Path) -> Arrays:
@@ -166,13 +175,27 @@ def _npz(path: Path) -> Arrays:
 
 
 def _torch(path: Path) -> Arrays:
-    held = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+    with pinned(path) as place:
+        with opened_zip(Path(place)) as archive:
+            # PyTorch packs nothing, and unpacks whatever a file has packed as a whole.
+            if any(info.compress_type or info.compress_size != info.file_size for info in archive.infolist()):
+                raise ValueError("it is packed, which PyTorch does not do")
+        held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
     named = {"embeddings": held} if isinstance(held, torch.Tensor) else held if isinstance(held, dict) else {}
     tensors = {str(name): one for name, one in named.items() if isinstance(one, torch.Tensor)}
+    _check_plain(tensors, path)
+    repeated = 0
     for name, one in tensors.items():
         if one.numel() * one.element_size() > one.untyped_storage().nbytes():  # views may repeat what they show
-            check_decoded(one.numel() * one.element_size(), f"{path}: the tensor {name}")
+            repeated += one.numel() * one.element_size()
+            check_decoded(repeated, f"{path}: the tensor {name}")
     return tensors
+
+
+def _check_plain(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    for name, one in tensors.items():
+        if not is_plain(one):
+            raise DataError(f"{path}: the tensor {name} is not one of plain numbers: save a dense tensor of floats")
 
 
 def _safetensors(path: Path) -> Arrays:
@@ -180,9 +203,12 @@ def _safetensors(path: Path) -> Arrays:
     from safetensors.torch import load_file
 
     try:
-        return load_file(path)
+        with pinned(path) as place:
+            tensors = load_file(place)
     except SafetensorError as error:
         raise ValueError(error) from error
+    _check_plain(tensors, path)
+    return tensors
 
 
 def _parquet(path: Path) -> Arrays:

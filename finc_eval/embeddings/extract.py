@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,9 +22,17 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.decode import DecodedBatch, decoded_batches
-from finc_eval.embeddings.files import copied_cache, only_writer, part_of, replaced_columns, whole_cache, with_columns
+from finc_eval.embeddings.files import (
+    STREAM,
+    copied_cache,
+    only_writer,
+    remove_dead_streams,
+    remove_remains,
+    replaced_columns,
+    whole_cache,
+    with_columns,
+)
 from finc_eval.embeddings.folder import cache_folder
-from finc_eval.embeddings.journal import new_of
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
 from finc_eval.embeddings.tables import metadata_table
 from finc_eval.embeddings.writer import CacheWriter
@@ -47,9 +55,6 @@ MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
 
 MIN_COMPILED_SAMPLES = 8000
 """Number of samples from which it pays to compile a network for the CPU, which takes half a minute."""
-
-STREAM = ".stream-"
-"""Beginning of the name of embeddings whose samples can be read only once, while they are read."""
 
 Item = TypeVar("Item")
 
@@ -189,15 +194,6 @@ def _default_batch_size(card: Card) -> int:
     return max(1, min(most, PIXELS_PER_BATCH // (frames * height * width)))
 
 
-def _remove_dead_streams(folder: Path) -> None:
-    """Remove what killed processes left of sets that can be read only once: nobody can go on with them."""
-    for part in folder.glob(f"{STREAM}*.h5.part") if folder.is_dir() else ():
-        path = part.with_suffix("")
-        with suppress(DataError), only_writer(path):
-            for left in (part, new_of(part), new_of(path)):
-                left.unlink(missing_ok=True)
-
-
 def _default_path(key: str) -> Path:
     return cache_folder() / f"{key}.h5"
 
@@ -250,10 +246,8 @@ class _Job:
                         self._judge(writer, strict)
                         self._finish(writer, identity, path, progress, digests)
                 cache = cache or EmbeddingCache(path)
-        elif part_of(path).exists():
-            # A kill between the last two steps leaves it; if another process is writing there, the file is its own.
-            with suppress(DataError), only_writer(path):
-                part_of(path).unlink(missing_ok=True)
+        else:
+            remove_remains(path)
         return cache
 
     def _usable(self, cache: EmbeddingCache | None) -> EmbeddingCache | None:
@@ -273,7 +267,7 @@ class _Job:
         if out is not None:
             whole_cache(out, name, force=self.force)  # refuses what must not be overwritten
         path = (out or _default_path(name)).with_name(f"{STREAM}{name}.h5")
-        _remove_dead_streams(path.parent)
+        remove_dead_streams(path.parent)
         with ExitStack() as locks:
             if out is not None:
                 locks.enter_context(only_writer(out))  # before the work: another writer should be known at once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
@@ -11,19 +11,24 @@ from finc_eval.core.files.copying import copy_content
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile, new_file
-from finc_eval.core.locks import only_writer_of
+from finc_eval.core.locks import lock_of, only_writer_of
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
-from finc_eval.core.storage import disk_errors
+from finc_eval.core.storage import disk_errors, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache
-from finc_eval.embeddings.journal import title_of
+from finc_eval.embeddings.journal import new_of, title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, Identity, origin_of
 from finc_eval.embeddings.whole_file import column_array, write_columns
+
+PART = ".part"
+
+STREAM = ".stream-"
+"""Beginning of the name of embeddings whose samples can be read only once, while they are read."""
 
 
 def part_of(path: Path) -> Path:
     """Return the path of the unfinished cache of `path`."""
-    return path.with_name(f"{path.name}.part")
+    return path.with_name(f"{path.name}{PART}")
 
 
 def whole_cache(
@@ -145,11 +150,30 @@ def _copy(cache: EmbeddingCache, new: NewFile, columns: Mapping[str, Sequence[st
 
 @contextmanager
 def only_writer(path: Path) -> Iterator[None]:
-    """Hold the lock that makes this process the only one to write `path`."""
+    """Hold the lock that makes this process the only one to write `path`; what the killed left of it is removed."""
     with ExitStack() as held:
         with resumable(path, part_of(path).exists()):
             held.enter_context(only_writer_of(path))
+            remove_leftovers(path)
         yield
+
+
+def remove_remains(path: Path) -> None:
+    """Remove what a kill after the last step left beside a whole cache; the files of a living writer stay."""
+    remains = (part_of(path), new_of(path))
+    if any(one.exists() for one in (*remains, lock_of(path))):
+        with suppress(DataError), only_writer(path):
+            for one in remains:
+                one.unlink(missing_ok=True)
+
+
+def remove_dead_streams(folder: Path) -> None:
+    """Remove what killed processes left of sets that can be read only once: nobody can go on with them."""
+    for part in folder.glob(f"{STREAM}*.h5{PART}") if folder.is_dir() else ():
+        path = part.with_suffix("")
+        with suppress(DataError), only_writer(path):
+            for left in (part, new_of(part), new_of(path)):
+                left.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import file_type, is_other_hdf5
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
-from finc_eval.embeddings.files import only_writer, part_of
+from finc_eval.embeddings.files import PART, only_writer, part_of
 from finc_eval.embeddings.pictures import open_stated
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.extractors.card import Card
@@ -22,8 +22,6 @@ from finc_eval.samples.shards import sharded
 from finc_eval.samples.tar import expand
 
 State = Literal["whole", "unfinished", "unreadable"]
-
-PART = ".part"
 
 KEY_NAME = re.compile(r"[0-9a-f]{64}\.h5")
 """Name of a file in the folder of caches."""

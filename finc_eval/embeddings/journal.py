@@ -19,8 +19,9 @@ from typing import IO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.reading import NotAFileError, changed, opened
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.front import opened
 from finc_eval.core.files.parsed import json_table, parsed_json
 from finc_eval.core.storage import PROGRAM
 
@@ -107,7 +108,7 @@ def title_of(path: Path) -> Title | None:
     try:
         with opened(path) as file:
             return Title.of(file.readline(MAX_LINE))
-    except OSError:
+    except (OSError, NotAFileError):
         return None
 
 
@@ -132,12 +133,13 @@ class Journal:
         """Make an empty journal in place of what is there."""
         new = new_of(path)
         try:
-            new.write_bytes(title.line())
+            with created(new) as file:
+                file.write(title.line())
             new.replace(path)
         except BaseException:
             new.unlink(missing_ok=True)
             raise
-        return cls(path.open("r+b"), title, path)
+        return cls(changed(path), title, path)
 
     @classmethod
     def resume(cls, path: Path, title: Title) -> Journal | None:
@@ -146,9 +148,8 @@ class Journal:
         A file that is not a journal, or a damaged record, is told with a warning, and counts as not done.
         """
         try:
-            opened(path).close()
-            file = path.open("r+b")
-        except OSError:
+            file = changed(path)
+        except (OSError, NotAFileError):
             return None
         found = Title.of(file.readline(MAX_LINE))
         if found != title:

@@ -210,9 +210,9 @@ def is_samples(source: object) -> bool:
     path = None if BRACES.search(str(source)) else file_of(source)
     if path is None:
         return True
-    if path.is_file() and (is_stored(path) or is_array_file(path)):
+    if is_stored(path) or is_array_file(path):
         return False
-    return not (path.is_file() and holds_statistics(path)) and path.suffix.lower() != ".pkl"
+    return not holds_statistics(path) and path.suffix.lower() != ".pkl"
 
 
 def _behind(spaces: Iterable[str]) -> str | None:

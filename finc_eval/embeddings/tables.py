@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from finc_eval.core.csv_text import csv_rows
+from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.parsed import json_lines
+from finc_eval.core.files.csv_text import check_cells, csv_rows, gathered
+from finc_eval.core.files.parquet import parquet_table
+from finc_eval.core.files.parsed import json_lines, json_size
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.words import counted, listed
@@ -19,9 +22,6 @@ from finc_eval.samples.source import reason
 
 KEYS = ("file_name", "id")
 """Columns that hold the ids of the samples, in the order of the search."""
-
-PARQUET_ROWS = 64
-"""Rows of a .parquet file that are decoded at once: each may be much larger than what the file holds of it."""
 
 
 def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[str]]:
@@ -54,6 +54,7 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[
     used = {row for row in found if row is not None}
     if not used:
         raise _names_none(name, ids, key, list(table))
+    check_cells(len(table), len(ids), name)
     columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
     missing, unused = found.count(None), len(names) - len(used)
     told = []
@@ -82,14 +83,14 @@ def _normal(name: str) -> str:
 def _read(path: Path) -> dict[str, list[Any]]:
     """Read the columns of a file."""
     try:
-        if path.is_file():
-            check_decoded(BYTES_PER_TEXT_BYTE * path.stat().st_size, str(path))
         match path.suffix.lower():
             case ".csv":
-                with path.open(encoding="utf-8-sig", newline="") as file:
-                    rows: list[Any] = [*csv_rows(file, str(path))]
+                text = io.StringIO(_text(path, newline=""), newline="")
+                return _named(gathered(csv_rows(text, str(path)), str(path)), path)
             case ".jsonl":
-                rows = list(json_lines(path.read_text("utf-8-sig"), str(path)))
+                lines = _text(path)
+                check_decoded(json_size(lines), str(path))
+                return _named(gathered(map(_row, json_lines(lines, str(path))), str(path)), path)
             case ".parquet":
                 return _parquet(path)
             case other:
@@ -98,12 +99,24 @@ def _read(path: Path) -> dict[str, list[Any]]:
         raise DataError(f"{path} does not exist") from error
     except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
-    if not rows or not all(isinstance(row, dict) for row in rows):
-        raise DataError(
-            f"{path} must have a row of named values for each sample, and has {'others' if rows else 'none'}"
-        )
-    names = dict.fromkeys(column for row in rows for column in row if column)
-    return {column: [row.get(column) for row in rows] for column in names}
+
+
+def _row(value: Any) -> dict[str, Any]:
+    """Return a line of JSON that has named values."""
+    if not isinstance(value, dict):
+        raise ValueError(f"each line must be a row of named values, and one is of the type {type(value).__name__}")
+    return value
+
+
+def _named(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:
+    """Return the columns that have a name."""
+    if not columns:
+        raise DataError(f"{path} must have a row of named values for each sample, and has none")
+    return {name: values for name, values in columns.items() if name}
+
+
+def _text(path: Path, newline: str | None = None) -> str:
+    return read_text(path, "utf-8-sig", newline=newline, copies=BYTES_PER_TEXT_BYTE)
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:
@@ -116,22 +129,3 @@ def _parquet(path: Path) -> dict[str, list[Any]]:
         return columns
     except arrow.ArrowException as error:
         raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
-
-
-def parquet_table(path: Path, copies: int = 1) -> Any:
-    """Read a .parquet file, and stop where it becomes larger than what is decoded at once.
-
-    Args:
-        path: path of the file.
-        copies: bytes that a byte of the table will take.
-    """
-    import pyarrow as arrow
-    from pyarrow import parquet
-
-    with parquet.ParquetFile(path) as file:
-        size, batches = 0, list[arrow.RecordBatch]()
-        for batch in file.iter_batches(PARQUET_ROWS):
-            size += copies * batch.nbytes
-            check_decoded(size, f"{path}, to row {PARQUET_ROWS * (len(batches) + 1)},")
-            batches.append(batch)
-        return arrow.Table.from_batches(batches, file.schema_arrow).combine_chunks()

@@ -17,6 +17,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from finc_eval.core.doors.reading import changed
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import filled_file
 from finc_eval.core.progress import Progress, silent
@@ -206,7 +207,7 @@ def _removed_on_error(path: Path) -> Iterator[None]:
 
 
 def _sync(path: Path) -> None:
-    with path.open("rb+") as file:
+    with changed(path) as file:
         os.fsync(file.fileno())
 
 

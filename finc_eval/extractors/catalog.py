@@ -6,8 +6,10 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
+from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import parsed_toml
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.record import read_table
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.card_rules import check_rules
@@ -60,7 +62,7 @@ def load_card(name_or_path: str | Path) -> Card:
         path = Path(name)
         try:
             path = path.expanduser()
-            text = path.read_text(encoding="utf-8")
+            text = read_text(path, copies=BYTES_PER_TEXT_BYTE)
         except (OSError, ValueError, RuntimeError) as error:  # no such file, not UTF-8, no such home
             raise DataError(f"the card {name} cannot be read ({error}): check the path") from error
         return _with_own_weights(_read(text, name), path)

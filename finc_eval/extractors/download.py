@@ -11,9 +11,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from finc_eval.core.digest import sha256_of
+from finc_eval.core.doors.creating import created, created_text
+from finc_eval.core.doors.reading import changed
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.progress import Progress
+from finc_eval.core.secrets import washed, washed_word
 
 SILENCE_SECONDS = 30
 CHUNK_BYTES = 1 << 20
@@ -49,10 +53,11 @@ def download(url: str, part: Path, progress: Progress, stage: str) -> None:
         try:
             return _attempt(url, part, progress, stage)
         except urllib.error.HTTPError as error:
-            raise DataError(f"{url} answers {error.code} ({error.reason})") from error
+            words = http.client.responses.get(error.code, "an unknown answer")  # not the server's, which knows the URL
+            raise DataError(f"{url} answers {error.code} ({words})") from None
         except _Cut as cut:
             if _size(part) <= before:
-                raise DataError(f"{url} cannot be read ({cut})") from cut
+                raise DataError(f"{url} cannot be read ({washed(str(cut), about=url)})") from None
 
 
 def note_of(part: Path) -> Path:
@@ -77,7 +82,8 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
         total = have + int(length) if length else 0
         if total - have > shutil.disk_usage(part.parent).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
-        with part.open("ab" if resumed else "wb") as file:
+        with changed(part) if resumed else created(part) as file:
+            file.seek(have)
             _note(part, url, answer.headers, total)
             while chunk := _read(answer):
                 file.write(chunk)
@@ -117,16 +123,23 @@ def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) ->
     etag = headers.get("ETag") or ""
     # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
     validator = etag if etag.startswith('"') else headers.get("Last-Modified") or ""
-    note_of(part).write_text(json.dumps({"url": url, "validator": validator, "total": total}), encoding="utf-8")
+    with created_text(note_of(part)) as note:
+        json.dump({"url": _noted_as(url), "validator": validator, "total": total}, note)
 
 
 def _noted(part: Path, url: str) -> tuple[str, int]:
     """Return the validator and the size of the file in `part`, from its note; ("", 0) if it is for another URL."""
     try:
         note = read_json(note_of(part))
-        return (str(note["validator"]), int(note["total"])) if note["url"] == url else ("", 0)
+        return (str(note["validator"]), int(note["total"])) if note["url"] == _noted_as(url) else ("", 0)
     except (DataError, ValueError, KeyError, TypeError):
         return "", 0
+
+
+def _noted_as(url: str) -> str:
+    """Return an address as a note has it: a digest stands for its password and signature."""
+    shown = washed_word(url)
+    return url if shown == url else f"{shown} {sha256_of(url)}"
 
 
 def _size(path: Path) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.tensors import load_tensors
@@ -57,8 +58,8 @@ def imagenet_names() -> tuple[str, ...] | None:
     spec = importlib.util.find_spec("timm")
     folder = Path((spec.submodule_search_locations or [""])[0] if spec else "") / "data" / "_info"
     try:
-        synsets = (folder / "imagenet_synsets.txt").read_text().split()
-        lines = (folder / "imagenet_synset_to_lemma.txt").read_text().splitlines()
+        synsets = read_text(folder / "imagenet_synsets.txt").split()
+        lines = read_text(folder / "imagenet_synset_to_lemma.txt").splitlines()
     except OSError:
         return None
     lemmas = dict(line.split("\t", 1) for line in lines)

@@ -67,7 +67,7 @@ class Thumbnail(NamedTuple):
         """Frames of a preview side by side, for print and for who cannot watch it; None for a picture that stands."""
         if self.kind != "webp" or ANIMATED not in self.data[:64]:
             return None
-        with Image.open(io.BytesIO(self.data)) as clip:
+        with Image.open(io.BytesIO(self.data), formats=["WEBP"]) as clip:  # a file may bring any bytes
             frames = ImageSequence.all_frames(clip)
         chosen = np.linspace(0, len(frames) - 1, min(STRIP_FRAMES, len(frames))).round().astype(int)
         shown = [frames[place].convert("RGB") for place in chosen]

@@ -21,6 +21,8 @@ from zipfile import ZipFile
 
 import numpy as np
 
+from finc_eval.core.doors.creating import PRIVATE_FILE, PRIVATE_FOLDER, copied, created
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.inside import inside
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
@@ -129,13 +131,13 @@ def edited(path: Path) -> DataError:
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_bundle(source: object) -> bool:
     """Return whether a set is the folder of a bundle."""
-    return isinstance(source, str | Path) and (Path(source) / STATED).is_file()
+    return isinstance(source, str | Path) and (Path(source) / STATED).exists()
 
 
 @contextmanager
@@ -153,9 +155,11 @@ def new_bundle(folder: Path) -> Iterator[Path]:
         if folder.exists():
             raise UsageError(f"{folder} exists, and a baseline never changes: judge the release anew, after that one")
         shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir()
+        temporary.mkdir(PRIVATE_FOLDER)
         try:
             yield temporary
+            for file in temporary.iterdir():
+                file.chmod(PRIVATE_FILE)
             temporary.replace(folder)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -169,21 +173,25 @@ def write_samples(opened: OpenedSet, folder: Path) -> str:
         opened.sketch.save(folder / f"{stem}.h5")
         return f"{stem}.h5"
     if isinstance(gen, CachedEmbeddings):
-        shutil.copyfile(gen.cache.path, folder / f"{stem}.h5")
+        copied(gen.cache.path, folder / f"{stem}.h5")
         return f"{stem}.h5"
     if taken := sorted({"embeddings", "ids", *SINGULAR}.intersection(gen.columns)):
         raise UsageError(f"a baseline cannot keep a column called {taken[0]!r}: give it another name in all sets")
     columns = {name: np.array(gen.column(name)) for name in gen.columns}
-    rows = np.lib.format.open_memmap(folder / "rows.npy", "w+", np.float32, (gen.n, gen.dim))
+    with created(folder / "rows") as scratch:
+        rows = np.memmap(scratch, np.float32, "w+", shape=(gen.n, gen.dim))
     for batch in gen.batches():
         rows[batch.start : batch.start + len(batch.rows)] = batch.rows.cpu().numpy()
     arrays: dict[str, Any] = {"embeddings": rows, "ids": np.array(gen.ids_between(0, gen.n)), **columns}
-    with ZipFile(folder / f"{stem}.npz", "w") as file:  # numpy.savez takes no array called "file"
+    with (
+        created(folder / f"{stem}.npz") as target,
+        ZipFile(target, "w") as file,
+    ):  # numpy.savez takes no array called "file"
         for name, array in arrays.items():
             with file.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
     del rows, arrays
-    (folder / "rows.npy").unlink()
+    (folder / "rows").unlink()
     return f"{stem}.npz"
 
 

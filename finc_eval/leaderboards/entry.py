@@ -136,7 +136,7 @@ class Entry(Record):
 
 
 def _version(text: str) -> tuple[int, ...]:
-    return tuple(map(int, re.findall(r"\d+", text)[:3]))
+    return tuple(map(int, re.findall("[0-9]{1,9}", text)[:3]))
 
 
 def shareable(info: SetInfo) -> SetInfo:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
+from finc_eval.core.doors.creating import created
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.reading import content_of
@@ -63,7 +64,7 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signat
         "signature": np.array(str(signature)),
         "format": np.array(STATISTICS_LAYOUT),
     }
-    with written_whole(path) as temporary, temporary.open("wb") as file:
+    with written_whole(path) as temporary, created(temporary) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
     return signature
 

@@ -35,6 +35,13 @@ def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
     return torch.from_numpy(_readable(values))
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is an ordinary one: not sparse, nested, quantized, packed, complex or without content."""
+    special = tensor.is_quantized or tensor.is_complex() or tensor.is_meta or tensor.is_nested
+    is_packed = str(tensor.dtype).endswith("_x2")  # two numbers in a byte, with which PyTorch does not compute
+    return tensor.layout == torch.strided and not special and not is_packed
+
+
 def _readable(values: NDArray[Any]) -> NDArray[Any]:
     """Return an array in the memory layout that torch reads: writable, forward, in the byte order of the machine."""
     if values.dtype.kind == "f" and values.dtype.itemsize > np.dtype(np.float64).itemsize:

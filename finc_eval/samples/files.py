@@ -13,8 +13,10 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
+from finc_eval.core.doors.reading import at_most, opened
 from finc_eval.core.errors import DataError
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, readable
+from finc_eval.core.files.archives import DAMAGED, opened_member, opened_zip
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
 from finc_eval.core.remote.mirror import files_below, local
 from finc_eval.core.remote.urls import place_of, url_of
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
@@ -72,7 +74,7 @@ class FolderFiles:
         return files_in(Path(self.name))
 
     def open(self, name: str) -> IO[bytes]:
-        return Path(self.name, name).open("rb")
+        return opened(Path(self.name, name))
 
     def size(self, name: str) -> int:
         return Path(self.name, name).stat().st_size
@@ -93,7 +95,7 @@ class UrlFiles:
 
     def open(self, name: str) -> IO[bytes]:
         self.size(name)  # KeyError where it is missing, without a request
-        return local(f"{self._url}/{name}").open("rb")
+        return opened(local(f"{self._url}/{name}"))
 
     def size(self, name: str) -> int:
         return self._sizes[name]
@@ -113,10 +115,14 @@ class ZipFiles:
         return {info.filename for info in infos if _is_file(info)}
 
     def open(self, name: str) -> IO[bytes]:
-        # Nothing is unpacked beyond the size that the archive states.
-        refuse_excess(self.size(name))
-        # Whole members are faster than pieces, their checksum is verified, and video demuxers can jump in them.
-        return io.BytesIO(self._zip.read(name))
+        size = self.size(name)
+        refuse_excess(size)
+        with opened_member(self._zip, self._zip.getinfo(name)) as member:
+            # No more is unpacked than the archive states. At the end, the checksum is verified.
+            data = member.read(size + 1)
+        if len(data) != size:
+            raise EOFError(f"{len(data):,} of {size:,} bytes are there")
+        return io.BytesIO(data)
 
     def size(self, name: str) -> int:
         return self._zip.getinfo(name).file_size
@@ -182,7 +188,7 @@ def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
     def read(name: str) -> bytes:
         check_decoded(BYTES_PER_TEXT_BYTE * files.size(name), f"{files.name}/{name}")
         with files.open(name) as stream:
-            return stream.read()
+            return at_most(stream, max_decoded() // BYTES_PER_TEXT_BYTE)
 
     return find_metadata(ids, files.name, read)
 
@@ -277,7 +283,7 @@ def whole(stream: IO[bytes]) -> bytes:
     size = stream.seek(0, os.SEEK_END)
     refuse_excess(size)
     stream.seek(0)
-    return stream.read()
+    return at_most(stream, max_decoded() // FILE_COPIES)  # it may grow, or have stated too little
 
 
 class Settled:
@@ -312,8 +318,8 @@ def _state(stream: IO[bytes]) -> tuple[int, int, int]:
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip file."""
     try:
-        return zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        return opened_zip(path)
+    except DAMAGED as error:
         raise DataError(
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
             "it may be cut short or of another type; copy or save it again"

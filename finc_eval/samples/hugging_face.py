@@ -6,10 +6,12 @@ import io
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.errors import DataError
-from finc_eval.core.files.front import opened
+from finc_eval.core.doors.reading import opened, read_text
+from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.files.arrow import check_stream, check_values
 from finc_eval.core.files.inside import inside
 from finc_eval.core.files.parsed import read_json
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 
@@ -78,21 +80,25 @@ def open_saved(folder: Path) -> HuggingFaceSource:
         raise DataError(
             f"{folder} is a Hugging Face dataset, and the package that reads it is missing: pip install datasets"
         ) from error
-    _check_names(folder)
+    _check_data(folder)
     try:
+        read_text(folder / INFO, copies=BYTES_PER_TEXT_BYTE)
         dataset = load_from_disk(str(folder)).with_format(None)
+    except FincEvalError:
+        raise
     except Exception as error:  # errors of Arrow or JSON, depending on the damage
         raise DataError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
+    check_values(dataset.data.table, str(folder))
     return HuggingFaceSource(dataset, str(folder.resolve()), folder)
 
 
-def _check_names(folder: Path) -> None:
-    """Raise DataError unless the package, which opens any path, reads files of this folder alone."""
+def _check_data(folder: Path) -> None:
+    """Raise DataError unless the package reads files of this folder alone, which take no more memory than they have."""
     inside(folder, INFO)
     match read_json(inside(folder, STATE)):
         case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
             for one in files:
-                inside(folder, one.get("filename"))
+                check_stream(inside(folder, one.get("filename")))
         case _:
             raise DataError(f"{folder / STATE} names no data: save the dataset again")
 

@@ -16,6 +16,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from typing import IO
 
 import numpy as np
@@ -29,6 +31,18 @@ IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".
 
 # A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF")
+
+MAX_PPM_HEADER_BYTES = 4096
+"""Bytes of the header of a PPM file, with its comments."""
+
+PLAIN_PPM = re.compile(b"P[123]")
+
+MAX_JPEG_PASSES = 10
+"""Scans of the largest image, or more of a smaller one: a progressive JPEG has about 10."""
+
+JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
+JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
+"""A marker of JPEG that a length follows; between them, the bytes of a scan have none (ITU T.81, B.1)."""
 
 ORIENTATION = 0x0112
 TURNS: dict[object, Image.Transpose] = {
@@ -49,6 +63,7 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
         ValueError: the image is one that this module refuses. Pillow's readers raise almost any other error on damaged
             bytes.
     """
+    check_plainness(stream)
     if Image.MAX_IMAGE_PIXELS is not None and max_pixels() > Image.MAX_IMAGE_PIXELS:
         Image.MAX_IMAGE_PIXELS = max_pixels()
     try:
@@ -57,9 +72,11 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
         raise ValueError(f"more than {max_pixels():,} pixels, the most that {VARIABLE} allows") from error
     with opened as image:
         take_pixels(image.width, image.height)
-        frames = getattr(image, "n_frames", 1)
-        if frames > 1 and image.format != "MPO":
-            raise ValueError(f"an animation of {frames} frames: use an extractor for clips")
+        if image.format in ("JPEG", "MPO"):
+            check_scans(stream, image.width * image.height)
+        # Pillow takes long to count the frames.
+        if getattr(image, "is_animated", False) and image.format != "MPO":
+            raise ValueError("an animation: use an extractor for clips")
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
         pixels, traits = rgb(image)
@@ -71,6 +88,29 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
             traits.is_gray,
             quality,
         )
+
+
+def check_plainness(stream: IO[bytes]) -> None:
+    """Raise ValueError for a PPM file whose pixels or comments are texts, which Pillow reads letter by letter."""
+    stream.seek(0)
+    head = stream.read(MAX_PPM_HEADER_BYTES)
+    stream.seek(0)
+    if PLAIN_PPM.match(head):
+        raise ValueError("a PPM of plain text: save it with binary pixels")
+    if head.startswith(b"P"):
+        Image.open(io.BytesIO(head), formats=("PPM",)).close()
+
+
+def check_scans(stream: IO[bytes], pixels: int) -> None:
+    """Raise ValueError for a JPEG whose scans, each of which goes over all its pixels, are too many."""
+    stream.seek(0)
+    data = stream.read()
+    scans, found = 0, JPEG_MARKER.search(data, 2)
+    while found and found[0] != JPEG_END:
+        scans += found[0] == JPEG_SCAN
+        found = JPEG_MARKER.search(data, found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big"))
+    if scans * pixels > MAX_JPEG_PASSES * max_pixels():
+        raise ValueError(f"a JPEG of {scans:,} scans: save it again, with fewer of them")
 
 
 def take_pixels(width: int, height: int) -> None:

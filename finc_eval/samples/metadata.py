@@ -9,10 +9,11 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from finc_eval.core.csv_text import csv_rows
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.npz import DAMAGED
-from finc_eval.core.files.parsed import foreign_json, json_lines
+from finc_eval.core.files.archives import DAMAGED
+from finc_eval.core.files.csv_text import check_cells, csv_rows, gathered
+from finc_eval.core.files.parsed import foreign_json, json_lines, json_size
+from finc_eval.core.memory import check_decoded
 from finc_eval.samples.source import aligned, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text")
@@ -77,31 +78,37 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
         if name == "metadata.csv":
             is_ours = "file_name" in text.partition("\n")[0]
             return _from_rows(csv_rows(io.StringIO(text, newline=""), where), ids, where) if is_ours else None
+        check_decoded(json_size(text), where)
         return _from_rows(json_lines(text, where), ids, where)
     except (ValueError, csv.Error) as error:
         raise DataError(f"{where} cannot be read ({error}): repair it, or take it away") from error
 
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
-    known, labels, prompts = False, {}, {}
-    others: dict[str, dict[str, str]] = {}
-    for row in rows:
-        if not isinstance(row, dict) or not isinstance(row.get("file_name"), str):
-            continue
-        known = True
-        name = str(PurePosixPath(row["file_name"]))
-        label, prompt = label_and_prompt(row)
-        if label is not None:
-            labels[name] = label
-        if prompt is not None:
-            prompts[name] = prompt
-        for column, value in row.items():
-            if column not in (None, "file_name", _key(row, LABEL_KEYS), _key(row, PROMPT_KEYS)) and value is not None:
-                others.setdefault(column, {})[name] = str(value)
-    if not known:
+    known = (row for row in rows if isinstance(row, dict) and isinstance(row.get("file_name"), str))
+    table = gathered(known, where)
+    names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
+    if not names:
         return None
-    columns = {column: [values.get(name, "") for name in ids] for column, values in others.items()}
+    labels, prompts = (_taken(table, keys, names) for keys in (LABEL_KEYS, PROMPT_KEYS))
+    check_cells(len(table), len(ids), where)
+    columns = {}
+    for column, values in table.items():
+        if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
+            columns[column] = [found.get(name, "") for name in ids]
     return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where), columns)
+
+
+def _taken(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Take the value of the first of these columns that has one out of each row, and return it by the row's name."""
+    found: dict[str, str] = {}
+    rows: set[int] = set()
+    for values in [table[key] for key in keys if key in table]:
+        for row, value in enumerate(values):
+            if value is not None and row not in rows:
+                rows.add(row)
+                found[names[row]], values[row] = str(value), None
+    return found
 
 
 def _key(row: dict[str, Any], keys: Sequence[str]) -> str | None:

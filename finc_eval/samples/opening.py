@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.doors.reading import check_regular
+from finc_eval.core.errors import DataError, UsageError, close_match
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.remote.mirror import file_of
 from finc_eval.core.remote.urls import disk_path, is_url
@@ -137,6 +137,7 @@ def existing_path(given: str | Path) -> Path | None:
             return None if BRACES.search(str(given)) else file_of(given)
         path = disk_path(given).expanduser()
         if path.exists():
+            check_regular(path, or_folder=True)
             return path
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{given} is not a path that can be looked up: {reason(error)}") from error
@@ -197,5 +198,5 @@ def _is_iterable(source: Any) -> bool:
 def _close_match(path: Path) -> str:
     if not path.parent.is_dir():
         return f", nor does the folder {path.parent}"
-    matches = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=1)
-    return f": did you mean {path.parent / matches[0]}?" if matches else ": check the path"
+    nearest = close_match(path.name, (entry.name for entry in path.parent.iterdir()))
+    return f": did you mean {path.parent / nearest}?" if nearest else ": check the path"

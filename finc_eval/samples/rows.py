@@ -20,6 +20,9 @@ from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample,
 
 CHANNELS = 3
 
+BYTES_PER_SAMPLE = 100
+"""Bytes that the id of a sample takes, and what else is known of it before it is read."""
+
 LABEL_ARRAYS = ("labels", "label", "arr_1")
 
 
@@ -59,6 +62,7 @@ class NpzSource(Source):
         copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
         check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen[0]}, of shape {shape[1:]},")
         self._rows = file.rows(chosen[0])
+        check_decoded(BYTES_PER_SAMPLE * shape[0], f"{path}: the list of {shape[0]:,} samples")
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(file, key))), None)
         super().__init__(place_of(path), _numbers(shape[0]), {}, labels)
 

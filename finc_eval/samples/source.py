@@ -16,10 +16,12 @@ import numpy.typing as npt
 from PIL import UnidentifiedImageError
 
 from finc_eval.core.digest import text_bytes
+from finc_eval.core.doors.reading import NotAFileError
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
+from finc_eval.core.secrets import washed
 from finc_eval.samples.traits import Traits as Traits
 
 SAMPLES_PER_REPORT = 256
@@ -290,9 +292,11 @@ def reason(error: Exception) -> str:
     """Return a short phrase, without paths, that says why something cannot be read."""
     if isinstance(error, UnidentifiedImageError):
         return "no image that can be recognized"
+    if isinstance(error, NotAFileError):
+        return f"{error.kind}, not a file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    return (str(error).splitlines() or [""])[0][:120] or type(error).__name__
+    return washed((str(error).splitlines() or [""])[0])[:120] or type(error).__name__
 
 
 def aligned(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:

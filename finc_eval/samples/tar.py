@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.archives import tar_members
 from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
@@ -25,11 +27,11 @@ from finc_eval.samples.metadata import label_and_prompt
 from finc_eval.samples.source import aligned, reason
 
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
-BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{}]*,[^{}]*))\}")
+BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{},]*(?:,[^{},]*)+))\}")
 MAX_SHARDS = 100_000
 LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX = ".cls", ".txt", ".json"
 
-UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError)
+UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, RecursionError)
 """Errors of an archive that is not one, is cut short, or has members with headers that are not what they must be."""
 
 
@@ -54,7 +56,7 @@ class TarSource(FileSource):
         prompts: dict[str, str] = {}
         ignored: dict[str, int] = {}
         for number, (shard, path) in enumerate(shards):
-            for key, suffix, member, archive in _members(path):
+            for key, suffix, member, place in _members(path):
                 sample = f"{shard}/{key}"
                 if suffix in IMAGE_SUFFIXES:
                     if sample in places:
@@ -64,7 +66,7 @@ class TarSource(FileSource):
                         )
                     places[sample] = _Place(number, member.offset_data, member.size)
                 elif suffix in (LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX):
-                    label, prompt = _label_and_prompt(suffix, _content(archive, member), f"{path}: {member.name}")
+                    label, prompt = _label_and_prompt(suffix, _content(place, member), f"{path}: {member.name}")
                     labels |= {} if label is None else {sample: label}
                     prompts |= {} if prompt is None else {sample: prompt}
                 else:
@@ -88,12 +90,7 @@ class TarSource(FileSource):
     def open(self, number: int) -> IO[bytes]:
         place = self._places[number]
         refuse_excess(place.size)
-        with local(self._paths[place.shard]).open("rb") as shard:
-            shard.seek(place.offset)
-            data = shard.read(place.size)
-        if len(data) != place.size:
-            raise EOFError("the shard is cut short")
-        return io.BytesIO(data)
+        return io.BytesIO(_bytes_at(local(self._paths[place.shard]), place.offset, place.size))
 
 
 def expand(pattern: str) -> list[str]:
@@ -132,15 +129,16 @@ def open_tar_pattern(pattern: str) -> TarSource:
     paths: list[Path | str] = (
         [*expand(pattern)] if is_url(pattern) else [Path(one).expanduser() for one in expand(pattern)]
     )
-    missing = [path for path in paths if isinstance(path, Path) and not path.is_file()]
+    missing = [path for path in paths if isinstance(path, Path) and not path.exists()]
     if missing or not paths:
         first = f", the first of them {missing[0]}" if missing else ""
         raise DataError(
             f"{pattern} names {len(paths)} shards, and {len(missing)} do not exist{first}: correct the pattern"
         )
-    names = [Path(path).stem for path in paths]
+    places = [path if isinstance(path, Path) else Path(place_of(path)) for path in paths]
+    names = [place.stem for place in places]
     if len(set(names)) < len(names):
-        names = [str(Path(path).with_suffix("")) for path in paths]
+        names = [str(place.with_suffix("")) for place in places]
     return TarSource(place_of(pattern), list(zip(names, paths, strict=True)))
 
 
@@ -150,29 +148,36 @@ def refuse_compressed(path: Path) -> None:
         raise DataError(f"{path} is compressed, so its samples cannot be read by their place: unpack it to a .tar")
 
 
-def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, tarfile.TarFile]]:
-    """Yield the key, lower-case suffix, header and archive of every file of a shard that is not hidden."""
+def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, Path]]:
+    """Yield the key, lower-case suffix, header and place of every file of a shard that is not hidden."""
     path = local(path)
     refuse_compressed(path)
     try:
-        with tarfile.open(path, "r:") as archive:
-            for member in archive:
-                name = PurePosixPath(member.name)
-                if not member.isfile() or member.issparse() or not name.name or is_hidden(name):
-                    continue
-                stem, dot, suffix = name.name.partition(".")
-                yield str(name.with_name(stem)), (dot + suffix).lower(), member, archive
+        for member in tar_members(path):
+            name = PurePosixPath(member.name)
+            if not member.isfile() or member.issparse() or not name.name or is_hidden(name):
+                continue
+            stem, dot, suffix = name.name.partition(".")
+            yield str(name.with_name(stem)), (dot + suffix).lower(), member, path
     except UNREADABLE as error:
         raise _unreadable(path, error) from error
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{archive.name!s}: {member.name}")
+def _content(path: Path, member: tarfile.TarInfo) -> bytes:
+    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{path}: {member.name}")
     try:
-        stream = archive.extractfile(member)
-        return stream.read() if stream else b""
+        return _bytes_at(path, member.offset_data, member.size)
     except UNREADABLE as error:
-        raise _unreadable(archive.name, error) from error
+        raise _unreadable(path, error) from error
+
+
+def _bytes_at(path: Path, offset: int, size: int) -> bytes:
+    with opened(path) as shard:
+        shard.seek(offset)
+        data = shard.read(size)
+    if len(data) != size:
+        raise EOFError("the shard is cut short")
+    return data
 
 
 def _unreadable(path: object, error: Exception) -> DataError:

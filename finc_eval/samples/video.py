@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from finc_eval.core.memory import DECODED, excess
+from finc_eval.core.memory import DECODED, excess, max_decoded, max_pixels, readable
 from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
 from finc_eval.samples.images import take_pixels
 from finc_eval.samples.source import COPIES, Pixels
@@ -36,6 +36,12 @@ CONTAINERS = "mov,avi,matroska,gif,mpegts,mpeg,asf,flv,ogg"
 
 MAX_BYTES_AT_ONCE = 64 << 20
 """Bytes of pixels up to which all windows of a video are held in memory together."""
+
+MAX_UNPACKING = 100_000
+"""Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
+
+MAX_STILL_SETS = 16
+"""Times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other."""
 
 MAX_MISSING_SECONDS = Fraction(1, 4)
 """Seconds by which a file may end before its stated duration: not every packet states how long it lasts."""
@@ -117,6 +123,8 @@ def _examined(stream: IO[bytes]) -> _Facts:
                 packets += 1
             if packet.pts is not None:
                 end = max(end, (packet.pts + (packet.duration or 0)) * packet.time_base)
+        frame_bytes = 3 * video.width * video.height
+        _check_length(packets, packets * frame_bytes, stream)
         # FFmpeg marks a packet that is cut, but not a file that ends between packets, or a Matroska file.
         stated = Fraction(container.duration or 0, 1_000_000)
         if container.format.name.startswith(("matroska", "mov")) and stated - end > MAX_MISSING_SECONDS:
@@ -128,9 +136,15 @@ def _examined(stream: IO[bytes]) -> _Facts:
             codec=context.codec.canonical_name,
             pixel_format=context.pix_fmt or "",
             rate=video.average_rate or video.guessed_rate,
-            frame_bytes=3 * video.width * video.height,
+            frame_bytes=frame_bytes,
             packets=packets,
         )
+
+
+def _check_length(frames: int, size: int, stream: IO[bytes]) -> None:
+    """Raise ValueError for a small file of so many large frames that decoding would take hours."""
+    if size > max(MAX_STILL_SETS * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
+        raise ValueError(f"{frames:,} frames of {readable(size)} in a small file: cut it, or make its frames smaller")
 
 
 class _Reading:
@@ -150,11 +164,14 @@ class _Reading:
         with _opened(self._stream) as (container, video):
             # Several videos are decoded in parallel: threads within one would only slow down the others.
             video.codec_context.thread_count = 1
+            video.codec_context.options = {"max_pixels": str(max_pixels())}
             for frame in container.decode(video):
                 number = self.count
                 self.count += 1
                 if frame.is_corrupt:
                     raise ValueError(f"damaged or cut short at frame {number}")
+                if frame.width * frame.height > max_pixels():  # it need not have the size that the file states
+                    raise ValueError(f"a frame of {frame.width}x{frame.height} pixels is too large")
                 if number in self._wanted:
                     rgb = reformatter.reformat(frame, format="rgb24", threads=1).to_ndarray()
                     yield number, _upright(rgb.astype(np.uint8, copy=False), frame)

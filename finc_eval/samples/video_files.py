@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.samples.clip_rows import ArrayClips, NpzClips
@@ -56,7 +57,7 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
     suffix = path.suffix.lower()
     if path.is_dir():
         return _open_files(FolderFiles(path), clip)
-    if not path.is_file():
+    if not path.exists():
         return None
     if suffix == ".zip":
         return _open_files(ZipFiles(path), clip)
@@ -166,7 +167,7 @@ class _OneFile:
     def open(self, name: str) -> IO[bytes]:
         if name not in self.names():
             raise FileNotFoundError(name)
-        return Path(self.name).open("rb")
+        return opened(Path(self.name))
 
 
 def _open_files(files: Files, clip: Clip) -> Source | None:
@@ -197,6 +198,7 @@ def _by_folder(frames: list[str], root: str) -> dict[str, list[str]]:
     return dict(sorted(folders.items()))
 
 
-def _natural(name: str) -> tuple[list[tuple[str, int]], str]:
+def _natural(name: str) -> tuple[list[tuple[str, int, str]], str]:
     """Return a sort key under which frame2 comes before frame10."""
-    return [(text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name)], name
+    parts = re.findall(r"([^0-9]*)0*([0-9]*)", name)
+    return [(text, len(digits), digits) for text, digits in parts], name

@@ -181,7 +181,7 @@ def test_where_a_sketch_would_not_fit_nothing_is_spent(run, ward, ledger, tmp_pa
         (("--length-scale", 3, "--radius", 3, "--epsilon", 0), "epsilon must be a positive number, got 0"),
         (("--length-scale", 3, "--radius", 3, "--budget", 9), "has a budget of epsilon 3, which is set once"),
         (("--feature-map-of", "{ledger}"), "is damaged"),
-        (("--feature-map-of", "{ward}"), "ward is not a file"),
+        (("--feature-map-of", "{ward}"), "ward is a folder, not a file"),
         (("--length-scale", 3, "--radius", 3, "--classes", "a,b"), "no labels"),
     ],
 )

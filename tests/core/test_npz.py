@@ -102,7 +102,7 @@ def test_what_claims_more_than_it_holds_takes_no_memory(tmp_path):
 @pytest.mark.parametrize("shape", [(-2, -3), (2, -1, -3), (-1,)])
 def test_a_negative_length_is_one_sentence(tmp_path, shape):
     for read in (NpzFile.array, NpzFile.mapped, NpzFile.rows):
-        with pytest.raises(DataError, match=r"x.npy is not a readable npy array"):
+        with pytest.raises(DataError, match=r"x.npy cannot be read \(not an array of numpy\)"):
             read(claimed(tmp_path / "a.npz", shape, "|u1", bytes(6)), "x")
 
 

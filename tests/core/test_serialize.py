@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.core.provenance import Provenance, _git_state
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.serialize import Document
 from finc_eval.demo import example_sets
 
@@ -94,9 +94,7 @@ def test_provenance_names_versions_device_and_checkout(tmp_path, monkeypatch):
         ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty"],
     ):
         subprocess.run(["git", *command], check=True, cwd=tmp_path)
-    _git_state.cache_clear()
-    state = Provenance.here("cpu").git
-    assert len(state.revision) == 40 and not state.dirty
+    assert len(Provenance.here("cpu").git.revision) == 40
 
 
 def test_the_command_line_is_recorded_without_the_programs_folder(monkeypatch):

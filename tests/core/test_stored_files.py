@@ -218,7 +218,7 @@ def test_whatever_content_does_is_one_sentence_about_its_file(path, error):
 
 def test_what_is_not_a_file_is_one_sentence(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for name, message in (("pipe", "is not a file"), ("", "is not a file"), ("none", "does not exist")):
+    for name, message in (("pipe", "is a pipe, not a file"), ("", "is a folder, not"), ("none", "does not exist")):
         with pytest.raises(DataError, match=message):
             StoredFile(tmp_path / name, "test", 3)
     assert file_type(tmp_path / "pipe") is file_type(tmp_path) is None

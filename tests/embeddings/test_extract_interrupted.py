@@ -78,7 +78,7 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
         ("fsync", 3, 24),
         ("write cache", 1, N),  # while the whole cache is written
         pytest.param("fsync", 6, N, marks=pytest.mark.long),  # the whole cache written, not yet in its place
-        ("unlink", 1, None),  # the whole cache in its place, the unfinished one still there
+        ("unlink", 3, None),  # the whole cache in its place, the unfinished one still there
     ],
 )
 def test_kill_9_loses_nothing_that_was_done(tmp_path, broken_folder, target, count, resumes_at):

@@ -394,7 +394,8 @@ SPENT = 0.3
 def make_ledger(path):
     ledger = fe.privacy.Ledger.create(path, epsilon=3, delta=1e-5)
     for number in range(3):
-        ledger.spend(["ward 7", f"digest {number}"], fe.privacy.Guarantee.of(SPENT, 1e-5), f"release {number}")
+        guarantee, views = fe.privacy.Guarantee.of(SPENT, 1e-5), [np.arange(number * N, dtype=np.uint64)] * number
+        ledger.spend([f"digest {number}"], guarantee, f"release {number}", "ward 7", views)
 
 
 def use_ledger(path):

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 from faults.steps import KINDS, Arm, at_step, counting, failing, kill, nothing, run_and_leave
-from faults.verbs import PREPARED, VERBS, Verb, make_inputs
+from faults.verbs import PREPARED, RIVALS, VERBS, Verb, make_inputs
 
 from finc_eval.cli.exit_codes import USAGE_OR_DATA
 
@@ -151,7 +151,7 @@ class Runs:
     def _hidden(self) -> list[Path]:
         return [path for path in files_in(self.place) if is_hidden(path)]
 
-    def trial(self, name: str, fault: str, rng: np.random.Generator) -> str:
+    def trial(self, name: str, fault: "str | Fault", rng: np.random.Generator) -> str:
         """Break a run, look at what is left, run the command again, and return what happened.
 
         Raises:
@@ -159,7 +159,7 @@ class Runs:
         """
         verb, whole = VERBS[name], self.whole(name)
         self.fresh()
-        broken = FAULTS[fault](self, verb, whole, rng)
+        broken = (FAULTS[fault] if isinstance(fault, str) else fault)(self, verb, whole, rng)
         if broken.changed:
             return self._after_change(verb, whole, broken)
         left = digests(self.place)
@@ -242,12 +242,20 @@ def killed_at_a_moment(runs: Runs, verb: Verb, whole: Whole, rng: np.random.Gene
 
 def killed_at_a_change(runs: Runs, verb: Verb, whole: Whole, rng: np.random.Generator) -> Broken:
     """Kill before a file is made, opened for writing, renamed or removed."""
-    number = int(rng.integers(0, whole.steps["change"]))
-    ended = runs.run(verb.words, at_step("change", number, kill))
-    return ended_well(f"killed at change {number}", ended, verb.code, -signal.SIGKILL)
+    return killed_at(int(rng.integers(0, whole.steps["change"])))(runs, verb, whole, rng)
 
 
-def failed(number: int, kind: str) -> Callable[[Runs, Verb, Whole, np.random.Generator], Broken]:
+def killed_at(number: int) -> "Fault":
+    """Return the fault that a run is killed before this change."""
+
+    def fault(runs: Runs, verb: Verb, whole: Whole, rng: np.random.Generator) -> Broken:
+        ended = runs.run(verb.words, at_step("change", number, kill))
+        return ended_well(f"killed at change {number}", ended, verb.code, -signal.SIGKILL)
+
+    return fault
+
+
+def failed(number: int, kind: str) -> "Fault":
     """Return the fault that steps of this kind fail with this error of the operating system, from one of them on."""
 
     def fault(runs: Runs, verb: Verb, whole: Whole, rng: np.random.Generator) -> Broken:
@@ -321,6 +329,42 @@ def jumping_clock(runs: Runs, verb: Verb, whole: Whole, rng: np.random.Generator
 
     return ended_well("any time", runs.run(verb.words, jump), verb.code)
 
+
+def rivals(runs: Runs, rng: np.random.Generator) -> str:
+    """Release a set and a near copy at once, of a budget for one of them.
+
+    Raises:
+        AssertionError: not exactly one of them was released.
+    """
+    runs.fresh()
+    first, second = rng.permutation(RIVALS)
+    begun = runs.begin(first)
+    time.sleep(rng.uniform(0, 0.3))
+    ended = [runs.end(*run) for run in (begun, runs.begin(second))]
+    how = f"two releases at once: {[one.stderr[-300:] for one in ended]}"
+    assert sorted(one.code for one in ended) == [0, USAGE_OR_DATA], how
+    assert sum((runs.place / name).exists() for name in ("ref.h5", "near.h5")) == 1, how
+    return "exit code 3: one of two releases"
+
+
+def rival_after_a_kill(runs: Runs, number: int) -> str:
+    """Kill a release before this change, and then release a near copy: of a spent budget nothing may be released.
+
+    Raises:
+        AssertionError: both were released, or the near copy was refused although nothing was spent.
+    """
+    runs.fresh()
+    first, second = RIVALS
+    ended_well(f"killed at change {number}", runs.run(first, at_step("change", number, kill)), 0, -signal.SIGKILL)
+    book = runs.place / "book"
+    spent = book.exists() and book.read_bytes().count(b'"mu"') > 0
+    again = ended_well("a near copy", runs.run(second), USAGE_OR_DATA if spent else 0)
+    assert spent or not (runs.place / "ref.h5").exists(), f"killed at change {number}: released for nothing"
+    return str(again)
+
+
+Fault = Callable[[Runs, Verb, Whole, np.random.Generator], Broken]
+"""A way to break a run."""
 
 FAULTS = {
     "killed at a moment": killed_at_a_moment,

@@ -98,6 +98,21 @@ VERBS = {
 }
 """Commands by name. All of them write into the folder in which they run."""
 
+AT_EACH_CHANGE = (
+    "leaderboard add, first",
+    "leaderboard add",
+    "leaderboard remove",
+    "leaderboard render",
+    "gate --first",
+    "gate --promote",
+    "private-sketch release",
+    "dp-generate",
+)
+"""Names of commands that change a board, a history or a ledger, and are killed before each change of a file."""
+
+RIVALS = tuple(f"{RELEASE.replace('ref', name)} --ledger book --budget 1 --out {name}.h5" for name in ("ref", "near"))
+"""Releases of a set and of a near copy of it, which want all of one budget."""
+
 SLOW = ("demo",)
 """Names of commands that run for half a minute."""
 
@@ -111,6 +126,7 @@ def make_inputs(folder: Path) -> None:
         pictures = np.random.default_rng(seed).integers(0, 256, (24, 8, 8, 3), dtype=np.uint8)
         for number, pixels in enumerate(pictures):
             Image.fromarray(pixels).save(folder / name / f"{number:02}.png")
+    np.save(folder / "near.npy", np.concatenate([rows[1:] + np.float32(1e-6), rows[:3]]))
     np.savez(folder / "labeled.npz", embeddings=release(60, 3), labels=np.arange(60) % 2)
     lines = "".join(f"{number:02}.png,{number % 3}\n" for number in range(24))
     (folder / "table.csv").write_text(f"file_name,label\n{lines}")

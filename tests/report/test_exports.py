@@ -12,7 +12,7 @@ from test_hostile_pages import PIECES, made_of
 
 import finc_eval as fe
 from finc_eval import report
-from finc_eval.core.csv_text import csv_text
+from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.marks import mark_of
 from finc_eval.core.provenance import GitState
 from finc_eval.report.exports.made import call, how_made, shareable
@@ -168,10 +168,8 @@ def test_a_result_of_python_names_the_call_that_makes_it_again():
 
 
 def test_how_a_result_was_made_names_versions_device_git_and_the_file_of_defaults():
-    made = replace(made_by("1.2"), git=GitState("0123456789abcdef", True), config="/home/x/finc-eval.toml")
-    assert how_made(made, "fe.f()").using == (
-        "finc-eval 1.2; on cpu; git 0123456789ab with changes; defaults from finc-eval.toml."
-    )
+    made = replace(made_by("1.2"), git=GitState("0123456789abcdef"), config="/home/x/finc-eval.toml")
+    assert how_made(made, "fe.f()").using == ("finc-eval 1.2; on cpu; git 0123456789ab; defaults from finc-eval.toml.")
     assert how_made(made, "fe.f()").command == "fe.f()"
     assert how_made(replace(made, command="finc-eval compare --gen /a/b/c"), "fe.f()").by_command
     assert shareable("finc-eval compare --gen /a/b/c") == "finc-eval compare --gen c"

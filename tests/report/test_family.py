@@ -40,7 +40,7 @@ def test_a_page_has_the_header_the_navigation_and_the_policy_of_the_family(docum
 def test_a_footer_says_how_to_make_the_result_again(documents, type_name, by_command):
     provenance = documents[type_name].provenance
     command = COMMAND if by_command else None
-    made = replace(provenance, command=command, git=GitState("0123456789abcdef", False), config="finc-eval.toml")
+    made = replace(provenance, command=command, git=GitState("0123456789abcdef"), config="finc-eval.toml")
     result = replace(documents[type_name], provenance=made)
     page = Page(report.page(result, {}))
     footer = page.find("footer")[0]

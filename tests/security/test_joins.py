@@ -41,7 +41,7 @@ REVIEWED = {
         "loading.py": {"folder / name"},
         "report/index.py": {"self.folder / name"},
         "samples/files.py": {"Path(self.name)", "Path(self.name, name)", "Path(entry.path)"},
-        "samples/opening.py": {"path.parent / matches[0]"},
+        "samples/opening.py": {"path.parent / nearest"},
         "samples/tar.py": {"Path(folder, name)", "local(self._paths[place.shard])"},
         "samples/video_files.py": {"Path(self.name)"},
     },
@@ -70,6 +70,9 @@ REVIEWED = {
     },
     "what is read there is compared and counted, and never shown": {
         "embeddings/folder.py": {"open_stated(cache.source)"}
+    },
+    "the folder of git that is named must name this checkout, or lie in that of one around it": {
+        "core/files/checkout.py": {"place.parent / found[1]"}
     },
     "the function itself": {"core/files/inside.py": {"Path(folder, name)"}},
 }

@@ -28,6 +28,7 @@ from finc_eval.cli.output import (
     refuse_loss,
 )
 from finc_eval.cli.sets import check_given, paths_by_name
+from finc_eval.core.doors.creating import created
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.record import about, plain
@@ -320,7 +321,7 @@ def _tell(text: str, told: dict[str, Any], as_json: bool) -> None:
 
 
 def _write_fabricated(path: Path, samples: NDArray[np.float32], labels: Sequence[str]) -> None:
-    with written_whole(path) as temporary, temporary.open("wb") as file:
+    with written_whole(path) as temporary, created(temporary) as file:
         np.savez(file, embeddings=samples, labels=np.array(labels))
 
 

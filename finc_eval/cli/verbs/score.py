@@ -18,7 +18,8 @@ from finc_eval.cli.class_tables import is_table_of
 from finc_eval.cli.options import Json, Samples, Work, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
-from finc_eval.core.csv_text import cell
+from finc_eval.core.doors.creating import created_text
+from finc_eval.core.files.csv_text import cell
 from finc_eval.core.record import Record
 from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted, percent
@@ -77,7 +78,7 @@ def score(
     with work.running() as run:
         sources = {"samples": samples}
         embeddings = opened_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
-        with written_whole(out) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        with written_whole(out) as temporary, created_text(temporary) as file:
             writer = csv.writer(file)
             writer.writerow(columns)
             for batch, scores in result.score_batches(embeddings, result.directions):

@@ -8,11 +8,10 @@ follow links to other files where they are damaged or forged.
 from __future__ import annotations
 
 import json
-import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
+from finc_eval.core.doors.reading import NotAFileError, opened
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import parsed_json
 from finc_eval.core.remote.mirror import local
@@ -91,7 +90,7 @@ def front_of(path: str | Path) -> Front | None:
     try:
         with opened(local(path)) as file:
             return Front.of(file.read(FRONT_BYTES))
-    except OSError:
+    except (OSError, NotAFileError):
         return None
 
 
@@ -115,15 +114,8 @@ def _beginning(path: str | Path) -> bytes:
     try:
         with opened(local(path)) as file:
             return file.read(FRONT_BYTES + len(HDF5_SIGNATURE))
-    except OSError:
+    except (OSError, NotAFileError):
         return b""
-
-
-def opened(path: Path) -> IO[bytes]:
-    """Open a file that has bytes to read; OSError for folders, and for pipes, which may never end."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(f"{path} is not a file")
-    return path.open("rb")
 
 
 def check_target(path: str | Path, type_name: str) -> None:

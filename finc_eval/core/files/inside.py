@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import stat
 from pathlib import Path
 from typing import Any
 
+from finc_eval.core.doors.reading import check_regular
 from finc_eval.core.errors import DataError
 
 FORBIDDEN = "\\:\0"
@@ -32,8 +32,7 @@ def inside(folder: str | Path, name: Any) -> Path:
     try:
         if not path.resolve().is_relative_to(Path(folder).resolve()):
             raise _outside(folder, name)
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise DataError(f"{path} is not a file: take it away, or put the file there")
+        check_regular(path)
     except FileNotFoundError:
         return path
     except (OSError, RuntimeError, ValueError) as error:  # a link in a circle, a name that no system takes

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import struct
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.archives import DAMAGED, opened_member, opened_zip
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.mirror import local
 
@@ -25,8 +26,15 @@ BLOCK_BYTES = 1 << 20
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 """Header of a member of a zip file, which ends with the lengths of its name and of its extra fields (APPNOTE 4.3.7)."""
 
-DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
-"""Errors that readers of archives raise on damaged bytes."""
+NPY_HEADERS = {
+    (1, 0): (struct.Struct("<H"), np.lib.format.read_array_header_1_0),
+    (2, 0): (struct.Struct("<I"), np.lib.format.read_array_header_2_0),
+}
+"""Length of the header of an array and its reader, by the version of the format. Version 3 only differs for named
+fields, which samples do not have."""
+
+MAX_NPY_HEADER_BYTES = 1 << 16
+"""Bytes of the header of an array."""
 
 
 class Header(NamedTuple):
@@ -52,14 +60,15 @@ class NpzFile:
             DataError: it does not exist, or is not a zip file.
         """
         self.path = local(path)
-        if not self.path.exists():
-            raise DataError(f"{path} does not exist")
         try:
-            self._zip = zipfile.ZipFile(self.path)
+            self._zip = opened_zip(self.path)
+        except FileNotFoundError as error:
+            raise DataError(f"{path} does not exist") from error
         except DAMAGED as error:
             raise DataError(f"{path} cannot be read as an .npz ({error}): save it again with numpy.savez") from error
         arrays = (info for info in self._zip.infolist() if info.filename.endswith(".npy"))
         self._members = {info.filename.removesuffix(".npy"): info for info in arrays}
+        self._held: dict[str, int] = {}
 
     @property
     def names(self) -> list[str]:
@@ -69,7 +78,7 @@ class NpzFile:
     def header(self, name: str) -> Header:
         """Return the header of an array, which nothing is checked of."""
         with self._member(name) as stream:
-            return npy_header(stream, self.path)
+            return npy_header(stream, f"{self.path}: {stream.name}")
 
     def array(self, name: str) -> NDArray[Any]:
         """Read a whole array.
@@ -78,7 +87,9 @@ class NpzFile:
             DataError: it is damaged, or larger than what is decoded at once.
         """
         with self.opened(name) as (stream, header):
-            check_decoded(header.size, f"{self.path}: the array {name}")
+            self._held[name] = header.size
+            with_others = ", with those before it," if len(self._held) > 1 else ""
+            check_decoded(sum(self._held.values()), f"{self.path}: the array {name}{with_others}")
             values = _values(stream, math.prod(header.shape), header.dtype)
             _verify_end(stream)
         return values.reshape(header.shape, order="F" if header.by_columns else "C")
@@ -94,16 +105,11 @@ class NpzFile:
             for _ in blocks(stream, math.prod(header.shape), header.dtype):
                 pass
             _verify_end(stream)
-        with self.path.open("rb") as file:
-            file.seek(info.header_offset)
-            _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-            file.seek(name_bytes + extra_bytes, 1)
-            npy_header(file, self.path)
-            # Copy on write: torch takes no array that it must not change.
-            found: NDArray[Any] = np.memmap(
-                self.path, header.dtype, "c", file.tell(), header.shape, "F" if header.by_columns else "C"
-            )
-            return found
+        file: IO[bytes] = self._zip.fp  # type: ignore[assignment]  # it is open
+        file.seek(info.header_offset)
+        _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+        file.seek(name_bytes + extra_bytes, 1)
+        return mapped_array(file, self.path)
 
     def rows(self, name: str) -> NpzRows:
         """Return the rows of an array, to be read in order."""
@@ -117,7 +123,7 @@ class NpzFile:
             DataError: it holds Python objects, or fewer bytes than its header says.
         """
         with self._member(name) as stream:
-            header = npy_header(stream, self.path)
+            header = npy_header(stream, f"{self.path}: {stream.name}")
             if header.dtype.hasobject:
                 raise DataError(
                     f"{self.path}: {stream.name} holds Python objects, which are not read: save numbers or texts"
@@ -130,7 +136,7 @@ class NpzFile:
     def _member(self, name: str) -> Iterator[IO[bytes]]:
         info = self._members[name]
         try:
-            with self._zip.open(info) as stream:
+            with opened_member(self._zip, info) as stream:
                 yield stream
         except DAMAGED as error:
             raise DataError(
@@ -203,19 +209,42 @@ def _verify_end(stream: IO[bytes]) -> None:
         raise ValueError("bytes follow the array")
 
 
-def npy_header(stream: IO[bytes], path: Path) -> Header:
-    """Read the header of an array in an npz file. `stream` is left at the first row.
+def mapped_array(file: IO[bytes], path: Path) -> NDArray[Any]:
+    """Map the array that follows in a file, with its header.
+
+    Raises:
+        DataError: its header is damaged, or it holds Python objects.
+        ValueError: it is empty, or longer than the file.
+    """
+    header = npy_header(file, str(path))
+    if header.dtype.hasobject:
+        raise DataError(f"{path} holds Python objects, which are not read: save numbers or texts")
+    order: Literal["F", "C"] = "F" if header.by_columns else "C"
+    # Copy on write: torch takes no array that it must not change.
+    return np.memmap(file, header.dtype, "c", file.tell(), header.shape, order)
+
+
+def npy_header(stream: IO[bytes], where: str) -> Header:
+    """Read the header of an array. `stream` is left at the first row.
+
+    Args:
+        stream: the file or member, at its start.
+        where: what to call it in a message.
 
     Raises:
         DataError: it is damaged.
     """
     try:
-        version = np.lib.format.read_magic(stream)
-        # Version 3 only differs for named fields, which samples do not have.
-        read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        header = Header(*read[version](stream))
-        if min(header.shape, default=0) < 0:
-            raise ValueError("a length is negative")
+        length, read = NPY_HEADERS[np.lib.format.read_magic(stream)]
+        stated = stream.read(length.size)
+        (size,) = length.unpack(stated)
+        if size > MAX_NPY_HEADER_BYTES:
+            raise DataError(f"{where} has a header of {size:,} bytes, above {MAX_NPY_HEADER_BYTES:,}: save it again")
+        header = Header(*read(io.BytesIO(stated + stream.read(size))))
+        if min(header.shape, default=0) < 0 or not header.dtype.itemsize:
+            raise ValueError("a length is negative, or its values have no bytes")
         return header
+    except DataError:
+        raise
     except Exception as error:  # the header is Python text, and damaged text may be anything
-        raise DataError(f"{path}: {stream.name} is not a readable npy array: save it again") from error
+        raise DataError(f"{where} cannot be read (not an array of numpy): save it again") from error

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
+from finc_eval.core.doors import reading
 from finc_eval.core.errors import DataError
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 
 MAX_DIGITS = 20
@@ -17,6 +20,16 @@ MAX_DIGITS = 20
 
 MAX_DEPTH = 50
 """Lists and tables within each other in JSON of other programs; what is deeper could not be written as a text."""
+
+JSON_BYTES = {",": 64, "[": 80, "{": 64, ":": 128}
+"""Bytes that lists, tables and their values take in memory, by the sign that each of them needs in JSON: Python's own
+sizes, rounded up."""
+
+MAX_TOML_LETTERS = 1 << 18
+"""Letters of a text in TOML: tomllib takes up to a second for them."""
+
+LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){8}""")
+"""A key of more than 8 words, such as a.b.c: the time of tomllib grows with the square of their number."""
 
 MALFORMED = (ValueError, RecursionError)
 """Errors of parsers on text that is not of their format, or nested endlessly."""
@@ -30,8 +43,9 @@ def parsed_json(text: str | bytes, where: str = "the text") -> Any:
         where: what to call the text in a message.
 
     Raises:
-        DataError: it is not JSON.
+        DataError: it is not JSON, or takes more memory than is allowed.
     """
+    check_decoded(json_size(text), where)
     try:
         return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_refused)
     except MALFORMED as error:
@@ -46,14 +60,21 @@ def foreign_json(text: str | bytes, where: str) -> Any:
         where: what to call the text in a message.
 
     Raises:
-        DataError: it is not JSON, or nested too deeply.
+        DataError: it is not JSON, nested too deeply, or takes more memory than is allowed.
     """
+    check_decoded(json_size(text), where)
     try:
         found = json.loads(text)
         _check_depth(found)
         return found
     except MALFORMED as error:
         raise DataError(f"{where} cannot be read as JSON ({_words(error)}): repair it, or take it away") from error
+
+
+def json_size(text: str | bytes) -> int:
+    """Return how many bytes the values in JSON take at most."""
+    counts = ((text.count(sign) if isinstance(text, str) else text.count(sign.encode())) for sign in JSON_BYTES)
+    return 4 * len(text) + sum(size * count for size, count in zip(JSON_BYTES.values(), counts, strict=True))
 
 
 def json_lines(text: str, where: str) -> Iterator[Any]:
@@ -90,7 +111,15 @@ def read_toml(path: str | Path, what: str = "a TOML file") -> dict[str, Any]:
 
 
 def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, Any]:
-    """Parse TOML."""
+    """Parse TOML.
+
+    Raises:
+        DataError: it is not TOML, or has too many letters or too long a key.
+    """
+    if len(text) > MAX_TOML_LETTERS:
+        raise DataError(f"{where} has {len(text):,} letters, above the {MAX_TOML_LETTERS:,} of {what}: make it shorter")
+    if found := LONG_KEY.search(text):
+        raise DataError(f"{where} has a key of more than 8 words ({found[0]:.20}…): use at most 8 words in {what}")
     try:
         table = tomllib.loads(text)
         _check_numbers(table)
@@ -107,14 +136,14 @@ def read_text(path: str | Path, what: str = "a text in UTF-8") -> str:
         what: what the file should be, in a message.
 
     Raises:
-        DataError: it is missing, cannot be read, or is not UTF-8.
+        DataError: it is missing, too large, not a file, cannot be read, or is not UTF-8.
     """
     try:
-        return local(path).read_text(encoding="utf-8")
+        return reading.read_text(local(path), copies=BYTES_PER_TEXT_BYTE)
     except FileNotFoundError as error:
         raise DataError(f"{path} does not exist") from error
-    except (IsADirectoryError, UnicodeDecodeError) as error:
-        found = "a folder" if isinstance(error, IsADirectoryError) else "a binary file"
+    except (reading.NotAFileError, UnicodeDecodeError) as error:
+        found = error.kind if isinstance(error, reading.NotAFileError) else "a binary file"
         raise DataError(f"{path} is {found}, not {what}: pass another file") from error
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read ({_words(error)}): make it again") from error

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_of
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import (
     BLOCK_BYTES,
@@ -28,7 +29,6 @@ from finc_eval.core.files.front import (
     MAX_HEADER_BYTES,
     Front,
     front_of,
-    opened,
 )
 from finc_eval.core.files.parsed import json_table
 from finc_eval.core.files.writing import TEXT_BYTES, TEXT_ENDS
@@ -210,7 +210,7 @@ class StoredFile:
         try:
             with self._one_reader:
                 self._file.seek(start)
-                count = self._file.readinto(data.data) if len(data) else 0  # type: ignore[attr-defined]
+                count = self._file.readinto(data.data) if len(data) else 0
         except OSError as error:
             raise self.damaged(f"it cannot be read: {error.strerror}") from error
         if count != length:

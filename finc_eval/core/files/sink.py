@@ -6,6 +6,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finc_eval.core.doors.creating import created
+
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
@@ -18,7 +20,7 @@ class Sink(io.RawIOBase):
     """
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b", buffering=0)
+        self._file = created(path).detach()
         self._error: OSError | None = None
 
     def check(self) -> None:

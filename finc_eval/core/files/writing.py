@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -52,10 +53,10 @@ def filled_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
             new = NewFile(hdf5, sink.check)
             yield new
             start, header = new.write_header(type_name, layout)
+        size, digest = sink.seek(0, os.SEEK_END), hashlib.sha256(header).hexdigest()
+        sink.seek(0)
+        sink.write(Front(type_name, layout, size, start, len(header), digest).encoded())
         sink.check()
-    front = Front(type_name, layout, path.stat().st_size, start, len(header), hashlib.sha256(header).hexdigest())
-    with path.open("r+b") as file:
-        file.write(front.encoded())
 
 
 class NewFile:

@@ -7,7 +7,6 @@ made on the local disk, and uploaded when it is whole.
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import time
 import uuid
@@ -15,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from finc_eval.core.doors.creating import copied, created, private_folder
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
 from finc_eval.core.remote.store import Found, MissingError, described, downloaded, listed, removed, uploaded
@@ -64,7 +64,7 @@ def files_below(url: str) -> dict[str, int]:
     """Return the sizes of all files in a remote folder, by their names in it."""
     found = listed(url)
     _known.update((f"{url}/{name}", one) for name, one in found.items())
-    return {name: one.size for name, one in found.items()}
+    return {name: one.size or 0 for name, one in found.items()}
 
 
 def was_read(url: str) -> bool:
@@ -80,7 +80,7 @@ def refresh(path: Path) -> None:
     _known.pop(url, None)
     path.unlink(missing_ok=True)
     with suppress(MissingError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder_of(path)
         _link(local(url), path)
 
 
@@ -92,7 +92,7 @@ def put_in_place(temporary: Path, target: Path) -> None:
     temporary.replace(target)
     if url is not None:
         copy = copy_path(url, found.version or SESSION)
-        copy.parent.mkdir(parents=True, exist_ok=True)
+        make_folder_of(copy)
         _link(target, copy)
 
 
@@ -118,6 +118,8 @@ _known: dict[str, Found] = {}
 
 
 def _copied(url: str, found: Found) -> Path:
+    if found.size is None:
+        raise DataError(f"the server of {shown(url)} does not state its size: download it, and pass the file")
     place = copy_path(url, found.version or SESSION)
     with suppress(OSError):
         if place.stat().st_size == found.size:
@@ -129,9 +131,10 @@ def _copied(url: str, found: Found) -> Path:
         )
     _room.take(found.size)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_folder_of(place)
         temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
         try:
+            created(temporary, private=True).close()
             downloaded(url, temporary, found.size)
             temporary.replace(place)
         finally:
@@ -201,7 +204,15 @@ def _link(path: Path, other: Path) -> None:
     try:
         os.link(path, other)
     except OSError:  # a file system without links
-        shutil.copyfile(path, other)
+        copied(path, other)
+
+
+def make_folder_of(path: Path) -> None:
+    """Make the folder of a file. The folders of copies are private, as the objects behind them may be."""
+    if path.is_relative_to(root()):
+        private_folder(path.parent)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def check_writable(path: Path) -> None:

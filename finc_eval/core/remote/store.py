@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import http.client
 import random
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.remote.urls import shown
+from finc_eval.core.secrets import WEB, washed
 
 DELAYS = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each repetition of a request, give or take half of them."""
@@ -18,7 +20,21 @@ DELAYS = (0.5, 1.0, 2.0, 4.0)
 TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest", "LastModified", "Last-Modified", "updated")
 """Entries of a description that tell one version of an object from the next, the best first."""
 
-OPTIONS: dict[str, dict[str, Any]] = {"s3": {"config_kwargs": {"retries": {"total_max_attempts": 1}}}}
+SILENCE_SECONDS = 20
+"""Seconds for which a server may send nothing."""
+
+MIN_BYTES_PER_SECOND = 10_000
+"""Bytes of an object that a server must send in each second, on average."""
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "s3": {
+        "config_kwargs": {
+            "retries": {"total_max_attempts": 1},
+            "connect_timeout": SILENCE_SECONDS,
+            "read_timeout": SILENCE_SECONDS,
+        }
+    }
+}
 """Options of a protocol: repeating is done here, for all protocols alike."""
 
 Answer = TypeVar("Answer")
@@ -36,12 +52,12 @@ class Found(NamedTuple):
     """Description of an object.
 
     Attributes:
-        size: its bytes.
+        size: its bytes; None where the server does not tell.
         version: text that another version does not have; "" where the server does not tell.
         is_folder: whether it is the beginning of the names of other objects.
     """
 
-    size: int
+    size: int | None
     version: str
     is_folder: bool = False
 
@@ -66,14 +82,31 @@ def listed(url: str) -> dict[str, Found]:
 
 
 def downloaded(url: str, path: Path, size: int) -> None:
-    """Write an object of this size to a path."""
+    """Write an object of this size to a path; no more is written, whatever the server sends."""
 
     def ask(store: Any) -> None:
-        store.get_file(url, str(path))
+        from fsspec.callbacks import Callback
+
+        store.get_file(url, str(path), callback=Callback(hooks={"meter": _meter(url, size)}))
         if (arrived := path.stat().st_size) != size:
             raise OSError(f"{arrived:,} of {size:,} bytes arrived")
 
     asked(url, "read", ask)
+
+
+def _meter(url: str, size: int) -> Callable[..., None]:
+    """Return a function that is called with the bytes that arrived, and raises where a server sends more or crawls."""
+    begun = time.monotonic()
+
+    def check(_: object, arrived: int, **__: object) -> None:
+        if arrived > size:
+            raise RemoteError(f"{shown(url)} has more than the {size:,} bytes that its server states: try again later")
+        if arrived < (time.monotonic() - begun - SILENCE_SECONDS) * MIN_BYTES_PER_SECOND:
+            raise RemoteError(
+                f"{shown(url)} arrives too slowly, {arrived:,} of {size:,} bytes so far: fetch it by another program"
+            )
+
+    return check
 
 
 def uploaded(path: Path, url: str) -> Found:
@@ -113,13 +146,14 @@ def asked(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
         except (FincEvalError, MemoryError):
             raise
         except Exception as error:  # each store has its own kinds
-            if refusal := _refusal(shown(url), what, _cause(error)):
-                raise refusal from error
+            # Its text may quote the URL with the password, so that not even a traceback shows it.
+            if refusal := _refusal(url, what, _cause(error)):
+                raise refusal from None
             if delay is None:
                 raise RemoteError(
-                    f"{shown(url)} could not be {what} in {len(DELAYS) + 1} attempts ({_words(_cause(error))}): check "
-                    "the network and the service, and run the same command again"
-                ) from error
+                    f"{shown(url)} could not be {what} in {len(DELAYS) + 1} attempts ({_words(_cause(error), url)}): "
+                    "check the network and the service, and run the same command again"
+                ) from None
         time.sleep(delay * (0.5 + _jitter.random()))
     raise AssertionError("the last attempt returns or raises")
 
@@ -133,17 +167,31 @@ def _store(url: str) -> Any:
     try:
         import fsspec
 
-        return fsspec.filesystem(protocol, use_listings_cache=False, **OPTIONS.get(protocol, {}))
+        options = _web_options() if protocol in WEB else OPTIONS.get(protocol, {})
+        return fsspec.filesystem(protocol, use_listings_cache=False, **options)
     except ImportError as error:
         missing = getattr(error, "name", None) or str(error)
         raise UsageError(
             f'{shown(url)} needs a package that is not installed ({missing}): pip install "finc-eval[remote]"'
         ) from error
+    except Exception as error:  # each store asks for its own variables
+        raise RemoteError(
+            f"{shown(url)} cannot be asked for ({_words(error, url)}): set the variables that its store needs"
+        ) from None
+
+
+def _web_options() -> dict[str, Any]:
+    from aiohttp import ClientTimeout
+
+    timeout = ClientTimeout(total=None, sock_connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
+    # Sizes are those of the bytes that arrive, if nothing is packed on the way.
+    return {"client_kwargs": {"timeout": timeout}, "headers": {"Accept-Encoding": "identity"}}
 
 
 def _found(info: dict[str, Any]) -> Found:
     version = next((str(info[tag]) for tag in TAGS if info.get(tag)), "")
-    return Found(int(info.get("size") or 0), version, info.get("type") == "directory")
+    size = info.get("size")
+    return Found(None if size is None else int(size), version, info.get("type") == "directory")
 
 
 def _cause(error: Exception) -> BaseException:
@@ -154,25 +202,32 @@ def _cause(error: Exception) -> BaseException:
 
 def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
     """Return the error for what does not become better by waiting; None for all else."""
-    status = getattr(error, "status", None)
+    status, place = getattr(error, "status", None), shown(url)
+    if isinstance(error, TimeoutError):
+        return RemoteError(f"the server of {place} sent nothing for {SILENCE_SECONDS} seconds: try again later")
     if isinstance(error, FileNotFoundError) or status in (404, 410):
         if "bucket" in str(error).lower() and "exist" in str(error):
-            return RemoteError(f"the bucket of {url} does not exist: check its name, and whose endpoint is asked")
-        return MissingError(f"{url} does not exist: check the bucket and the name")
+            return RemoteError(f"the bucket of {place} does not exist: check its name, and whose endpoint is asked")
+        return MissingError(f"{place} does not exist: check the bucket and the name")
     if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError"):
         return RemoteError(
-            f"{url} could not be {what} without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+            f"{place} could not be {what} without credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
             "AWS_PROFILE"
         )
     if isinstance(error, PermissionError) or status in (401, 403):
-        return RemoteError(f"{url} may not be {what} ({_words(error)}): check your credentials and their rights")
+        return RemoteError(f"{place} may not be {what} ({_words(error, url)}): check your credentials and their rights")
     number = getattr(error, "errno", None)
     if number in (errno.ENOSPC, errno.EDQUOT):
-        return RemoteError(f"the disk is full while {url} is copied: free some space and run the same command again")
+        return RemoteError(f"the disk is full while {place} is copied: free some space and run the same command again")
     if number in (errno.ENAMETOOLONG, errno.EROFS, errno.ENOTDIR):
-        return RemoteError(f"{url} cannot be copied to the local disk ({_words(error)}): choose another folder")
+        return RemoteError(f"{place} cannot be copied to the local disk ({_words(error, url)}): choose another folder")
     return None
 
 
-def _words(error: BaseException) -> str:
-    return " ".join(str(getattr(error, "strerror", None) or error).split()) or type(error).__name__
+def _words(error: BaseException, url: str) -> str:
+    """Return what an error says, without what is secret in its URL; of a web server, the meaning of its answer."""
+    status = getattr(error, "status", None)
+    if isinstance(status, int):  # the words beside it are the server's, which knows the secret
+        return f"{status} {http.client.responses.get(status, 'an unknown answer')}"
+    said = " ".join(str(getattr(error, "strerror", None) or error).split())
+    return washed(said, about=url) or type(error).__name__

@@ -14,19 +14,13 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from finc_eval.core.errors import UsageError
+from finc_eval.core.secrets import STORES, URL, WEB, washed_word
 
 FOLDER = "FINC_EVAL_REMOTE"
 """Environment variable with the folder of the local copies."""
 
-WEB = ("http", "https")
-PROTOCOLS = ("s3", "gs", "az", "hf", *WEB)
-"""Protocols that are read over the network; all but those of the web are written, too."""
-
-URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(.*)", re.DOTALL)
-"""A URL, also one that `Path` has taken a slash from."""
-
-SECRETS = re.compile(r"(https?://)(?:[^/@\s]*@)?([^?#\s]*)[?#]?\S*")
-"""A URL of a web server, in two parts that are not secret."""
+PROTOCOLS = (*STORES, *WEB)
+"""Protocols that are read over the network; those of stores are written, too."""
 
 VERSION = re.compile(r"~[0-9a-f]{16}")
 
@@ -35,7 +29,7 @@ def url_of(path: object) -> str | None:
     """Return a path as a URL, or None for a path of the local disk.
 
     Raises:
-        UsageError: nobody knows its protocol.
+        UsageError: nobody knows its protocol, or it names an object store with a user, password or signature.
     """
     match = URL.fullmatch(str(path)) if isinstance(path, str | Path) else None
     if match is None or match[1].lower() == "file":
@@ -43,9 +37,20 @@ def url_of(path: object) -> str | None:
     protocol = match[1].lower()
     if protocol not in PROTOCOLS:
         known = ", ".join(f"{one}://" for one in ("file", *PROTOCOLS))
-        raise UsageError(f"{path} has the unknown protocol {protocol}: pass a path, or a URL that begins with {known}")
+        raise UsageError(
+            f"{washed_word(str(path))} has the unknown protocol {protocol}: pass a path, or a URL that begins with "
+            f"{known}"
+        )
     rest = match[2].lstrip("/")
-    return f"{protocol}://{rest if protocol in WEB else rest.rstrip('/')}"
+    if protocol in WEB:
+        return f"{protocol}://{rest}"
+    url = f"{protocol}://{rest.rstrip('/')}"
+    if shown(url) != url:
+        raise UsageError(
+            f"{shown(url)} was given with a user, password or signature, which object stores take from the "
+            "environment: leave them out"
+        )
+    return url
 
 
 def is_url(path: object) -> bool:
@@ -65,22 +70,13 @@ def disk_path(path: str | Path) -> Path:
         return Path(path)
     parts = urlsplit(f"file:/{match[2]}")
     if parts.netloc not in ("", "localhost"):
-        raise UsageError(f"{path} names the machine {parts.netloc}: a local file is file:///path, with three slashes")
+        raise UsageError(f"{path} names the machine {parts.hostname}: a local file is file:///path, with three slashes")
     return Path(url2pathname(parts.path))
 
 
 def shown(url: str) -> str:
-    """Return a URL without what may be secret in it: its user, password and query."""
-    protocol, _, rest = url.partition("://")
-    if protocol in WEB:
-        rest = re.split(r"[?#]", rest, maxsplit=1)[0]
-    host, slash, key = rest.partition("/")
-    return f"{protocol}://{host.rpartition('@')[2]}{slash}{key}"
-
-
-def without_secrets(text: str) -> str:
-    """Return a text whose addresses of web servers have no user, password and query."""
-    return SECRETS.sub(r"\1\2", text)
+    """Return a URL without what may be secret in it: its user, password, query and fragment."""
+    return washed_word(url)
 
 
 def copy_path(url: str, version: str) -> Path:

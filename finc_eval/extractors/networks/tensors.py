@@ -8,9 +8,11 @@ from pathlib import Path
 
 import torch
 
+from finc_eval.core.doors.reading import NotAFileError, pinned
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.layouts import LAYOUTS, Tensors
+from finc_eval.numerics.arrays import is_plain
 
 STATE_KEYS = ("state_dict", "model", "teacher", "model_state_dict")
 """Keys under which training programs put the tensors."""
@@ -61,21 +63,19 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
 def _is_named_tensor(item: tuple[object, object]) -> bool:
     """Return whether an item is a name and an ordinary tensor: not sparse, quantized, complex or without content."""
     name, tensor = item
-    return (
-        isinstance(name, str)
-        and isinstance(tensor, torch.Tensor)
-        and tensor.layout == torch.strided
-        and not (tensor.is_quantized or tensor.is_complex() or tensor.is_meta or tensor.is_nested)
-    )
+    return isinstance(name, str) and isinstance(tensor, torch.Tensor) and is_plain(tensor)
 
 
 def _read(path: Path) -> object:
     try:
-        if path.suffix == ".safetensors":
-            from safetensors.torch import load_file
+        with pinned(path) as place:
+            if path.suffix == ".safetensors":
+                from safetensors.torch import load_file
 
-            return load_file(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+                return load_file(place)
+            return torch.load(place, map_location="cpu", weights_only=True)
+    except NotAFileError:
+        raise
     except pickle.UnpicklingError as error:
         raise DataError(
             f"{path} holds more than tensors, and reading it could run code: save its state_dict, best as .safetensors"

@@ -8,43 +8,43 @@ back: it is refused. The file belongs to the owner of the data and must not be p
 
 from __future__ import annotations
 
-import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
-from finc_eval.core.digest import sha256_of
+from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.reading import changed, read_bytes
 from finc_eval.core.errors import BudgetError, DataError, UsageError
-from finc_eval.core.files.parsed import json_table
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
-from finc_eval.privacy.dp.accounting import MAX_MU, composed, epsilon_of, remaining
+from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
+from finc_eval.privacy.dp.ledger_lines import (
+    CHECK,
+    COUNT,
+    COUNT_DIGITS,
+    SALT,
+    Spending,
+    check_of,
+    digits_of,
+    parsed_line,
+    root_of,
+    sealed,
+    spending_in,
+)
+from finc_eval.privacy.dp.population import Hashes, Identity, Sketches
 
 LEDGER_TYPE = "privacy ledger"
-LEDGER_LAYOUT = 2
-
-CHECK, COUNT = "check", "releases"
-"""Keys of the checksum of a line, and of the number of releases in the first line."""
-
-COUNT_DIGITS = 10
-"""Digits of that number, so that it can be changed in its place."""
+LEDGER_LAYOUT = 3
 
 ROUNDING = 1e-9
 """Share of the budget by which rounding may make a sum of squares exceed it."""
-
-
-@dataclass(frozen=True)
-class Spending(Record):
-    """One line of a ledger: digests and names of a data set, the μ that was spent on it, and for what."""
-
-    data: tuple[str, ...]
-    mu: float
-    purpose: str
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,14 @@ class Ledger:
             planned.write()
         return cls(path)
 
-    def spend(self, data: Iterable[str], guarantee: Guarantee, purpose: str) -> None:
+    def spend(
+        self,
+        data: Iterable[str],
+        guarantee: Guarantee,
+        purpose: str,
+        name: str | None = None,
+        views: Sequence[Hashes] = (),
+    ) -> None:
         """Record a spending, and return when it is on the disk.
 
         Args:
@@ -119,13 +126,16 @@ class Ledger:
                 the same records.
             guarantee: guarantee of the release that follows.
             purpose: description of that release.
+            name: name of the data set. Lines that share it are about the same records, and lines with another name
+                are not, even if their records look alike.
+            views: numbers of the records by which a changed copy is known, and spends from the same budget.
 
         Raises:
             BudgetError: the budget does not suffice, or has another adjacency. Nothing is recorded.
             DataError: the ledger cannot be read or written. Nothing may be released.
             UsageError: `data` is empty.
         """
-        keys = tuple(data)
+        keys = (*data, *([name] if name else []))
         if not keys:
             raise UsageError("a spending needs something that identifies its data set, got nothing")
         if guarantee.adjacency != self.budget.adjacency:
@@ -134,10 +144,14 @@ class Ledger:
                 f"{guarantee.adjacency} adjacency, which do not add: keep one ledger for each"
             )
         with _locked(self.path):
-            spent = self.spent(keys)
-            if composed([spent, guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
-                raise self._refusal(keys, guarantee.mu)
-            self._append(Spending(keys, guarantee.mu, purpose))
+            header, lines = self._content()
+            own = Sketches(views, str(header.get(SALT, "")))
+            keys, resemblance = _with_those_alike(lines, keys, name, own)
+            if composed([*(line.mu for line in _about(lines, keys)), guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
+                raise self._refusal(keys, guarantee.mu, resemblance)
+            if resemblance:
+                warnings.warn(f"{resemblance}, so both spend one budget", stacklevel=3)
+            self._append(Spending(keys, guarantee.mu, purpose, name, own.texts()))
 
     def spendings(self, data: Iterable[str] | None = None) -> tuple[Spending, ...]:
         """Return all lines, or the lines about one data set.
@@ -169,20 +183,22 @@ class Ledger:
             spent = composed(line.mu for line in lines)
             keys = tuple(dict.fromkeys(key for line in lines for key in line.data))
             left = self._epsilon(remaining(self.budget.mu, spent))
-            found.append(Account(keys, lines, self._epsilon(spent), left))
+            told = tuple(replace(line, sketches=()) for line in lines)
+            found.append(Account(keys, told, self._epsilon(spent), left))
         return tuple(found)
 
     def _epsilon(self, mu: float) -> float:
         """Return ε at the budget's δ; a rest that is due to rounding counts as 0."""
         return epsilon_of(mu, self.budget.delta) if mu > ROUNDING**0.5 * self.budget.mu else 0.0
 
-    def _refusal(self, keys: tuple[str, ...], mu: float) -> BudgetError:
+    def _refusal(self, keys: tuple[str, ...], mu: float, resemblance: str) -> BudgetError:
         budget, left = self.budget, self.left(keys)
         done = len(self.spendings(keys))
         remains = f"at most epsilon {left:.4g} is left" if left else "nothing is left"
         return BudgetError(
             f"this release would spend epsilon {self._epsilon(mu):.4g}, and of the data set's budget of epsilon "
             f"{budget.epsilon:g} (delta {budget.delta:g}) {remains} after {done} release{'' if done == 1 else 's'}"
+            f"{resemblance and f'. {resemblance}. If they are others, begin a new ledger and give each set a --name'}"
         )
 
     def _damaged(self, number: int) -> DataError:
@@ -191,22 +207,25 @@ class Ledger:
     def _content(self) -> tuple[dict[str, Any], list[Spending]]:
         """Read header and spendings. A last line that was cut off does not count: its process had not drawn noise."""
         try:
-            first, *rest = self.path.read_bytes().split(b"\n")
+            first, *rest = read_bytes(self.path).split(b"\n")
         except FileNotFoundError as error:
             raise DataError(f"{self.path} does not exist: set a budget to begin a ledger there") from error
         except OSError as error:
             raise DataError(f"{self.path} cannot be read ({error.strerror}): nothing is released") from error
-        header = _parsed(first) or {}
+        header = parsed_line(first) or {}
         if (header.get("program"), header.get("kind")) != (PROGRAM, LEDGER_TYPE):
             raise DataError(f"{self.path} is not a finc-eval ledger: name another file, or a new one and its budget")
         if header.get("schema") != LEDGER_LAYOUT:
             layout = f"{header.get('schema')!r:.40}"
-            raise DataError(f"{self.path} has ledger layout {layout}, this version reads {LEDGER_LAYOUT}")
+            raise DataError(
+                f"{self.path} has ledger layout {layout}, this version reads {LEDGER_LAYOUT}: begin a new ledger, with "
+                "the budget that is left"
+            )
         spendings: list[Spending] = []
-        before = _root(header)
+        before = root_of(header)
         for number, text in enumerate(rest, 2):
-            line = _parsed(text)
-            spending = _spending(line, before)
+            line = parsed_line(text)
+            spending = spending_in(line, before)
             if line is None or spending is None:
                 if number == len(rest) + 1:
                     break
@@ -214,7 +233,9 @@ class Ledger:
             spendings.append(spending)
             before = line[CHECK]
         match header.get(COUNT):
-            case str(count) if count.isdecimal() and len(count) == COUNT_DIGITS and header.get(CHECK) == _check(header):
+            case str(count) if (
+                count.isdecimal() and len(count) == COUNT_DIGITS and header.get(CHECK) == check_of(header)
+            ):
                 if int(count) > len(spendings):
                     raise DataError(f"{self.path} has lost lines: nothing can be released with it")
             case _:
@@ -222,21 +243,21 @@ class Ledger:
         return header, spendings
 
     def _append(self, spending: Spending) -> None:
-        with disk_errors(self.path, "nothing is released"), self.path.open("r+b") as file:
+        with disk_errors(self.path, "nothing is released"), changed(self.path) as file:
             # What is behind the valid lines was cut off. An editor may have removed the end of the last valid one.
             _, spendings = self._content()
             whole = b"\n".join(file.read().split(b"\n")[: 1 + len(spendings)])
             first, *lines = whole.split(b"\n")
-            header = _parsed(first) or {}
-            before = (_parsed(lines[-1]) or {})[CHECK] if lines else _root(header)
+            header = parsed_line(first) or {}
+            before = (parsed_line(lines[-1]) or {})[CHECK] if lines else root_of(header)
             file.truncate(len(whole))
             file.seek(0, os.SEEK_END)
-            file.write(b"\n" + _line(asdict(spending), before))
+            file.write(b"\n" + sealed(asdict(spending), before))
             file.flush()
             os.fsync(file.fileno())
             # A kill in between leaves a number that is too small, and nothing is lost by that.
             file.seek(0)
-            file.write(_line(header | {COUNT: _digits(len(lines) + 1)}))
+            file.write(sealed(header | {COUNT: digits_of(len(lines) + 1)}))
             file.flush()
             os.fsync(file.fileno())
 
@@ -257,6 +278,7 @@ class PlannedLedger(Ledger):
     def __init__(self, path: str | Path, epsilon: float, delta: float, adjacency: Adjacency = "replace") -> None:
         self.path = Path(path).resolve()
         self.budget = Guarantee.of(epsilon, delta, adjacency)
+        self._salt = token_hex(16)
 
     def write(self, *spendings: Spending) -> None:
         """Write the file with its budget and these lines."""
@@ -267,19 +289,20 @@ class PlannedLedger(Ledger):
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "adjacency": self.budget.adjacency,
-            COUNT: _digits(len(spendings)),
+            SALT: self._salt,
+            COUNT: digits_of(len(spendings)),
         }
-        lines, before = _line(header), _root(header)
+        lines, before = sealed(header), root_of(header)
         for spending in spendings:
-            lines += _line(asdict(spending), before)
-            before = _check(asdict(spending), before)
-        with written_whole(self.path) as temporary:
-            temporary.write_bytes(lines)
+            lines += sealed(asdict(spending), before)
+            before = check_of(asdict(spending), before)
+        with written_whole(self.path) as temporary, created(temporary, private=True) as file:
+            file.write(lines)
         _sync_folder(self.path)
 
     def _content(self) -> tuple[dict[str, Any], list[Spending]]:
         if not self.path.exists():
-            return {}, []
+            return {SALT: self._salt}, []
         header, spendings = super()._content()
         if (found := self._budget_in(header)) != self.budget:
             raise BudgetError(f"{self.path} has a budget of epsilon {found.epsilon:g} by now: leave the budget out")
@@ -293,11 +316,29 @@ class PlannedLedger(Ledger):
 
 
 def record_spending(
-    ledger: Ledger | str | Path, identities: Iterable[str], name: str | None, guarantee: Guarantee, purpose: str
+    ledger: Ledger | str | Path, identity: Identity, name: str | None, guarantee: Guarantee, purpose: str
 ) -> None:
     """Record a spending in a ledger or the file of one, and return when it is on the disk. See `Ledger.spend`."""
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    book.spend((*identities, *([name] if name else [])), guarantee, purpose)
+    book.spend(identity.digests, guarantee, purpose, name, identity.views)
+
+
+def _with_those_alike(
+    lines: Sequence[Spending], keys: tuple[str, ...], name: str | None, own: Sketches
+) -> tuple[tuple[str, ...], str]:
+    """Return the identifiers of a data set with one of each that it looks like, and which of them it looks like most.
+
+    Lines about the same data need no look. Where both have a name, the names say whether they are.
+    """
+    known, alike = _about(lines, keys), {}
+    for number, line in enumerate(lines, 2):
+        if line not in known and not (name and line.name) and (common := own.common(line.sketches)):
+            keys, alike[number] = (*keys, line.data[0]), common
+    if not alike:
+        return keys, ""
+    most = max(alike, key=lambda number: alike[number])
+    equal = f"{int(100 * alike[most])} % are equal"
+    return keys, f"The records look like those of line {most} of the ledger ({equal})"
 
 
 def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ...]:
@@ -309,47 +350,6 @@ def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ..
         if more == known:
             return found
         known = more
-
-
-def _parsed(text: bytes) -> dict[str, Any] | None:
-    try:
-        return json_table(text)
-    except DataError:
-        return None
-
-
-def _line(content: dict[str, Any], before: str = "") -> bytes:
-    """Return a line with its checksum."""
-    return json.dumps(_without(content, CHECK) | {CHECK: _check(content, before)}).encode() + b"\n"
-
-
-def _check(content: dict[str, Any], before: str = "") -> str:
-    """Return the checksum of a line, which follows from that of the line before."""
-    return sha256_of(before, json.dumps(_without(content, CHECK)))[:16]
-
-
-def _root(header: dict[str, Any]) -> str:
-    """Return what the checksum of the first release follows from: the budget, and not the number of releases."""
-    return _check(_without(header, COUNT))
-
-
-def _without(content: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in content.items() if name != key}
-
-
-def _digits(count: int) -> str:
-    return str(count).zfill(COUNT_DIGITS)
-
-
-def _spending(line: Any, before: str) -> Spending | None:
-    """Return the spending in a line, or None if the line is not a valid one after those before."""
-    match line or {}:
-        case {"data": [*data], "mu": float(mu), "purpose": str(purpose), "check": str(check)} if (
-            data and 0 < mu <= MAX_MU and check == _check(line or {}, before)
-        ):
-            return Spending(tuple(map(str, data)), mu, purpose)
-        case _:
-            return None
 
 
 @contextmanager
@@ -365,7 +365,7 @@ def _sync_folder(path: Path) -> None:
     """Make a new file's name survive a power cut: a ledger that vanishes would give its budget back."""
     if os.name == "nt":  # Windows cannot open folders
         return
-    folder = os.open(path.parent, os.O_RDONLY)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)
     finally:

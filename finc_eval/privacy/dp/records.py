@@ -18,6 +18,7 @@ from finc_eval.embeddings.array_files import is_array_file, read_arrays
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import unmerged
 from finc_eval.embeddings.space import ARRAY_SPACE, space_named
+from finc_eval.privacy.dp.population import Identity, RowViews
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +57,10 @@ class Records:
         """Return at most `count` rows, evenly spread over the set."""
         step = -(-self.m // count)
         return torch.cat([rows[-start % step :: step] for start, rows in self.batches()])
+
+    def identity(self, rows: RowViews) -> Identity:
+        """Return what identifies the set in a ledger; `rows` has seen all its rows."""
+        return Identity(self.identities, (self.content, *rows.views()))
 
 
 def open_records(source: object, name: str) -> Records:
@@ -119,7 +124,7 @@ def _array_records(source: object, name: str) -> Records:
 
 
 class PassingIdentity:
-    """Digests of records that are seen once, in batches: the same as those of an array of them.
+    """Digests and views of records that are seen once, in batches: the same as those of an array of them.
 
     Args:
         m: number of records.
@@ -144,6 +149,10 @@ class PassingIdentity:
     def digests(self) -> tuple[str, str]:
         """Return the digest of all records, and that of their contents in any order."""
         return self._sha.hexdigest(), _content_digest(self.content())
+
+    def identity(self, rows: RowViews) -> Identity:
+        """Return what identifies the records in a ledger; `rows` has seen all of them."""
+        return Identity(self.digests(), (self.content(), *rows.views()))
 
 
 def _content_digest(content: NDArray[np.uint64]) -> str:

@@ -22,6 +22,7 @@ from finc_eval.privacy.dp.features import class_features, class_indices, diamete
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
 from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
+from finc_eval.privacy.dp.population import RowViews
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.reference.mean_distance import sampling_variance
 from finc_eval.privacy.reference.release_record import SQUARE_WEIGHT, ReleaseRecord
@@ -118,9 +119,10 @@ def release_sketch(
     sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, chosen.bound, SQUARE_WEIGHT if weighted else 0.0)
     noise = guarantee.noise(sensitivity)
 
-    exact = _mean(records, transform, phi, places, class_count, run)
-    if ledger is not None:
-        record_spending(ledger, records.identities, chosen.name, guarantee, "private sketch")
+    seen = None if ledger is None else RowViews()
+    exact = _mean(records, transform, phi, places, class_count, run, seen)
+    if ledger is not None and seen is not None:
+        record_spending(ledger, records.identity(seen), chosen.name, guarantee, "private sketch")
     noisy = add_gaussian_noise(exact if weighted else exact[:-1], noise)
 
     mean = noisy[: len(exact) - 1]
@@ -193,11 +195,14 @@ def _mean(
     places: torch.Tensor | None,
     classes: int,
     run: Run,
+    seen: RowViews | None,
 ) -> torch.Tensor:
     """Average φ over all records, with the mean of w‖φ‖² as the last entry: shape (A + 1,), float64."""
     total = torch.zeros(phi.size * classes + 1, dtype=torch.double)
     for start, rows in records.batches(run.portion):
         stop = start + len(rows)
+        if seen is not None:
+            seen.add(rows)
         features = class_features(phi, transform(rows), None if places is None else places[start:stop], classes)
         total[:-1] += features.sum(0)
         total[-1] += SQUARE_WEIGHT * features.square().sum()

@@ -23,6 +23,7 @@ from finc_eval.privacy.dp.features import diameter_of
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
+from finc_eval.privacy.dp.population import Identity, RowViews
 from finc_eval.privacy.dp.records import PassingIdentity
 from finc_eval.privacy.synthesis.released_features import Statistic
 
@@ -134,7 +135,7 @@ def release_embedding(
     guarantee: Guarantee | None,
     *,
     ledger: Ledger | str | Path | None,
-    identities: Sequence[str] = (),
+    identity: Identity | None = None,
     name: str | None = None,
     classes: int = 1,
     label_budget: float = 0.1,
@@ -155,7 +156,7 @@ def release_embedding(
         guarantee: guarantee to spend, for records that are replaced; None adds no noise, for a baseline that is not
             private.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
-        identities: digests that identify the data set in the ledger; default: digests of the records.
+        identity: what identifies the data set in the ledger; default: digests and views of the records.
         name: name of the data set in the ledger, beside its digests.
         classes: public number of classes.
         label_budget: share of the budget for the shares of the classes; unused with a single class.
@@ -174,11 +175,13 @@ def release_embedding(
         diameter_of(statistic.phi, bound) / (m * mu * sqrt(part))
         for statistic, part in zip(statistics, parts, strict=True)
     ]
-    identity = PassingIdentity(m, records.dim) if ledger is not None and not identities else None
-    exact = [sums / m for sums in _sums(records, known, statistics, classes, identity, progress)]
+    seen = (PassingIdentity(m, records.dim), RowViews()) if ledger is not None and identity is None else None
+    exact = [sums / m for sums in _sums(records, known, statistics, classes, seen, progress)]
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
-    if ledger is not None and guarantee is not None:
-        record_spending(ledger, identity.digests() if identity else identities, name, guarantee, "data generation")
+    if seen is not None:
+        identity = seen[0].identity(seen[1])
+    if ledger is not None and guarantee is not None and identity is not None:
+        record_spending(ledger, identity, name, guarantee, "data generation")
 
     def noisy(mean: torch.Tensor, scale: float) -> torch.Tensor:
         return mean if guarantee is None else add_gaussian_noise(mean, scale)
@@ -249,7 +252,7 @@ def _sums(
     labels: torch.Tensor,
     statistics: Sequence[Statistic],
     classes: int,
-    identity: PassingIdentity | None,
+    seen: tuple[PassingIdentity, RowViews] | None,
     progress: Progress,
 ) -> list[torch.Tensor]:
     """Sum each φ over the records of each class, or over all: (classes, q) or (1, q), float64.
@@ -265,8 +268,8 @@ def _sums(
             progress(stage, start, records.m)
             known = labels[start : start + len(rows)]
             start += len(rows)
-            if identity is not None:
-                identity.add(rows)
+            for one in seen or ():
+                one.add(rows)
             counted = rows.isfinite().all(1).cpu() & (known >= 0) & (known < classes)
             chosen = rows[counted.to(rows.device)].float()
             for total, statistic in zip(sums, statistics, strict=True):

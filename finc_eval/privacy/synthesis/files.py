@@ -10,8 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from finc_eval.core.doors.creating import created, created_text
+from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile, NpzRows
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.storage import written_whole
 from finc_eval.privacy.dp.public_values import column_arrays
 
@@ -50,10 +53,10 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
     """Write columns as .csv or .npz, or images as .npz. The file appears when it is complete."""
     with written_whole(path) as temporary:
         if Path(path).suffix == ".npz":
-            with temporary.open("wb") as file:
+            with created(temporary) as file:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # mypy takes them for allow_pickle
         else:
-            with temporary.open("w", newline="", encoding="utf-8") as text:
+            with created_text(temporary) as text:
                 writer = csv.writer(text)
                 writer.writerow(arrays)
                 writer.writerows(zip(*(column.tolist() for column in arrays.values()), strict=True))
@@ -85,7 +88,7 @@ def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
 def _csv_rows(path: str | Path) -> list[list[str]]:
     """Return the cells of all lines that are not empty."""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig", errors="replace")
+        text = read_text(path, "utf-8-sig", "replace", copies=BYTES_PER_TEXT_BYTE)
         return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
     except (OSError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as a .csv ({error})") from None

@@ -44,7 +44,7 @@ from finc_eval.privacy.synthesis.settings import (
     SynthesisOptions,
     SynthesisSettings,
 )
-from finc_eval.privacy.synthesis.table_identity import table_identities
+from finc_eval.privacy.synthesis.table_identity import table_identity
 from finc_eval.privacy.synthesis.tabular import Table
 
 MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1
@@ -102,7 +102,7 @@ def synthesize_table(
         table_statistics_of(chosen.method, table, chosen.seed),
         guarantee,
         ledger=ledger,
-        identities=() if ledger is None else table_identities(columns),
+        identity=None if ledger is None else table_identity(columns),
         name=chosen.name,
         classes=table.classes,
         bound=chosen.method.bound,

@@ -1,4 +1,4 @@
-"""Digests by which a ledger knows a private table: of its raw columns, whatever a release makes of them."""
+"""Identity of a private table in a ledger: its raw columns, whatever a release makes of them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
+from finc_eval.privacy.dp.population import Hashes, Identity, mixed, number_of_text
 from finc_eval.privacy.dp.public_values import distinct, number_of
 
 MIN_DISTINCT = 20
 """Fewest different values by which a column is known whatever the order of its records. Fewer, such as a yes and no,
 are in other tables as often as in this one."""
 
+MAX_GAPS = 2
+"""Whole numbers that a column of row numbers spans at most, for each of them: some rows may have been removed."""
 
-def table_identities(columns: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
-    """Return digests that identify a table in a ledger.
 
-    The first is of all columns and records, in any order. The others are of single columns, without their names: of
-    the values in any order, if at least `MIN_DISTINCT` differ, and of the values in the order of the records. So a
-    release that has a column in common with an earlier one adds to what that one has spent. Row numbers, and an order
-    in which equal values lie together or take turns, identify nothing.
+def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
+    """Return what identifies a table in a ledger: digests, and views that small changes leave as they are.
+
+    The first digest is of all columns and records, in any order. The others are of single columns, without their
+    names: of the values in any order, if at least `MIN_DISTINCT` differ, and of the values in the order of the records.
+    So a release that has a column in common with an earlier one adds to what that one has spent. Row numbers, and an
+    order in which equal values lie together or take turns, identify nothing.
+
+    The first view is of the records, whatever the names and the order of the columns; the others are of the columns
+    that have a digest of their own in any order. Numbers have three digits in them.
 
     A number is the same number in every type and file: 18, 18.0 and "18".
 
@@ -31,13 +38,23 @@ def table_identities(columns: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """
     coded = {name: _coded(columns[name]) for name in sorted(columns)}
     found = [_whole_digest(coded)]
-    for values, codes in coded.values():
+    views = [_rounded(values)[codes] for values, codes in coded.values()]
+    telling = [sum(views[1:], views[0])]
+    for (values, codes), view in zip(coded.values(), views, strict=True):
         counts = np.bincount(codes, minlength=len(values))
         if len(values) >= MIN_DISTINCT and not _are_row_numbers(values, counts):
+            telling.append(view)
             found.append(sha256_of("values", *_lines(values), counts.astype("<i8")))
         if len(values) > 1 and not _is_regular(codes, len(values)):
             found.append(sha256_of("order", *_lines(values), codes.astype("<i8")))
-    return tuple(found)
+    return Identity(tuple(found), tuple(telling))
+
+
+def _rounded(values: list[str]) -> Hashes:
+    """Return a number for each value, the same for numbers that agree in three digits."""
+    numbers = [number_of(value) for value in values]
+    texts = [value if number is None else f"{number + 0.0:.3g}" for value, number in zip(values, numbers, strict=True)]
+    return mixed(np.array([number_of_text(text) for text in texts], np.uint64))
 
 
 def _coded(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
@@ -61,12 +78,12 @@ def _lines(values: list[str]) -> list[str]:
 
 
 def _are_row_numbers(values: list[str], counts: NDArray[np.int64]) -> bool:
-    """Return whether the values are consecutive whole numbers, each once, in any order."""
+    """Return whether the values are whole numbers, each once, in any order, and few are left out between them."""
     numbers = [number_of(value) for value in values]
     if counts.max() > 1 or None in numbers:
         return False
-    steps = np.diff(np.sort(np.array(numbers, dtype=np.float64)))
-    return bool((steps == 1).all())
+    places = np.array(numbers, dtype=np.float64)
+    return bool((places % 1 == 0).all() and np.ptp(places) < MAX_GAPS * len(places))
 
 
 def _is_regular(codes: NDArray[np.int64], count: int) -> bool:

@@ -43,12 +43,12 @@ def how_made(provenance: Provenance, call: str) -> Made:
 
 
 def using(provenance: Provenance) -> str:
-    """Return "finc-eval 0.1.0, torch 2.5.1; on cpu; git 0123456789ab with changes; defaults from finc-eval.toml."."""
+    """Return "finc-eval 0.1.0, torch 2.5.1; on cpu; git 0123456789ab; defaults from finc-eval.toml."."""
     first = {"finc-eval": provenance.versions.get("finc-eval", "of an unknown version")}
     parts = [", ".join(f"{name} {version}" for name, version in (first | provenance.versions).items())]
     parts.append(f"on {provenance.device}")
     if provenance.git is not None:
-        parts.append(f"git {provenance.git.revision[:12]}{' with changes' * provenance.git.dirty}")
+        parts.append(f"git {provenance.git.revision[:12]}")
     if provenance.config is not None:
         parts.append(f"defaults from {PurePath(provenance.config).name}")
     return "; ".join(parts) + "."

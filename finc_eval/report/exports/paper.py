@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
 """Inches: of a text column, from one share to the next, and above and below all shares together."""
 
+PLAIN = {"parse_math": False, "usetex": False}
+"""Names are text, whatever they hold: where matplotlib is set to start TeX, it would run the commands in them."""
+
 SPREAD = 0.6
 """Part of the height of a mode that its shares take."""
 
@@ -73,13 +76,13 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
         look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
         axes.errorbar([100 * value for value in values], heights, xerr=around, label=label, **look)
     names = UniqueNames(known)
-    axes.set_yticks(range(len(rows)), [str(printable(names.title(mode))) for mode in modes], parse_math=False)
+    axes.set_yticks(range(len(rows)), [str(printable(names.title(mode))) for mode in modes], **PLAIN)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel("Share of the set, %")
     axes.spines[["top", "right"]].set_visible(False)
     for text in figure.legend(loc="outside upper right", ncols=len(sets), frameon=False).get_texts():
-        text.set_parse_math(False)  # names are text, whatever they hold
+        text.set(**PLAIN)
     return figure
 
 

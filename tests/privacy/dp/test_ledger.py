@@ -19,18 +19,20 @@ from finc_eval.core.record import plain
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
 from finc_eval.privacy.dp.accounting import epsilon_of, mu_of
-from finc_eval.privacy.dp.ledger import PlannedLedger, _line
+from finc_eval.privacy.dp.ledger import PlannedLedger
+from finc_eval.privacy.dp.ledger_lines import sealed as _line
 
 DELTA = 1e-5
 HEADER = b'{"program": "finc-eval", "kind": "privacy ledger"'
 HEAD = {
     "program": "finc-eval",
     "kind": "privacy ledger",
-    "schema": 2,
+    "schema": 3,
     "epsilon": 1,
     "delta": 1e-5,
     "adjacency": "replace",
     "releases": "0000000000",
+    "salt": "00",
 }
 PUBLIC = PublicTransform.constant(4, length_scale=2, radius=3)
 PHI = TotalDegree(4, 2, length_scale=2, rho=0.1)
@@ -263,8 +265,8 @@ def test_a_line_that_was_cut_off_was_never_released_on_and_is_written_over(ledge
         (b"notes\n", "is not a finc-eval ledger"),
         (b'{"kind": "other"}\n', "is not a finc-eval ledger"),
         (HEADER + b"}\n", "layout None"),
-        (HEADER + b', "schema": 1}\n', "layout 1, this version reads 2"),
-        (HEADER + b', "schema": 2}\n', "damaged in line 1"),
+        (HEADER + b', "schema": 1}\n', "layout 1, this version reads 3"),
+        (HEADER + b', "schema": 3}\n', "damaged in line 1"),
         (_line({**HEAD, "epsilon": "1"}), "damaged in line 1"),
         (_line({**HEAD, "delta": 2}), "between 0 and 1"),
     ],
@@ -277,7 +279,7 @@ def test_another_file_is_no_ledger(tmp_path, content, message):
 
 
 def test_a_ledger_that_cannot_be_read_releases_nothing(tmp_path):
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="is a folder, not a file"):
         Ledger(tmp_path)
 
 

@@ -1,0 +1,162 @@
+"""Opening files that are there: only regular ones, without waiting, and never read beyond a limit.
+
+A name may lead to a pipe that never answers, or to a device that never ends, and what it leads to may change between
+two looks. So the file is asked before it is opened, because devices act when they are, and again once it is open.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.memory import VARIABLE, check_decoded, max_decoded, readable
+
+READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+CHANGING = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+READ_AT_ONCE = 1 << 20
+"""Bytes that are read at once, so that what has no end is noticed early."""
+
+MAX_LINE = 1 << 20
+"""Letters of a line of a table that is read line by line."""
+
+SPECIAL = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+
+
+class NotAFileError(DataError):
+    """A path that leads to a folder, a pipe, a socket or a device.
+
+    Attributes:
+        kind: what it leads to, such as "a pipe".
+    """
+
+    def __init__(self, path: str | Path, kind: str) -> None:
+        self.kind = kind
+        remedy = "write its content to a file, and pass that" if kind == "a pipe" else "pass a file"
+        super().__init__(f"{path} is {kind}, not a file: {remedy}")
+
+
+def check_regular(path: str | Path, state: os.stat_result | None = None, *, or_folder: bool = False) -> None:
+    """Raise NotAFileError unless a path leads to a regular file.
+
+    Args:
+        path: the path.
+        state: state of the file, where it is open.
+        or_folder: whether it may be a folder, too.
+
+    Raises:
+        OSError: nothing can be said about the path.
+    """
+    mode = (state or Path(path).stat()).st_mode
+    if not (stat.S_ISREG(mode) or (or_folder and stat.S_ISDIR(mode))):
+        raise NotAFileError(path, next((kind for is_one, kind in SPECIAL if is_one(mode)), "a device"))
+
+
+def opened(path: str | Path) -> io.BufferedReader:
+    """Open a file for reading.
+
+    Raises:
+        NotAFileError: it is not a regular file.
+        OSError: it cannot be opened.
+    """
+    return os.fdopen(_descriptor(path, READING), "rb")
+
+
+def changed(path: str | Path) -> io.BufferedRandom:
+    """Open a file that is there for reading and writing; a link at its name is refused.
+
+    Raises:
+        NotAFileError: it is not a regular file.
+        OSError: it cannot be opened, or is a link.
+    """
+    return os.fdopen(_descriptor(path, CHANGING), "r+b")
+
+
+def _descriptor(path: str | Path, flags: int) -> int:
+    check_regular(path)
+    descriptor = os.open(path, flags)
+    try:
+        check_regular(path, os.fstat(descriptor))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def pinned(path: str | Path) -> Iterator[str]:
+    """Yield a path of an opened file, for libraries that open by themselves: no other file can take its place."""
+    with opened(path) as file:
+        yield f"/proc/self/fd/{file.fileno()}" if sys.platform == "linux" else str(path)
+
+
+def read_bytes(path: str | Path, copies: int = 1) -> bytes:
+    """Read a whole file.
+
+    Args:
+        path: the file.
+        copies: bytes of memory that each of its bytes will take.
+
+    Raises:
+        NotAFileError: it is not a regular file.
+        DataError: it takes more than is decoded at once.
+        OSError: it cannot be read.
+    """
+    with opened(path) as file:
+        check_decoded(copies * os.fstat(file.fileno()).st_size, str(path))
+        try:
+            return at_most(file, max_decoded() // copies)
+        except ValueError as error:
+            raise DataError(f"{path} has {error}: make it smaller, or set {VARIABLE} to more") from error
+
+
+def at_most(stream: IO[bytes], most: int) -> bytes:
+    """Return all bytes of a stream; ValueError as soon as there are more than `most`."""
+    parts, size = [], 0
+    while part := stream.read(READ_AT_ONCE):
+        size += len(part)
+        if size > most:
+            raise ValueError(f"more than {readable(most)}")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def read_text(
+    path: str | Path,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    *,
+    newline: str | None = None,
+    copies: int = 1,
+) -> str:
+    """Read a whole text file.
+
+    Args:
+        path: the file.
+        encoding: encoding of its text.
+        errors: what to do with bytes that are not of that encoding, as in `open`.
+        newline: which ends of lines are translated, as in `open`.
+        copies: bytes of memory that each of its bytes will take.
+
+    Raises:
+        UnicodeDecodeError: it is not a text in that encoding.
+        NotAFileError, DataError, OSError: see `read_bytes`.
+    """
+    data = io.BytesIO(read_bytes(path, copies))
+    return io.TextIOWrapper(data, encoding, errors, newline).read()
+
+
+def lines_of(path: str | Path) -> Iterator[str]:
+    """Yield the lines of a text in UTF-8, with their ends; ValueError for an endless line, or another encoding."""
+    with io.TextIOWrapper(opened(path), "utf-8", newline="") as text:
+        while line := text.readline(MAX_LINE):
+            if len(line) == MAX_LINE:
+                raise ValueError(f"a line has more than {MAX_LINE:,} letters")
+            yield line

@@ -1,0 +1,108 @@
+"""Archives, .zip and .tar: what their headers say is not believed, and is read in bounded memory."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from finc_eval.core.doors.reading import opened
+from finc_eval.core.memory import max_decoded
+
+DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
+"""Errors that readers of archives raise on damaged bytes."""
+
+BYTES_PER_ENTRY_BYTE = 10
+"""Bytes that a byte of the list of members of a zip file takes in memory."""
+
+MAX_TAR_HEADER_BYTES = 1 << 16
+"""Bytes of all headers of one member of a tar file: names of Linux have 4,096 bytes."""
+
+MANY_DIGITS = re.compile(rb"\d{100}")
+"""Digits that no header has one after the other; tarfile takes time that grows with the square of their number."""
+
+BLOCK_BYTES = 512
+"""Bytes of a header in a tar file that has no further ones."""
+
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""Methods of compression that zipfile unpacks a piece at a time."""
+
+
+class Metered(io.BufferedReader):
+    """A file of which only so many bytes are read before somebody agrees to more.
+
+    Attributes:
+        left: bytes that may be read.
+    """
+
+    def __init__(self, path: Path, left: float) -> None:
+        super().__init__(opened(path).detach())
+        self.left = left
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read so many bytes, or all; ValueError where these are too many."""
+        if size is None or size < 0:
+            size = max(0, os.fstat(self.fileno()).st_size - self.tell())
+        self.left -= size
+        if self.left < 0:
+            raise ValueError("its headers are too large")
+        return super().read(size)
+
+
+class TarHeaders(Metered):
+    """A tar file of which the headers are read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read so many bytes; ValueError where these are too many, or no header."""
+        data = super().read(size)
+        if len(data) > BLOCK_BYTES and MANY_DIGITS.search(data):
+            raise ValueError("a header has a number of more than 100 digits")
+        return data
+
+
+def opened_zip(path: Path) -> zipfile.ZipFile:
+    """Open a zip file, whose list of members takes no more memory than is allowed.
+
+    Raises:
+        OSError, ValueError, RuntimeError, BadZipFile: it is damaged.
+    """
+    stream = Metered(path, max_decoded() // BYTES_PER_ENTRY_BYTE)
+    try:
+        archive = zipfile.ZipFile(stream)
+        stream.left = math.inf
+        if sum(info.compress_size for info in archive.infolist()) > stream.seek(0, io.SEEK_END):
+            raise ValueError("its members share bytes")
+        return archive
+    except BaseException:
+        stream.close()
+        raise
+
+
+def opened_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
+    """Open a member of a zip file, to be read in pieces; ValueError where it can only be unpacked whole."""
+    if info.compress_type not in PACKED:
+        raise ValueError("packed by another method than deflate: pack it again")
+    return archive.open(info)
+
+
+def tar_members(path: Path) -> Iterator[tarfile.TarInfo]:
+    """Yield the headers of the members of an uncompressed tar file.
+
+    Raises:
+        TarError, OSError, EOFError, ValueError, OverflowError, RecursionError: it is damaged, or not a tar file.
+    """
+    with TarHeaders(path, MAX_TAR_HEADER_BYTES) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+        end = 0
+        for member in archive:
+            if member.size < 0 or archive.offset <= end:
+                raise ValueError("a header leads back")
+            yield member
+            archive.members.clear()  # type: ignore[attr-defined]  # tarfile keeps them all
+            end, stream.left = archive.offset, MAX_TAR_HEADER_BYTES

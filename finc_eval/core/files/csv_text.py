@@ -1,0 +1,135 @@
+"""Tables as CSV: written so that spreadsheets open them without surprises, and read in memory that is bounded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.memory import check_decoded, max_decoded
+from finc_eval.core.terminal import spelled_out
+from finc_eval.core.words import counted
+
+FORMULA = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
+"""Beginnings of a text that a spreadsheet takes for a formula."""
+
+MAX_COLUMNS = 10_000
+"""Columns of a table that is read."""
+
+MAX_ROW_LETTERS = 1 << 22
+"""Letters of a row of CSV that is read: as texts of two letters each, they take 0.1 GB."""
+
+BYTES_PER_CELL = 64
+"""Bytes that a value of a table takes: a text of up to 7 letters and its place in a list."""
+
+
+def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as CSV, with a column for every name in any of them.
+
+    Numbers are written in full, and None as an empty cell. A text that a spreadsheet would take for a formula begins
+    with an apostrophe. Control characters, direction marks and the ends of lines are spelled out.
+    """
+    found = [*rows]
+    columns = dict.fromkeys(name for row in found for name in row)
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(cell(name) for name in columns)
+    lines.writerows([cell(row.get(name)) for name in columns] for row in found)
+    return text.getvalue()
+
+
+def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a CSV file by the names in its first one; empty lines are none.
+
+    Args:
+        file: lines of the file.
+        name: name of the file.
+
+    Raises:
+        DataError: a row has more or fewer values than there are columns, columns are separated by semicolons, or a
+            row or the number of columns is too large.
+    """
+    pieces = _Pieces(file, name)
+    lines = csv.reader(pieces)
+    columns = next((line for line in lines if line), list[str]())
+    _check_columns(len(columns), name)
+    if len(columns) == 1 and ";" in columns[0]:
+        raise DataError(f"{name} separates its columns by semicolons, in {columns[0]!r:.60}: save it with commas")
+    for line in lines:
+        pieces.letters = 0
+        if line and len(line) != len(columns):
+            raise DataError(
+                f"line {lines.line_num} of {name} has {counted(len(line), 'value')} for "
+                f"{counted(len(columns), 'column')}: give each column one, and quote a value with a comma"
+            )
+        if line:
+            yield dict(zip(columns, line, strict=True))
+
+
+def gathered(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
+    """Return rows of named values as columns, which hold None where a row lacks a value.
+
+    Args:
+        rows: rows of a file.
+        name: name of the file.
+
+    Raises:
+        DataError: there are more columns, or values, than are allowed.
+    """
+    columns: dict[str, list[Any]] = {}
+    count, most = 0, max_decoded() // BYTES_PER_CELL
+    for row in rows:
+        for column, value in row.items():
+            values = columns.get(column)
+            if values is None:
+                values = columns[column] = []
+            if len(values) < count:
+                values.extend([None] * (count - len(values)))
+            values.append(value)
+        count += 1
+        _check_columns(len(columns), name)
+        if len(columns) * count > most:
+            check_cells(len(columns), count, name)
+    for values in columns.values():
+        values.extend([None] * (count - len(values)))
+    return columns
+
+
+def check_cells(columns: int, rows: int, name: str) -> None:
+    """Raise DataError for a table whose values take more memory than is allowed."""
+    check_decoded(BYTES_PER_CELL * columns * rows, f"{name} with {counted(columns, 'column')} of {rows:,} values")
+
+
+def _check_columns(columns: int, name: str) -> None:
+    if columns > MAX_COLUMNS:
+        raise DataError(f"{name} has more than {MAX_COLUMNS:,} columns: leave out those that are not needed")
+
+
+class _Pieces:
+    """Lines of a file for the reader of CSV, which may be given only so many for one row."""
+
+    def __init__(self, file: Iterable[str], name: str) -> None:
+        self.letters = 0
+        self._file, self._name = file, name
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._file:
+            self.letters += len(line)
+            if self.letters > MAX_ROW_LETTERS:
+                raise DataError(
+                    f"{self._name} has a row of more than {MAX_ROW_LETTERS:,} letters: close its quotes, or shorten it"
+                )
+            yield line
+
+
+def cell(value: object) -> object:
+    """Return a value as a cell that a spreadsheet takes for no formula; None for a number that is not finite."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if not isinstance(value, str):
+        return value
+    told = spelled_out(value).replace("\n", "\\n")
+    return f"'{told}" if told.startswith(FORMULA) else told

@@ -1,0 +1,207 @@
+"""Tables in .parquet files: what their pages take is added up before any of them is decoded.
+
+Runs, dictionaries and compression let a file of a few kB hold GBs, and its footer may say otherwise. So the headers of
+the pages are read, which the decoder believes. Texts stay numbers of a dictionary until their lengths are known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from finc_eval.core.doors.reading import opened
+from finc_eval.core.errors import DataError
+from finc_eval.core.memory import check_decoded
+
+ROWS_AT_ONCE = 64
+"""Rows that are decoded at once: their texts may be much larger than what the file holds of them."""
+
+MAX_FOOTER_BYTES = 1 << 24
+"""Bytes of a footer: it takes up to 35 times as many in memory."""
+
+MAX_DEPTH, MAX_ENTRY_BYTES = 8, 1 << 20
+"""Structures within each other in the header of a page, and bytes of an entry: those of writers have 3, and few."""
+
+WIDTHS = {"DOUBLE": 8, "INT64": 8, "INT96": 12}
+"""Bytes of a value of these types; those of others take 4."""
+
+DELTA_TEXTS = (6, 7)
+"""Encodings of texts that pyarrow does not read as a dictionary: their lengths apart, and their common beginnings."""
+
+NO_DICTIONARY = re.compile("map<|_view")
+"""Types of columns that pyarrow does not turn from dictionaries into texts."""
+
+BYTES_PER_LEVEL = 4
+"""Bytes that say of a value in a list where the list begins and ends."""
+
+FOOTER_TAIL = 8
+"""Bytes at the end of a file: the length of the footer, and a mark."""
+
+
+def parquet_table(path: Path, copies: int = 1) -> Any:
+    """Read a .parquet file as a table of pyarrow.
+
+    Args:
+        path: path of the file.
+        copies: bytes that a byte of the table will take.
+
+    Raises:
+        DataError: the table takes more memory than is allowed.
+    """
+    from pyarrow import parquet
+
+    with opened(path) as stream:
+        _check_footer(stream, path)
+        with parquet.ParquetFile(stream) as file:
+            schema = file.schema_arrow
+            texts = _check_pages(stream, path, file, copies)
+        return _read(parquet.ParquetFile(stream, read_dictionary=texts), schema, path, copies)
+
+
+def _read(opened_file: Any, schema: Any, path: Path, copies: int) -> Any:
+    import pyarrow as arrow
+
+    with opened_file as file:
+        size, batches = 0, list[arrow.RecordBatch]()
+        for batch in file.iter_batches(ROWS_AT_ONCE):
+            size += copies * sum(map(_size, batch.columns))
+            check_decoded(size, f"{path}, to row {ROWS_AT_ONCE * (len(batches) + 1)},")
+            plain = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+            batches.append(arrow.RecordBatch.from_arrays(plain, schema=schema))
+        return arrow.Table.from_batches(batches, schema).combine_chunks()
+
+
+def _size(values: Any) -> int:
+    """Return the bytes of an array whose texts are spelled out."""
+    from pyarrow import compute, types
+
+    if types.is_dictionary(values.type):
+        lengths = compute.binary_length(values.dictionary).take(values.indices)
+        return BYTES_PER_LEVEL * len(values) + (compute.sum(lengths).as_py() or 0)
+    if types.is_nested(values.type):
+        inside = [values.keys, values.items] if types.is_map(values.type) else values.flatten()
+        return BYTES_PER_LEVEL * len(values) + sum(map(_size, inside if isinstance(inside, list) else [inside]))
+    return int(values.nbytes)
+
+
+def _check_footer(stream: IO[bytes], path: Path) -> None:
+    stream.seek(max(0, stream.seek(0, 2) - FOOTER_TAIL))
+    size, mark = int.from_bytes(stream.read(4), "little"), stream.read(4)
+    if mark == b"PAR1" and size > MAX_FOOTER_BYTES:
+        raise DataError(
+            f"{path} has a footer of {size:,} bytes, above {MAX_FOOTER_BYTES:,}: write it with fewer groups of rows"
+        )
+
+
+def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> list[str]:
+    """Add up what the pages of a file take, and return the names of the columns that are read as dictionaries."""
+    footer, spelled = file.metadata, set[str]()
+    fields = {field.name: str(field.type) for field in file.schema_arrow}
+    columns = [footer.schema.column(number) for number in range(footer.num_columns)]
+    texts = {column.path for column in columns if column.physical_type == "BYTE_ARRAY"}
+    size = 0
+    for group in (footer.row_group(number) for number in range(footer.num_row_groups)):
+        for number, column in enumerate(columns):
+            width, longest, count = _width(column), 0, 0
+            for page in _pages(stream, group.column(number)):
+                size += max(page.size, width * page.values)
+                check_decoded(copies * size, str(path))
+                longest, count = max(longest, page.size), count + page.values
+                if page.encoding in DELTA_TEXTS:
+                    spelled.add(column.path)
+            if NO_DICTIONARY.search(fields.get(column.path.partition(".")[0], "")):
+                spelled.add(column.path)
+            if column.path in texts & spelled:
+                # Each text may be as long as a page is.
+                most = count if column.max_repetition_level else min(count, ROWS_AT_ONCE)
+                check_decoded(copies * most * longest, f"{path}: the column {column.path}")
+    return sorted(texts - spelled)
+
+
+def _width(column: Any) -> int:
+    """Return the bytes of a value of a column."""
+    fixed = column.physical_type == "FIXED_LEN_BYTE_ARRAY"
+    width = int(column.length) if fixed else WIDTHS.get(column.physical_type, 4)
+    return width + BYTES_PER_LEVEL if column.max_repetition_level else width
+
+
+class _Page(NamedTuple):
+    """Bytes of a page when decompressed, number of its values, and how they are encoded."""
+
+    size: int
+    values: int
+    encoding: int
+
+
+def _pages(stream: IO[bytes], chunk: Any) -> Iterator[_Page]:
+    """Yield the pages of a part of a column, by their headers.
+
+    The numbers are those of the fields of PageHeader, DataPageHeader, DictionaryPageHeader and DataPageHeaderV2.
+    """
+    start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+    stream.seek(start)
+    while stream.tell() < start + chunk.total_compressed_size:
+        header = _structure(stream)
+        match header:
+            case {5: {1: int(count), 2: int(encoding)}} | {7: {1: int(count), 2: int(encoding)}}:
+                pass
+            case {8: {1: int(count), 4: int(encoding)}}:
+                pass
+            case _:
+                count = encoding = 0
+        match header:
+            case {2: int(size), 3: int(packed)} if min(size, packed, count) >= 0:
+                yield _Page(size, count, encoding)
+                stream.seek(packed, 1)
+            case _:
+                raise ValueError("the header of a page is damaged")
+
+
+def _structure(stream: IO[bytes], left: int = MAX_DEPTH) -> dict[int, Any]:
+    """Read a structure of Thrift's compact protocol: values by the numbers of their fields."""
+    found: dict[int, Any] = {}
+    number = 0
+    while byte := _byte(stream):
+        number = number + (byte >> 4) if byte >> 4 else _whole(stream)
+        found[number] = _value(stream, byte & 15, left)
+    return found
+
+
+def _value(stream: IO[bytes], kind: int, left: int) -> Any:
+    match kind:
+        case 1 | 2:
+            return kind == 1
+        case 3:
+            return _byte(stream)
+        case 4 | 5 | 6:
+            return _whole(stream)
+        case 7:
+            return stream.read(8)
+        case 8 if (size := _unsigned(stream)) <= MAX_ENTRY_BYTES:
+            return stream.read(size)
+        case 12 if left:
+            return _structure(stream, left - 1)
+    raise ValueError("the header of a page is damaged")
+
+
+def _byte(stream: IO[bytes]) -> int:
+    if not (data := stream.read(1)):
+        raise ValueError("the file is cut short")
+    return data[0]
+
+
+def _unsigned(stream: IO[bytes]) -> int:
+    number = 0
+    for shift in range(0, 70, 7):
+        byte = _byte(stream)
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number
+    raise ValueError("the header of a page is damaged")
+
+
+def _whole(stream: IO[bytes]) -> int:
+    number = _unsigned(stream)
+    return (number >> 1) ^ -(number & 1)
