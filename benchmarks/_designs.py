@@ -12,7 +12,7 @@ import _real
 import numpy as np
 
 BEST = 50
-"""Best members of a mode, of the set that has more, that decide which kind it is."""
+"""Best samples of a direction, of the set that has more, that decide which kind it is; of a kind there are 16."""
 
 
 @dataclass(frozen=True)
@@ -190,12 +190,20 @@ def kind_of(members, kinds, majority=0.5):
     return kind, parts[kind]
 
 
+def shown(one):
+    """Return the role of a kind or a direction, and its typical samples in the set that has more, best first."""
+    role = getattr(one, "role", None) or ("over" if one.share_difference > 0 else "under")
+    if hasattr(one, "role"):
+        return role, one.top_gen if role == "over" else one.top_ref
+    return role, np.array(one.shares["gen" if role == "over" else "ref"].top, np.int64)
+
+
 def judge(sets, modes):
-    """Return what significant modes, (role, members of the set that has more, best first), say of planted sets.
+    """Return what significant kinds or directions, given by role and typical samples, say of planted sets.
 
     Returns:
-        The planted kinds that were found, each with its first mode's place; the number of modes of no planted kind in
-        its role; and the purity of the others.
+        The planted kinds that were found, each with the place of the first that shows it; the number of those that show
+        no planted kind in its role; and the purity of the others.
     """
     found, others, purities = {}, 0, []
     for place, (role, members) in enumerate(modes):

@@ -82,7 +82,7 @@ def measured(sets, seed, method):
         return {
             **judge(sets, reported),
             "seconds": seconds,
-            "stability": np.mean([m.stability for m in found.modes if m.stability is not None]),
+            "stability": np.mean([m.stability for m in found.directions if m.stability is not None]),
         }
 
 

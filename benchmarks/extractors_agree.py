@@ -53,7 +53,7 @@ def digits():
 def first_modes(gen, ref, known):
     """Return the kinds of the first modes, and the scores of the generated samples on all modes found."""
     comparison = fe.compare(gen, ref, features=1000)
-    over = [mode for mode in comparison.significant() if mode.role == "over"]
+    over = [mode for mode in comparison.over if mode.p_value <= 0.05]
     kinds = []
     for mode in over[:FIRST]:
         classes, counts = np.unique(known[[int(name) for name in mode.typical("gen")[:BEST]]], return_counts=True)

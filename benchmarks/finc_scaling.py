@@ -2,8 +2,8 @@
 
 Generated embeddings: a mixture of 20 Gaussian clusters, 5 of them only in the generated set, streamed from HDF5 caches;
 r = 2 000. Each comparison runs in a process of its own, so that its peak memory can be measured. `compare` does all
-that it does for a user: a look for repeats, bandwidth, two sketches with two folds and the Fréchet moments, clusters of
-seven levels, decompositions for the whole, for halves of the samples and of the frequencies, a scoring pass, members.
+that it does for a user: a look for repeats, bandwidth, two sketches with two folds and the Fréchet moments, a tree of
+kinds with their counts, decompositions for the whole, for halves of the samples and of the frequencies, a scoring pass.
 Small sets are compared by their features, without covariances. The alternatives run at the sizes that they can
 handle: the published algorithm (FINC paper, Algorithm 1: one outer product per sample, summed by batch, then the full
 decomposition of C_X − C_Y), which gives eigenvectors only; and the ten leading modes of exact KEN.
@@ -112,7 +112,7 @@ def one(gen, ref):
     watch.watch(fe.RandomFourierFeatures, "_features", "features")
     watch.watch(Moments, "_multiply", lambda m: "Fréchet moments" if m.precision == "float64" else "covariance")
     watch.watch(directions, "extreme_eigenpairs", "eigen")
-    watch.watch(pipeline, "find_kinds", "kinds")
+    watch.watch(pipeline, "divide", "kinds")
     watch.watch(pipeline, "score_sets", "score")
     start = time.perf_counter()
     found = fe.compare(gen, ref, features=FEATURES)

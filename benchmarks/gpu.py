@@ -162,13 +162,18 @@ def covariance(bench):
         bench.row(f"covariance, {precision}", shape, seconds=seconds, figure=figure)
 
 
+def differing(found):
+    """Return the significant directions."""
+    return [mode for mode in found.directions if mode.p_value <= 0.05]
+
+
 def same_modes(found, expected):
     """Return the smallest overlap of paired directions, the largest difference of p-values, and the equal shares."""
     first, second = (
-        torch.from_numpy(np.stack([mode.direction for mode in one.significant()])) for one in (found, expected)
+        torch.from_numpy(np.stack([mode.direction for mode in differing(one)])) for one in (found, expected)
     )
     rows, columns = match(overlap := squared_overlap(first.T, second.T))
-    pairs = [(found.significant()[i], expected.significant()[j]) for i, j in zip(rows, columns, strict=True)]
+    pairs = [(differing(found)[i], differing(expected)[j]) for i, j in zip(rows, columns, strict=True)]
     return (
         float(overlap[rows, columns].min()),
         max(abs(mine.p_value - other.p_value) for mine, other in pairs),

@@ -53,7 +53,8 @@ def held_out(gen, ref, gen_kinds, ref_kinds):
     """Compare two sets, and look for the kinds that the reference lacks."""
     shares = shares_of(gen_kinds, ref_kinds)
     comparison = fe.compare(gen, ref)
-    scores, members = comparison.score(gen, comparison.over), comparison.members(gen, comparison.over)
+    scores = comparison.score(gen, comparison.over)
+    members = scores >= np.array([mode.threshold for mode in comparison.over], np.float32)
     return comparison, [
         find_planted(kind, kind, comparison.over, scores, members, gen_kinds, shares, MAJORITY)
         for kind in sorted(set(shares[0]) - set(shares[1]))

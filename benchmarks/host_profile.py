@@ -24,14 +24,13 @@ from finc_scaling import write_cache
 
 import finc_eval as fe
 from finc_eval.comparison import compare, inputs
-from finc_eval.comparison.kinds import clusters
-from finc_eval.comparison.members.neighbors import Neighborhood
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.core.run import GPU_BATCH_SIZE
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.search.distance_blocks import Rows
+from finc_eval.partitions import answer
 from finc_eval.partitions.counts import Counter
-from finc_eval.partitions.partition import Assignment, Partition
+from finc_eval.partitions.kind_tree import Assignment, KindTree
 from finc_eval.sketches.far import FarSamples
 
 ENTRIES, FEATURES, STAND_INS = 8, 16, 256
@@ -41,12 +40,12 @@ STAGES = {
     "look for near-repeats": (inputs, "near_repeat_warnings"),
     "bandwidth and frequencies": (inputs, "reference_feature_map"),
     "sketch": (inputs, "_sketched"),
-    "divide into kinds": (Partition, "fit"),
+    "divide into kinds": (KindTree, "fit"),
     "count kinds": (Counter, "of"),
-    "test kinds": (clusters, "test_kinds"),
+    "test kinds": (answer, "node_tests"),
     "directions": (compare, "_fit"),
     "score": (compare, "score_sets"),
-    "join and name modes": (compare, "assemble_modes"),
+    "assemble directions": (compare, "assemble_modes"),
     "describe": (compare, "_describe"),
 }
 READ, REST = "read, in its own thread", "all else"
@@ -120,21 +119,11 @@ def repeated(function):
     """Assign some rows, and repeat their kinds for the others."""
 
     def assign(self, rows):
-        kinds, squared = function(self, rows[:STAND_INS])
-        places = torch.arange(len(rows)) % len(kinds)
-        return kinds[places], squared[places]
+        found = function(self, rows[:STAND_INS])
+        places = torch.arange(len(rows)) % len(found[0])
+        return tuple(one[places] for one in found)
 
     return assign
-
-
-def some(function):
-    """Tell the members among some rows, and repeat what they are for the others."""
-
-    def members(self, rows):
-        found = function(self, rows[: STAND_INS // 16])
-        return found[torch.arange(len(rows)) % len(found)]
-
-    return members
 
 
 def nearby(function):
@@ -161,7 +150,6 @@ def without_products():
     for owner, name, stand_in in (
         (ScorePass, "update", few),
         (Assignment, "__call__", repeated),
-        (Neighborhood, "members", some),
         (FarSamples, "update", near_middle),
         (Rows, "__init__", nearby),
     ):

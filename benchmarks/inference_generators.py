@@ -39,7 +39,7 @@ def one(model, seed):
         "fd": score.unbiased,
         "fd interval": score.interval,
         "significant": len(found.significant()),
-        "of which over": len([mode for mode in found.significant() if mode.role == "over"]),
+        "of which over": len([kind for kind in found.significant() if kind.share_difference > 0]),
     }
 
 
@@ -58,7 +58,7 @@ def report(found):
             "generator": model,
             "FD": with_interval(one_each[model]["fd"], one_each[model]["fd interval"], 2),
             "difference": with_interval(one_each[model]["difference"], one_each[model]["difference interval"], 3),
-            "modes with p ≤ .05": one_each[model]["significant"],
+            "kinds with p ≤ .05": one_each[model]["significant"],
             "of which over": one_each[model]["of which over"],
         }
         for model in ordered

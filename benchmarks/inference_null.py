@@ -8,19 +8,20 @@ given by pixels and by features of EfficientNet-Lite0. *t2*: independent t varia
 alone or in both sets. They are told by a column (*groups*), by ids such as clip#3 (*clips*), or not at all
 (*repeats*, which are exact). Groups of uneven sizes: *bursts* are 400 single samples and about four groups of 25, each
 of one of two kinds that come in no other way; *powers* are 80 groups of one kind each, whose sizes follow a power law
-up to 150. *rho*: one kind, or one of each role, lies on the boundary ρ. If ρ < 1, all other kinds
-differ by more, and only modes of which nine tenths are such a kind are false. *models*: three sets. *kinds*: the same
-by `fe.kinds`. *releases*: two releases of one law against the sketch of a reference of another; a false discovery is
-a mode that is said to have changed.
+up to 150. *rho*: one kind, or one of each role, lies on the boundary ρ. If ρ < 1, all other kinds differ by more, and
+only kinds and directions of which nine tenths are such a kind are false. *models*: three sets. *kinds*: the same by
+`fe.kinds`. *releases*: two releases of one law against the sketch of a reference of another; a false discovery is a
+direction that is said to have changed.
 
-Each regime also asks whether all intervals of a run hold 0: of the excesses, of the differences of shares, and of the
-overall difference; and how often the p-value of the overall difference is at most .05.
+A comparison tests kinds and directions, two families that share the error. Each regime also asks whether all intervals
+of a run hold 0: of the excesses, of the differences of shares, and of the overall difference; and how often the p-value
+of the overall difference is at most .05.
 """
 
 from functools import partial
 
 import numpy as np
-from _designs import clusters, copies, digits, drawn, heavy_tails, kind_of, photographs, points, real, same_law
+from _designs import clusters, copies, digits, drawn, heavy_tails, kind_of, photographs, points, real, same_law, shown
 from _record import record
 from _runs import counted, rate, run
 
@@ -115,12 +116,10 @@ def boundary(rho, seed):
         return judged(found, one_sided=True)
     on_boundary = {("over", 0), ("under", 1)}
     false = [
-        mode
-        for mode in found.significant(ALPHA)
-        for part, tops in ((sets[mode.role == "under"], mode.top_gen if mode.role == "over" else mode.top_ref),)
-        if (mode.role, kind_of(tops, part.kinds, 0.9)[0]) in on_boundary
+        (role, kind_of(tops, sets[role == "under"].kinds, 0.9)[0]) in on_boundary
+        for role, tops in map(shown, (*found.significant(ALPHA), *differing(found)))
     ]
-    return {"false": bool(false), "warned": bool(found.warnings)}
+    return {"false": any(false), "warned": bool(found.warnings)}
 
 
 def models(n, seed):
@@ -160,29 +159,36 @@ def releases(n, m, seed):
 
 def judged(found, one_sided=False):
     """Return what is wrong with a result, where nothing differs; None where results of its type have no such figure."""
-    false, overall = found.significant(ALPHA), getattr(found, "difference_interval", None)
-    p_value = getattr(found, "difference_p_value", None)
+    overall, p_value = getattr(found, "difference_interval", None), getattr(found, "difference_p_value", None)
+    kinds, directions = getattr(found, "kinds", ()), directions_of(found)
+    false = [kind for kind in kinds if kind.p_value <= ALPHA]
+    shares = [kind.interval for kind in kinds]
+    shares += [one.share_difference_interval for one in directions if hasattr(one, "share_difference_interval")]
     return {
-        "false": bool(false),
-        "directions": any(getattr(mode, "found_by", "directions") != "clusters" for mode in false),
-        "clusters": any(getattr(mode, "found_by", "directions") != "directions" for mode in false),
-        "excess": all_hold(found.modes, "interval", one_sided),
-        "shares": None if one_sided else all_hold(found.modes, "share_difference_interval"),
+        "false": bool(false or differing(found)),
+        "directions": bool(differing(found)),
+        "kinds": bool(false),
+        "excess": all_hold([one.interval for one in directions if hasattr(one, "interval")], one_sided),
+        "shares": None if one_sided else all_hold(shares),
         "overall": None if one_sided or overall is None else overall[0] <= 0,
         "p": None if one_sided or p_value is None else p_value <= ALPHA,
         "warned": bool(getattr(found, "warnings", ())),
     }
 
 
-def holds_zero(interval, one_sided=False):
-    """Return whether an interval holds 0, or at least does not lie above it; None without one."""
-    return None if interval is None else interval[0] <= 0 and (interval[1] >= 0 or one_sided)
+def directions_of(found):
+    """Return the directions of a result; none of kinds alone."""
+    return getattr(found, "directions", getattr(found, "modes", ()))
 
 
-def all_hold(modes, name, one_sided=False):
-    """Return whether all intervals of this name hold 0; None without one."""
-    intervals = [interval for mode in modes if (interval := getattr(mode, name, None)) is not None]
-    return all(holds_zero(interval, one_sided) for interval in intervals) if intervals else None
+def differing(found):
+    """Return the significant directions."""
+    return [mode for mode in directions_of(found) if mode.p_value <= ALPHA]
+
+
+def all_hold(intervals, one_sided=False):
+    """Return whether all intervals hold 0, or at least do not lie above it; None without one."""
+    return all(low <= 0 and (high >= 0 or one_sided) for low, high in intervals) if intervals else None
 
 
 SIZES = ((40, 40), (100, 100), (1000, 1000), (100, 5000), (300, 5000), (500, 10_000))
@@ -252,7 +258,7 @@ def report(found):
             "regime": regime,
             "false discovery": rate(runs, "false"),
             "by directions": rate(runs, "directions"),
-            "by clusters": rate(runs, "clusters"),
+            "by kinds": rate(runs, "kinds"),
             "excesses hold": rate(runs, "excess"),
             "shares hold": rate(runs, "shares"),
             "difference holds": rate(runs, "overall"),
@@ -266,8 +272,8 @@ def report(found):
     record(
         "inference_null",
         rows,
-        f"runs of all, with Clopper–Pearson 95 % intervals; α = {ALPHA} for all modes of a run; r = {FEATURES}; "
-        "before: false discoveries at commit dad085e; s: median seconds of a run in one thread of a shared machine",
+        f"runs of all, with Clopper–Pearson 95 % intervals; α = {ALPHA} for all kinds and directions of a run; "
+        f"r = {FEATURES}; before: false discoveries at commit dad085e; s: median seconds of a run in one thread of a shared machine",
     )
 
 

@@ -1,10 +1,10 @@
-"""Names of modes: are they right, and is nothing named that is not there?
+"""Names of kinds and directions: are they right, and is nothing named that is not there?
 
 Needs the test assets (FINC_EVAL_ASSETS). Photographs: 24 classes of Tiny-ImageNet without their labels, embedded by
 EfficientNet-Lite0 and named by its last layer. Either set has half of each class; three classes are held out of each,
 two are thinned to a third in each. A name is right if it is the most frequent class of all members of the set that has
-more, or a sibling or a part of it that a person would accept (ACCEPTED). All members are known of the modes that
-directions found, by their scores, and of kinds, whose names come about in the same way. Digits: labels as metadata; the
+more, or a sibling or a part of it that a person would accept (ACCEPTED). All members are known of kinds, and of
+directions, by their scores. Digits: labels as metadata; the
 shares in the names are held against those of all members. Prompts: a word planted in the prompts of one class. Null:
 random members.
 """
@@ -23,7 +23,7 @@ from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.naming.names import name_modes
 
-DRAWS, NULL_RUNS, MEMBERS = 10, 400, 200
+DRAWS, NULL_RUNS, MEMBERS, ALPHA = 10, 400, 200, 0.05
 HELD_OUT, THINNED = 3, 2
 NEAR = 0.15
 LABEL = re.compile(r"(?:mostly |partly )?(\d)")
@@ -69,7 +69,7 @@ class Unlabelled(Subset):
 
 
 class Found(NamedTuple):
-    """A significant mode or kind.
+    """A significant kind or direction.
 
     Attributes:
         name: its name; None without one.
@@ -82,24 +82,23 @@ class Found(NamedTuple):
     error: float
 
 
-def modes_and_kinds(sets, labels):
-    """Return the significant modes whose members can be told, and the significant kinds.
+def kinds_and_directions(sets, labels):
+    """Return the significant kinds, and the significant directions that refits find again.
 
     Args:
         sets: "gen" and "ref".
         labels: the label of each sample of each.
     """
-    compared, divided = fe.compare(sets["gen"], sets["ref"]), fe.kinds(sets)
-    significant = compared.significant()
-    modes = [mode for mode, told in zip(significant, compared.tells_members(significant), strict=True) if told]
-    members = {label: compared.members(one, modes) for label, one in sets.items()} if modes else {}
-    found = []
-    for place, mode in enumerate(modes):
-        own = "gen" if mode.role == "over" else "ref"
-        found.append(described(mode, labels[own][members[own][:, place]]))
-    for kind in divided.significant():
+    found, compared = [], fe.compare(sets["gen"], sets["ref"])
+    place = {label: compared.assign(one) for label, one in sets.items()}
+    scores = {label: compared.score(one) for label, one in sets.items()}
+    for number, kind in enumerate(compared.significant()):
         own = kind.set_with_most
-        found.append(described(kind, labels[own][divided.assign(sets[own], kind.level) == kind.index]))
+        found.append(described(kind, labels[own][place[own] == number]))
+    for number, mode in enumerate(compared.directions):
+        own = "gen" if mode.role == "over" else "ref"
+        if mode.p_value <= ALPHA and mode.firm:
+            found.append(described(mode, labels[own][scores[own][:, number] >= mode.threshold]))
     return found
 
 
@@ -138,7 +137,7 @@ def photographs(draws=DRAWS):
     for seed in range(draws):
         rows = planted_rows(labels, np.random.default_rng(seed))
         sets = {name: Unlabelled(source, mine) for name, mine in rows.items()}
-        found += modes_and_kinds(sets, {name: labels[mine] for name, mine in rows.items()})
+        found += kinds_and_directions(sets, {name: labels[mine] for name, mine in rows.items()})
     return found
 
 
@@ -169,7 +168,7 @@ def digits(draws=DRAWS):
         rows["ref"] = rows["ref"][labels[rows["ref"]] != gone]
         rows["gen"] = rows["gen"][(labels[rows["gen"]] != thin) | (rng.random(2000) < 1 / 3)]
         sets = {name: fe.EmbeddingSet(images[mine], metadata={"label": labels[mine]}) for name, mine in rows.items()}
-        found += modes_and_kinds(sets, {name: labels[mine] for name, mine in rows.items()})
+        found += kinds_and_directions(sets, {name: labels[mine] for name, mine in rows.items()})
     return found
 
 

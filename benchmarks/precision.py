@@ -46,8 +46,10 @@ def compared(gen, ref, precision):
 
 def against(exact, other):
     """Return the figures of a comparison in another precision than float64."""
-    overlap = np.array([[float(a.direction @ b.direction) ** 2 for b in other[1].modes] for a in exact[1].modes])
-    pairs = [(a, other[1].modes[row.argmax()]) for a, row in zip(exact[1].modes, overlap, strict=True)]
+    overlap = np.array(
+        [[float(a.direction @ b.direction) ** 2 for b in other[1].directions] for a in exact[1].directions]
+    )
+    pairs = [(a, other[1].directions[row.argmax()]) for a, row in zip(exact[1].directions, overlap, strict=True)]
     pairs = [pair for pair, row in zip(pairs, overlap, strict=True) if row.max() >= SAME]
     told = [(a, b) for a, b in pairs if a.share_gen is not None and b.share_gen is not None]
     covariances = [(a.covariance, b.covariance.double()) for a, b in zip(exact[0], other[0], strict=True)]
@@ -82,16 +84,16 @@ def main():
                     "set": name,
                     "precision": precision,
                     "largest error in C": f"{most['C']:.1e}",
-                    "smallest overlap of a mode": f"{min(run['overlap'] for run in runs):.6f}",
+                    "smallest overlap of a direction": f"{min(run['overlap'] for run in runs):.6f}",
                     "largest change of a share": f"{most['share']:.4f}",
                     "largest change of a p-value": f"{most['p']:.1e}",
-                    "as many significant modes": f"{sum(run['same'] for run in runs)}/{len(runs)}",
+                    "as many significant kinds": f"{sum(run['same'] for run in runs)}/{len(runs)}",
                     "sketches, s": round(min(run["seconds"] for run in runs), 1),
                 }
             )
             print(rows[-1], flush=True)
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "two CPU cores"
-    record("precision", rows, notes=f"{len(SEEDS)} seeds, r = 2000, {2 * REPORTED} modes, sketches on {device}")
+    record("precision", rows, notes=f"{len(SEEDS)} seeds, r = 2000, {2 * REPORTED} directions, sketches on {device}")
 
 
 if __name__ == "__main__":

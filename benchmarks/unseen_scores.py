@@ -57,7 +57,7 @@ def main():
     gen, ref, fresh = (order[start : start + SAMPLES] for start in (0, SAMPLES, 2 * SAMPLES))
     ref = ref[~np.isin(labels[ref], NOVEL)]
     comparison = fe.compare(x[gen], x[ref], features=1000, method=fe.Finc(clusters=False))
-    over = [mode for mode in comparison.significant() if mode.role == "over"]
+    over = [mode for mode in comparison.over if mode.p_value <= 0.05]
     kinds = [kind_of(mode, labels[gen]) for mode in over]
     modes = [over[kinds.index(kind)] for kind in NOVEL]
     scores = np.abs(comparison.score(x[fresh], modes))
