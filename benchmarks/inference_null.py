@@ -273,7 +273,7 @@ def report(found):
         "inference_null",
         rows,
         f"runs of all, with Clopper–Pearson 95 % intervals; α = {ALPHA} for all kinds and directions of a run; "
-        f"r = {FEATURES}; before: false discoveries at commit dad085e; s: median seconds of a run in one thread of a shared machine",
+        f"r = {FEATURES}; before: false discoveries at commit dad085e; s: median seconds of a run in one thread",
     )
 
 
