@@ -1,7 +1,7 @@
 """`compare`: from two sets, or their sketches, to the kinds and directions on which they differ.
 
-The steps, in order: open and sketch the sets, divide them into kinds, fit directions, score the sets on them, name both,
-describe.
+The steps, in order: open and sketch the sets, divide them into kinds, fit directions, score the sets on these, name
+both, describe.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.assigning import KindsOfSamples
+from finc_eval.partitions.modes import Kind
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 
@@ -64,9 +65,10 @@ def compare(
 ) -> Comparison:
     """Find the kinds of samples and the directions on which two sets differ, with intervals and p-values.
 
-    Kinds do not overlap, and add up: see `kinds`. FINC (arXiv 2405.02700) on random Fourier features adds
-    the leading directions of Λ = C_gen − ρ·C_ref, rotated by varimax, with cross-fitted masses, intervals and p-values (docs/method.md). Embeddings are streamed, in one pass
-    that sketches a set and one that scores it; of each sample only a few numbers are held, such as hashes of its id.
+    Kinds do not overlap, and add up: see `kinds`. FINC (arXiv 2405.02700) on random Fourier features adds the leading
+    directions of Λ = C_gen − ρ·C_ref, rotated by varimax, with cross-fitted masses, intervals and p-values
+    (docs/method.md). Embeddings are streamed, in one pass that sketches a set, one that counts its kinds, and one that
+    scores it; of each sample only a few numbers are held, such as hashes of its id.
 
     The baselines of the paper propose other directions, and all else is the same. They need embeddings of both sets.
     Exact KEN holds the kernel matrix of both, of 20 000 samples in all at most: 8 GB, and a quarter of an hour.
@@ -144,7 +146,9 @@ def _describe(
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     modes = named(found_modes, gen, ref)
-    listed, headings, divided = (), (), None
+    listed: tuple[Kind, ...] = ()
+    headings: tuple[Kind, ...] = ()
+    divided = None
     if answer is not None:
         listed, headings = answer.described({one.label: one.at_hand for one in (gen, ref)})
         divided = KindsOfSamples(answer.kinds, answer.place_of_leaves())

@@ -87,7 +87,7 @@ class Mode(Record, Shown):
         looks_different: id of a mode of the opposite role that shows the same kind of samples, so that the sets differ
             in how they look rather than in how many there are; None without one.
         kinds: ids of the kinds that a tenth or more of its best samples lie in, the most frequent first.
-        shown_by_kinds: whether at least half of its best samples lie in kinds that differ significantly in the same way.
+        shown_by_kinds: whether at least half of its best samples lie in kinds that differ in the same way.
         share_gen, share_ref: fraction of each set that are members; of a sketch that keeps no samples, the mass.
         share_gen_interval, share_ref_interval: their intervals.
         share_difference: share_gen − share_ref.

@@ -146,7 +146,7 @@ class Comparison(Pictured):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def explained(self) -> float | None:
-        """Points of the overall difference that the significant kinds explain, in [0, difference]; None without kinds."""
+        """Part of `difference` that the significant kinds explain, at most all of it; None without kinds."""
         return explained(self)
 
     @property
@@ -187,7 +187,9 @@ class Comparison(Pictured):
         found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
-        return found if label == "gen" else [*found, *(other for mode in self.directions for other in self.nearest(mode))]
+        if label == "ref":
+            found += (other for mode in self.directions for other in self.nearest(mode))
+        return found
 
     def nearest(self, mode: Mode) -> tuple[str, ...]:
         """Return the ids of the reference samples nearest to the first half of the typical generated ones."""

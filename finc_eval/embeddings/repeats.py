@@ -111,9 +111,8 @@ def repeats_as_groups(
         if others and drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
         elif distinct == 1 or (label != REFERENCE and not duplicated(own)):
-            sentences.append(
-                f"{label} {REPEATS_ITSELF}: {counted(distinct, 'distinct sample')} among {n:,}, which count as they come"
-            )
+            some = counted(distinct, "distinct sample")
+            sentences.append(f"{label} {REPEATS_ITSELF}: {some} among {n:,}, which count as they come")
         else:
             grouped[label] = sets[label].with_groups(own, REPEATS)
             sentences.append(

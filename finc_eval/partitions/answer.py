@@ -57,17 +57,15 @@ class Answer:
         Args:
             embeddings: the sets that were counted, by label.
         """
-        leaves = {node: np.flatnonzero(self.kinds.tree.members[node]).tolist() for node in (*self.listed, *self.headings)}
+        members = self.kinds.tree.members
+        leaves = {node: np.flatnonzero(members[node]).tolist() for node in (*self.listed, *self.headings)}
         named = {node: leaves[node] for node in (*self.differing, *self.headings)}
         names = names_of_unions(named, self.counted, embeddings)
 
         def examples(label: str, node: int) -> Examples:
             return self.counted[label].examples(embeddings[label], *leaves[node])
 
-        found = {
-            kind.id: kind
-            for kind in described_kinds(self.tests, leaves, names, examples, kind_id)
-        }
+        found = {kind.id: kind for kind in described_kinds(self.tests, leaves, names, examples, kind_id)}
         heads = tuple(
             replace(found[kind_id(node)], children=tuple(map(kind_id, inside)))
             for node, inside in self.headings.items()
@@ -156,8 +154,9 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
 
     The tree is read from its leaves up. A node is one kind if its own evidence is at least that of the kinds below it
     together, where each kind pays for its choice among all: then one ratio describes them. A node whose children stand
-    apart is one kind only where neither has evidence of its own: what is left of a set without its largest kind is none. Evidence is −log p. All nodes are tested as
-    one family, so any choice among the significant ones keeps the family-wise error.
+    apart is one kind only where neither has evidence of its own: what is left of a set without its largest kind is not
+    a kind. Evidence is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the
+    family-wise error.
 
     Args:
         kinds: the tree.
@@ -200,7 +199,8 @@ def headings(kinds: KindTree, tests: KindTests, differing: tuple[int, ...]) -> d
     found: dict[int, tuple[int, ...]] = {}
     for node in range(tree.nodes - 1, tree.leaves - 1, -1):
         inside = tuple(kind for kind in differing if tree.members[node][tree.members[kind]].all())
-        if len(inside) < 2 or len({row[kind] for kind in inside}) > 1 or any(set(inside) <= set(one) for one in found.values()):
+        alike = len(inside) > 1 and len({row[kind] for kind in inside}) == 1
+        if not alike or any(set(inside) <= set(one) for one in found.values()):
             continue
         if size[list(inside)].sum() >= COVERED * size[node]:
             found[node] = inside

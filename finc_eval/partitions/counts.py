@@ -228,9 +228,7 @@ class Counted:
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
         """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
         top, drawn = (found[:MAX_SHOWN] for found in self.samples(*kinds))
-        return Examples(
-            tuple(top.tolist()), embeddings.ids_at(top), tuple(drawn.tolist()), embeddings.ids_at(drawn)
-        )
+        return Examples(tuple(top.tolist()), embeddings.ids_at(top), tuple(drawn.tolist()), embeddings.ids_at(drawn))
 
 
 def _mixed(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -347,7 +345,9 @@ def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     return np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
 
 
-def count(embeddings: Embeddings, partition: Partition | KindTree, *, far: bool = False, run: Run | None = None) -> Counted:
+def count(
+    embeddings: Embeddings, partition: Partition | KindTree, *, far: bool = False, run: Run | None = None
+) -> Counted:
     """Count a set by the kinds of a partition, in one pass.
 
     Args:

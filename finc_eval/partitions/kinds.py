@@ -208,7 +208,7 @@ def _count(
     run = Run.of(run)
     opened, warnings = open_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}
-    answer = divide(embeddings, kinds=divided and divided.tree, seed=settings.seed, run=run)
+    answer = divide(embeddings, kinds=None if divided is None else divided.tree, seed=settings.seed, run=run)
     listed, headings = answer.described(embeddings)
     return Kinds(
         kinds=listed,

@@ -50,8 +50,8 @@ def methods(
 ) -> None:
     """Compare two sets by FINC and by the baselines of its paper, side by side.
 
-    The methods differ only in how they find the directions that they test: the verb kinds finds kinds. Both sets must be
-    samples or embeddings: a sketch is enough for finc alone.
+    The methods differ only in how they find the directions that they test: the verb kinds finds kinds. Both sets must
+    be samples or embeddings: a sketch is enough for finc alone.
     """
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
@@ -25,9 +25,10 @@ from finc_eval.core.storage import written_whole
 from finc_eval.core.words import counted, percent
 from finc_eval.extractors.settings import Extraction
 from finc_eval.naming.unique_names import with_id
-from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind
 from finc_eval.report.terminal import print_notes, print_table
+
+if TYPE_CHECKING:
+    from finc_eval.partitions.modes import Kind
 
 BEFORE = ("id", "kind", "kind_name")
 """Columns before those of the directions."""
@@ -109,6 +110,8 @@ def _on(result: fe.Comparison) -> list[str]:
     notes = [] if result.kinds else ["the comparison has no kinds: samples are of none"]
     if not result.directions:
         return [*notes, "the comparison found no directions: samples have no scores"]
+    from finc_eval.numerics.inference import ALPHA  # loads torch
+
     unsure = sum(mode.p_value > ALPHA for mode in result.directions)
     are = "is" if unsure == 1 else "are"
     of = f"{unsure} of {counted(len(result.directions), 'direction')}"
