@@ -237,10 +237,10 @@ STEPS = [
     refused("leaderboard remove board a", "board is not a stored board"),
     refused("leaderboard export gen.h5 --dataset a/b --out o", "gen.h5 is not a leaderboard"),
     refused("leaderboard export board --dataset a/b --format xml --out o", "must be one of eval-results"),
-    done("kinds --gen gen.h5 --ref ref.h5 --levels 5,10 --level 5 --out o", "", within("o", KINDS)),
-    done("kinds --gen a=gen.h5 --gen b=other.h5 --levels 5 --level 5 --out o", "", within("o", KINDS)),
+    done("kinds --gen gen.h5 --ref ref.h5 --out o", "", within("o", KINDS)),
+    done("kinds --gen a=gen.h5 --gen b=other.h5 --seed 1 --out o", "", within("o", KINDS)),
     refused("kinds --gen gen.h5 --out o", "at least two sets are needed"),
-    refused("kinds --gen gen.h5 --ref ref.h5 --levels few --out o", "'few' is not a list"),
+    refused("kinds --gen gen.h5 --ref ref.h5 --levels 5,10 --out o", "No such option: --levels"),
     done(
         f"sweep {SETS} --parameter rho --values 1,2 {SMALL} --out o",
         "",
