@@ -121,7 +121,7 @@ EXTRACT = [
 ]
 
 COMPARE = [
-    done(f"compare {FOLDERS} {TINY} {SMALL} --out o", "Over-represented", within("o", COMPARISON)),
+    done(f"compare {FOLDERS} {TINY} {SMALL} --out o", "would have to change kind", within("o", COMPARISON)),
     done(f"compare {FOLDERS} {TINY} {SMALL}", "reports/gen-vs-ref", within("reports/gen-vs-ref", COMPARISON)),
     done(f"compare {SETS} {SMALL} --out o --json --quiet", '"type": "comparison"', within("o", COMPARISON)),
     done(f"compare --gen gen --ref ref.h5 {TINY} {SMALL} --out o", "", within("o", COMPARISON)),
@@ -186,8 +186,8 @@ STEPS = [
     refused("sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5 --seed 1", "leave --seed out"),
     refused("sketch gen.h5 --out new.json", "--out must end in .h5"),
     refused("sketch x.npy --out new.h5 --feature-map-of ref.sketch.h5", "784"),
-    done(f"score other {TINY} --comparison results/gen/comparison.h5 --out s.csv", "threshold", ["s.csv"]),
-    done("score other.h5 --comparison results/gen/comparison.h5 --out s.csv --json", '"threshold"', ["s.csv"]),
+    done(f"score other {TINY} --comparison results/gen/comparison.h5 --out s.csv", "Kinds of", ["s.csv"]),
+    done("score other.h5 --comparison results/gen/comparison.h5 --out s.csv --json", '"kinds"', ["s.csv"]),
     refused(f"score other {TINY} --comparison results/gen/comparison.h5 --out own/notes.csv", "did not make it"),
     refused("score other --comparison gen.h5 --out s.csv", "gen.h5 is a file of embeddings, which"),
     refused("score x.npy --comparison results/gen/comparison.h5 --out s.csv", "784"),
