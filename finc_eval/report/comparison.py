@@ -59,7 +59,6 @@ ROLES: tuple[tuple[Role, str, str], ...] = (
 LABELS = {"gen": "Gen", "ref": "Ref"}
 """Short titles of the sets in tables of text."""
 
-DIRECTIONS = "Directions of FINC"
 UNEXPLAINED = "Not explained by kinds"
 
 COLUMNS: dict[str, Callable[[Kind | Mode], str]] = {
@@ -233,7 +232,11 @@ def _tables(comparison: Comparison, *, intervals: bool) -> Iterator[Table]:
             kinds.append([UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"])
         yield Table(f"Kinds that differ ({UNDER.strip()} under a heading)", kind_columns(LABELS), kinds)
     if rows := _direction_rows(comparison):
-        yield Table(DIRECTIONS, _direction_columns(comparison), rows)
+        yield Table(_directions_title(comparison), _direction_columns(comparison), rows)
+
+
+def _directions_title(comparison: Comparison) -> str:
+    return f"Directions of {METHOD_NAMES[comparison.settings.method.name]}"
 
 
 def _direction_columns(comparison: Comparison) -> list[str]:
@@ -260,7 +263,6 @@ def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES
         kinds=list(_kinds_in_notebook(comparison)),
         directions=[(names.title(mode), mode, _cells(mode)) for mode in found],
         typical=_typical,
-        directions_title=DIRECTIONS,
         others=_others(comparison),
         open_shares=list(open_shares(comparison)),
     )
@@ -378,4 +380,5 @@ def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
         "captions": comparison.captions,
         "notes": gallery.notes,
         "remark": remark,
+        "directions_title": _directions_title(comparison),
     }

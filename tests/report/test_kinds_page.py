@@ -55,6 +55,13 @@ def some_kinds(found, *kinds, headings=()):
     return replace(found, kinds=kinds, headings=headings)
 
 
+def test_kinds_of_one_name_below_a_heading_have_their_ids(found):
+    alike = [named(a_kind(f"k{i}", 0.0, 0.1), "mostly 3 (94 %)", ("label", "3")) for i in (1, 2)]
+    heading = a_kind("k9", 0.0, 0.2, children=("k1", "k2"))
+    page = Page(report.page(some_kinds(found, *alike, headings=(heading,)), {}))
+    assert "2 kinds: 3 k1 and 3 k2" in page.texts("summary")
+
+
 def test_rows_are_by_role_with_headings_and_what_does_not_differ_folded_and_add_up(found):
     heading = a_kind("k9", 0.0, 0.2, children=("k1", "k2"))
     kinds = a_kind("k1", 0.0, 0.12), a_kind("k2", 0.0, 0.08), a_kind("k3", 1.0, 0.8, p_value=1.0)

@@ -31,7 +31,7 @@ from _pages import (
 from PIL import Image, ImageDraw
 
 from finc_eval.comparison.result import Copies, Spectrum
-from finc_eval.comparison.settings import Settings
+from finc_eval.comparison.settings import Ken, Settings
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import percent, points
@@ -356,6 +356,15 @@ def test_a_heading_stands_above_its_kinds_which_are_folded_below_it():
     assert [page.attributes(n)["data-mode"] for n in below] == ["mode-k1", "mode-k4"]
     assert [*tags(page)] == ["k9", "k1", "k4", "k3"]
     assert page.texts("p", "legend", page.section(heading))[0] == "The kinds under this heading: k1, k4."
+
+
+def test_directions_are_those_of_the_method_that_found_them():
+    found = a_comparison([OVER])
+    other = replace(found, settings=replace(found.settings, method=Ken()))
+    for given, name in ((found, "FINC"), (other, "KEN")):
+        text = page_of(given)
+        assert f"Directions of {name}" in Page(text).texts("h2") and f"Directions of {name}" in given.to_markdown()
+        assert f"found by {name}" in how(Page(text)) and f"Directions of {name}" in fragment(given)
 
 
 def test_a_direction_points_to_the_kinds_that_its_best_samples_lie_in_and_says_where_none_shows_it():

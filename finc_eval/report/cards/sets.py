@@ -176,7 +176,9 @@ def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
     return replace(
         _row(kind, common, cells, NOT_SIGNIFICANT if kind.p_value > ALPHA else None),
         below=inside,
-        summary=f"{counted(len(inside), 'kind')}: {listed([row.words for row in inside])}" if inside else "",
+        summary=f"{counted(len(inside), 'kind')}: {listed([f'{row.words} {row.id}'.strip() for row in inside])}"
+        if inside
+        else "",
     )
 
 
