@@ -2,7 +2,7 @@
 
 import numpy as np
 
-CENTERS = np.random.default_rng(0).normal(0, 1, (22, 64))
+CENTERS = np.random.default_rng(0).normal(0, 1, (22, 80))
 
 
 def blobs(n: int, seed: int, **planted: int) -> np.ndarray:
@@ -11,4 +11,4 @@ def blobs(n: int, seed: int, **planted: int) -> np.ndarray:
     which = rng.integers(0, 20, n)
     novel, other = planted.get("novel", 0), planted.get("other", 0)
     which[:novel], which[novel : novel + other] = 20, 21
-    return (CENTERS[which] + rng.normal(0, 1, (n, 64))).astype(np.float32)
+    return (CENTERS[which] + rng.normal(0, 1, (n, 80))).astype(np.float32)

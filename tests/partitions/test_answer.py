@@ -151,7 +151,7 @@ def test_two_blobs_that_are_linked_are_one_kind(seed):
     """Between the blobs, samples link them."""
     sets, rng = planted(seed), np.random.default_rng(seed)
     way = rng.uniform(0, 1, (180, 1))
-    sets["gen"][:180] = (1 - way) * CENTERS[20] + way * (CENTERS[20] + 0.25 * CENTERS[21]) + rng.normal(size=(180, 64))
+    sets["gen"][:180] = (1 - way) * CENTERS[20] + way * (CENTERS[20] + 0.25 * CENTERS[21]) + rng.normal(size=(180, 80))
     gained = [kind for kind in fe.kinds(sets).significant() if kind.share_difference > 0]
     assert len(gained) == 1
     assert gained[0].shares["gen"].count == pytest.approx(180, abs=5)
@@ -179,7 +179,7 @@ def test_windows_of_videos_of_one_law_seldom_have_a_kind_that_differs():
 
 
 @pytest.mark.parametrize("rows", [20, 25])
-@pytest.mark.parametrize("columns", [1, 2, 64])
+@pytest.mark.parametrize("columns", [1, 2, 80])
 def test_small_sets_have_kinds_that_add_up(rows, columns):
     found = fe.kinds({"a": blobs(rows, 1)[:, :columns], "b": blobs(rows, 2)[:, :columns]})
     assert [share.sum() for share in found.shares.values()] == pytest.approx([1, 1])

@@ -68,8 +68,8 @@ def test_kinds_are_found_without_faiss_too(monkeypatch):
     rows = blobs(1000, 1) * 3
     centers = kmeans(rows, 40, 0, torch.device("cpu"))
     nearest = np.sqrt(((CENTERS[:20, None] * 3 - centers) ** 2).sum(-1)).min(1)
-    assert centers.shape == (40, 64)
-    assert np.median(nearest) < 12  # the clusters' own radius is 3 · √64 = 24
+    assert centers.shape == (40, 80)
+    assert np.median(nearest) < 12  # the clusters' own radius is 3 · √80 = 27
 
 
 def test_a_kind_that_the_fitted_sample_hardly_holds_is_not_called_detectable():
