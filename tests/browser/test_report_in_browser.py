@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from _pages import LESS, SAME, a_comparison, a_kind
 
 from finc_eval import compare
 from finc_eval.comparison.headline import drifts
@@ -137,6 +138,20 @@ def test_kinds_are_sorted_filtered_and_found_and_the_address_keeps_it(desk, repo
     assert cards(desk) == [f"mode-{name}"] and desk.input_value("[name=sort]") == "second"
     desk.goto(address.split("#")[0] + f"#mode-{significant[0].id}")
     desk.wait_for_selector(f"#mode-{significant[0].id}")
+
+
+def test_a_heading_stays_in_sight_where_a_kind_below_it_is_found(browser, tmp_path):
+    kinds = [a_kind("k1", name="red"), a_kind("k4", 0.05, 0.0, name="blue"), LESS, SAME]
+    heading = a_kind("k9", 0.181, 0.04, name="both", children=("k1", "k4"))
+    path = a_comparison(kinds=kinds, headings=[heading]).to_html(tmp_path / "c.html")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.fill("[name=q]", "k4")
+    assert cards(page) == ["mode-k4"] and rows(page)[0] == "mode-k9"
+    below = page.locator("#forest .below [data-mode]").evaluate_all("rows => rows.map(r => [r.dataset.mode, r.hidden])")
+    assert ["mode-k1", True] in below and ["mode-k4", False] in below
+    assert "mode-k2" not in rows(page)
+    page.close()
 
 
 def test_a_link_to_a_folded_mode_opens_the_fold(desk, report):
