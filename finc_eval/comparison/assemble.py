@@ -268,13 +268,16 @@ def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: Sketch
     return [known.get(mode.id, mode) for _, mode in modes]
 
 
-def placed_in_kinds(mode: Mode, at: Embeddings, kinds: Sequence[Kind], divided: KindsOfSamples) -> Mode:
+def placed_in_kinds(
+    mode: Mode, at: Embeddings, kinds: Sequence[Kind], alike: NDArray[np.bool_], divided: KindsOfSamples
+) -> Mode:
     """Return a mode with the kinds that its best samples lie in, of the set that has more.
 
     Args:
         mode: the mode.
         at: embeddings of that set.
         kinds: the listed kinds.
+        alike: which of them show a difference of the same way, shape (k,).
         divided: assigns samples to them.
     """
     best = mode.tails[0].gen if mode.role == "over" else mode.tails[0].ref
@@ -282,7 +285,6 @@ def placed_in_kinds(mode: Mode, at: Embeddings, kinds: Sequence[Kind], divided: 
         return mode
     count = np.bincount(divided.assign(at.rows_at(best)), minlength=len(kinds))
     often = [place for place in np.argsort(-count, kind="stable") if count[place] >= OFTEN * len(best)]
-    alike = [kind.p_value <= ALPHA and (kind.share_difference > 0) == (mode.role == "over") for kind in kinds]
     return replace(
         mode,
         kinds=tuple(kinds[place].id for place in often),

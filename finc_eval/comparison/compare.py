@@ -33,7 +33,7 @@ from finc_eval.comparison.caveats import (
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
-from finc_eval.comparison.modes import SETS_OF, Mode, Role
+from finc_eval.comparison.modes import ROLES, SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
@@ -152,7 +152,12 @@ def _describe(
     if answer is not None:
         listed, headings = answer.described({one.label: one.at_hand for one in (gen, ref)})
         divided = KindsOfSamples(answer.kinds, answer.place_of_leaves())
-        modes = [placed_in_kinds(mode, opened.sets[SETS_OF[mode.role][0]].at_hand, listed, divided) for mode in modes]
+        # A kind too rare to be significant among all shows a direction all the same.
+        alike = dict(zip(ROLES, answer.tests.raw[:, list(answer.listed)] <= ALPHA, strict=True))
+        modes = [
+            placed_in_kinds(mode, opened.sets[SETS_OF[mode.role][0]].at_hand, listed, alike[mode.role], divided)
+            for mode in modes
+        ]
     phi = gen.sketch.feature_map
     sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
     copies = copies_between(gen, ref)

@@ -49,8 +49,7 @@ class _Compared(Protocol):
 def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
     names = UniqueNames((*found.headings, *found.kinds))
-    collapsed = [one.partition(", which")[0] + "." for one in found.warnings if REPEATS_ITSELF in one]
-    sentences = [*collapsed, *overall(found), *_counts(found)]
+    sentences = [*overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
     largest = [in_words(kind, names) for kind in top_level(found.kinds, found.headings)[:LARGEST]]
@@ -130,9 +129,10 @@ def _drifts(found: _Compared) -> list[str]:
 
 
 def overall(found: _Compared) -> list[str]:
-    """Return how different the sets are as a whole, in a sentence; none where that is not known."""
+    """Return whether a set repeats itself, and how different the sets are as a whole, where that is known."""
+    collapsed = [one.partition(", which")[0] + "." for one in found.warnings if REPEATS_ITSELF in one]
     if found.difference is None:
-        return []
+        return collapsed
     change = f"{_estimate(found)} of the samples would have to change kind to make"
     if found.difference_p_value is None:
         first = "A set is worth too few independent samples to test how different the sets are as a whole"
@@ -143,8 +143,8 @@ def overall(found: _Compared) -> list[str]:
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
         first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but it cannot be told by how much"
     else:
-        return [f"About {change} the sets alike."]
-    return [f"{first}: an estimated {change} them alike."]
+        return [*collapsed, f"About {change} the sets alike."]
+    return [*collapsed, f"{first}: an estimated {change} them alike."]
 
 
 def untested(found: _Compared) -> str | None:
@@ -169,7 +169,7 @@ def _counts(found: _Compared) -> list[str]:
     if found.difference is None and not found.kinds:
         firm = [mode for mode in significant(found.directions, ALPHA) if mode.firm]
         what = f"{counted(len(firm), 'direction')} {'differs' if len(firm) == 1 else 'differ'} significantly"
-        return [untested(found) or f"{what}; the samples were not divided into kinds."]
+        return [untested(found) or f"{what}."]
     more, less = more_and_less(significant(found.kinds, ALPHA))
     parts = [f"{words} {counted(len(one), 'kind')}" for words, one in (("more of", more), ("less of", less)) if one]
     if parts:

@@ -11,7 +11,7 @@ import torch
 
 from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.modes import SAMPLES_PER_TAIL
-from finc_eval.comparison.thresholds import BINS, bins_of
+from finc_eval.numerics.thresholds import BINS, bins_of
 from finc_eval.numerics.design_effects import GroupedShares, GroupSizes
 from finc_eval.numerics.precision import arithmetic
 

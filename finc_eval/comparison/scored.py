@@ -15,7 +15,7 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass, Scores
-from finc_eval.comparison.thresholds import BINS, bins_of, thresholds_of
+from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.core.device import sent
 from finc_eval.core.run import Run
 from finc_eval.numerics.design_effects import design_effects
