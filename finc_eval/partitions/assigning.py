@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.files.reading import StoredFile
@@ -28,8 +29,11 @@ class KindsOfSamples:
     def assign(self, embeddings: object) -> NDArray[np.int64]:
         """Return the place of the kind of each sample, shape (n,); −1 for samples of no listed kind."""
         rows = as_embeddings(embeddings, "the embeddings")
-        found = [self.place[self.tree.assign(batch.rows)[0]] for batch in rows.batches()]
-        return np.concatenate(found)
+        return np.concatenate([self.places(batch.rows) for batch in rows.batches()])
+
+    def places(self, rows: torch.Tensor) -> NDArray[np.int64]:
+        """Return what `assign` does, of rows that are known to be embeddings, shape (n, d)."""
+        return self.place[self.tree.assign(rows)[0]]
 
     def write(self, file: NewFile) -> None:
         """Write the tree and the places into a file."""

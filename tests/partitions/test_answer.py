@@ -42,6 +42,13 @@ CASES = {
         [5, 7],
         {},
     ),
+    "halves pay for their choice, so that they do not win by being two": (
+        FIVE,
+        [30, 30, 100, 400, 400],
+        [10, 10, 100, 420, 420],
+        [5],
+        {},
+    ),
     "a blend of unlike ratios is divided": (FIVE, [40, 100, 100, 480, 480], [0, 100, 100, 500, 500], [0], {}),
     "the ratios of a blend differ, and it has the same sum": (
         FIVE,
