@@ -283,7 +283,7 @@ def placed_in_kinds(
     best = mode.tails[0].gen if mode.role == "over" else mode.tails[0].ref
     if not len(best):
         return mode
-    count = np.bincount(divided.places(at.rows_at(best)), minlength=len(kinds))
+    count = np.bincount(divided.places(at.rows_at(best).cpu()), minlength=len(kinds))
     often = [place for place in np.argsort(-count, kind="stable") if count[place] >= OFTEN * len(best)]
     return replace(
         mode,
