@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval.core.files.reading import StoredFile, content_of
 from finc_eval.core.files.writing import filled_file
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.partitions.communities import NEIGHBORS, communities
+from finc_eval.partitions.communities import NEIGHBORS, communities, shared_neighbors
 from finc_eval.partitions.counts import count
 from finc_eval.partitions.kind_tree import KindTree
 
@@ -138,6 +138,13 @@ def test_communities_are_of_samples_that_share_neighbors():
     same = which[[np.flatnonzero(found.labels == label)[0] for label in range(len(found.links))]]
     assert found.links[same[:, None] != same].sum() == 0
     assert NEIGHBORS < 300 / 5
+
+
+def test_links_weigh_the_jaccard_index_of_neighbors_and_only_neighbors_are_linked():
+    found = shared_neighbors(np.array([[1, 2], [0, 2], [0, 1], [0, 1]])).toarray()
+    expected = np.full((4, 4), 1 / 3)
+    expected[2, 3] = expected[3, 2] = 0
+    assert found == pytest.approx(expected * (1 - np.eye(4)))
 
 
 def damaged_leaf(_, arrays):
