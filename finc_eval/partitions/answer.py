@@ -154,9 +154,8 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
 
     The tree is read from its leaves up. A node is one kind if its own evidence is at least that of the kinds below it
     together, where each kind pays for its choice among all: then one ratio describes them. A node whose children stand
-    apart is one kind only where neither has evidence of its own: what is left of a set without its largest kind is not
-    a kind. Evidence is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the
-    family-wise error.
+    apart is never one kind: else, what is left of a set without its largest kind were one. Evidence is −log p. All
+    nodes are tested as one family, so any choice among the significant ones keeps the family-wise error.
 
     Args:
         kinds: the tree.
@@ -168,11 +167,10 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
     best = own.copy()
     below: list[tuple[int, ...]] = [(node,) if own[node] > 0 else () for node in range(tree.leaves)]
     for node, (one, other) in enumerate(tree.joins.tolist(), tree.leaves):
-        apart = not tree.lies_together(node) and max(best[one], best[other]) > 0
-        together = best[one] + best[other]
-        whole = own[node] > 0 and own[node] >= together and not apart
+        parts = best[one] + best[other]
+        whole = own[node] > 0 and own[node] >= parts and tree.lies_together(node)
         below.append((node,) if whole else below[one] + below[other])
-        best[node] = own[node] if whole else together
+        best[node] = own[node] if whole else parts
     return tuple(sorted(below[-1], key=lambda node: (tests.adjusted[:, node].min(), p[node])))
 
 

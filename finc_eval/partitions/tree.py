@@ -8,6 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+TOGETHER = 0.5
+"""Weight of the links of two parts, over what it would be at random, from which on they lie together. With .25, planted
+kinds of the demo and of digits are met less well (mean Jaccard index .93 and .66 in place of .96 and .70); with 1, those
+of digits (.68). Of photographs nothing changes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Tree:
@@ -16,7 +21,7 @@ class Tree:
     Attributes:
         joins: both children of the nodes k, k + 1, …, shape (k − 1, 2).
         closeness: how closely the children of these nodes are linked, shape (k − 1,): the weight of their links over
-            what it would be at random. From 1 on, the children lie together; below, they stand apart.
+            what it would be at random. From `TOGETHER` on, the children lie together; below, they stand apart.
     """
 
     joins: NDArray[np.int64]
@@ -113,8 +118,8 @@ class Tree:
         return found
 
     def lies_together(self, node: int) -> bool:
-        """Return whether a node is a leaf, or its children are linked more closely than at random."""
-        return node < self.leaves or bool(self.closeness[node - self.leaves] >= 1)
+        """Return whether a node is one thing: a leaf, or two parts that lie together."""
+        return node < self.leaves or bool(self.closeness[node - self.leaves] >= TOGETHER)
 
     def cut(self, most: int) -> NDArray[np.int64]:
         """Return the nodes of the cut into `most` kinds, or all leaves where there are fewer: what was joined last."""

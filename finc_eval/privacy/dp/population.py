@@ -19,14 +19,17 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import binom
 
 from finc_eval.core.digest import sha256_of
+
+if TYPE_CHECKING:
+    import torch
 
 Hashes = NDArray[np.uint64]
 
