@@ -154,7 +154,7 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
 
     The tree is read from its leaves up. A node is one kind if its own evidence is at least that of the kinds below it
     together, where each kind pays for its choice among all: then one ratio describes them. A node whose children stand
-    apart is never one kind: else, what is left of a set without its largest kind were one. Evidence is −log p. All
+    apart is never one kind. One with most of every set is not told beside others that explain what it lacks. Evidence is −log p. All
     nodes are tested as one family, so any choice among the significant ones keeps the family-wise error.
 
     Args:
@@ -171,7 +171,10 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
         whole = own[node] > 0 and own[node] >= parts and tree.lies_together(node)
         below.append((node,) if whole else below[one] + below[other])
         best[node] = own[node] if whole else parts
-    return tuple(sorted(below[-1], key=lambda node: (tests.adjusted[:, node].min(), p[node])))
+    found, row = below[-1], tests.raw.argmin(0)
+    most = [node for node in found if tests.shares[:, node].min() > 0.5]
+    found = tuple(node for node in found if node not in most or all(row[one] == row[node] for one in found))
+    return tuple(sorted(found, key=lambda node: (tests.adjusted[:, node].min(), p[node])))
 
 
 def rest_of(kinds: KindTree, tests: KindTests, differing: tuple[int, ...]) -> tuple[int, ...]:

@@ -58,9 +58,16 @@ CASES = {
         {},
     ),
     "three pieces of one kind": (FIVE, [40, 40, 40, 190, 190], [0, 0, 0, 250, 250], [6, 7], {}),
+    "what most samples of both sets are is not told beside the kind that one lacks": (
+        FIVE,
+        [40, 0, 10, 475, 475],
+        [0, 0, 10, 495, 495],
+        [5],
+        {},
+    ),
     "a kind of one leaf": (FIVE, [100, 100, 40, 480, 480], [100, 100, 0, 500, 500], [2], {}),
     "halves of one ratio that lie apart stay two": (
-        Tree(FIVE.joins, np.array([0.5, 3.0, 2.0, 0.5])),
+        Tree(FIVE.joins, np.array([0.4, 3.0, 2.0, 0.4])),
         [60, 60, 100, 140, 140],
         [0, 0, 100, 200, 200],
         [0, 1, 7],
