@@ -15,13 +15,13 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass, Scores
-from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.core.device import sent
 from finc_eval.core.run import Run
 from finc_eval.numerics.design_effects import design_effects
 from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.sketches.far import Far, FarSamples
 from finc_eval.sketches.folds import fold_chunks
 

@@ -154,8 +154,8 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
 
     The tree is read from its leaves up. A node is one kind if its own evidence is at least that of the kinds below it
     together, where each kind pays for its choice among all: then one ratio describes them. A node whose children stand
-    apart is never one kind. One with most of every set is not told beside others that explain what it lacks. Evidence is −log p. All
-    nodes are tested as one family, so any choice among the significant ones keeps the family-wise error.
+    apart is never one kind. One with most of every set is not listed beside others that explain what it lacks. Evidence
+    is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the family-wise error.
 
     Args:
         kinds: the tree.
