@@ -194,8 +194,8 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         >>> sketch = fe.Sketch.reference(ref[:500], features=500)
         >>> negatives = np.concatenate([ref[500:900], 1 - ref[900:]])  # a fifth of the new release
         >>> old, new = fe.compare(ref[500:], sketch), fe.compare(negatives, sketch)
-        >>> [(change.status, change.role) for change in fe.compare_releases(old, new)]
-        [('new', 'over')]
+        >>> {(change.status, change.role) for change in fe.compare_releases(old, new)}
+        {('new', 'over')}
     """
     check_fraction("alpha", alpha)
     old, new = _comparison(old, "old"), _comparison(new, "new")

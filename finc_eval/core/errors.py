@@ -92,7 +92,7 @@ class BudgetError(FincEvalError):
 MAX_HINTS = 4
 """Known words that a hint names where one word is the beginning or a part of them all."""
 
-MAX_HINT_LETTERS, MAX_COMPARED = 100, 1000
+MAX_HINT_LETTERS, MAX_COMPARED = 100, 3000
 """Letters of a word that is compared with others, and number of the others: each takes up to a millisecond."""
 
 

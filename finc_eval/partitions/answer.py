@@ -178,7 +178,7 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
 
 
 def rest_of(kinds: KindTree, tests: KindTests, differing: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the largest nodes that lie together and hold none of the kinds that differ: all other samples."""
+    """Return the largest nodes that lie together and do not differ: they hold all other samples."""
     tree, found = kinds.tree, []
     taken = tree.members[list(differing)].any(0) if differing else np.zeros(tree.leaves, bool)
     waiting = [tree.nodes - 1]
@@ -186,7 +186,8 @@ def rest_of(kinds: KindTree, tests: KindTests, differing: tuple[int, ...]) -> tu
         node = waiting.pop()
         if node in differing:
             continue
-        if node < tree.leaves or (tree.lies_together(node) and not (tree.members[node] & taken).any()):
+        alike = tests.adjusted[:, node].min() > ALPHA and tree.lies_together(node)
+        if node < tree.leaves or (alike and not (tree.members[node] & taken).any()):
             found.append(node)
         else:
             waiting += tree.joins[node - tree.leaves].tolist()

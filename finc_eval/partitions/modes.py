@@ -31,19 +31,18 @@ class KindShare(Record):
         count: number of samples of the kind.
         share: fraction of the set; over all kinds the shares add to 1.
         interval: exact interval of the share; all intervals of a result hold together with probability 0.95.
-        top: row numbers of typical samples of the kind, the most typical first, at most 16.
-        top_ids: their ids.
-        drawn: row numbers of samples of the kind, drawn at random: they show what most of them look like.
-        drawn_ids: their ids.
+        top_ids: ids of typical samples of the kind, the most typical first, at most 16.
+        drawn_ids: ids of samples of the kind, drawn at random: they show what most of them look like.
+        top, drawn: row numbers of these samples.
     """
 
     count: int
     share: float
     interval: tuple[float, float]
-    top: tuple[int, ...]
     top_ids: tuple[str, ...]
-    drawn: tuple[int, ...]
     drawn_ids: tuple[str, ...]
+    top: tuple[int, ...] = ()
+    drawn: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         "leaderboard.html",
         board,
         outline(board),
-        **kinds_on_page(board.modes, (), {label: label for label in board.sets}, SHOWN_SAMPLES),
+        **kinds_on_page(
+            board.modes, (), {label: label for kind in board.modes[:1] for label in kind.shares}, SHOWN_SAMPLES
+        ),
         pictures=gallery.pictures,
         notes=gallery.notes,
         models=several(row.name for row in board.rows),

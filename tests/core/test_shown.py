@@ -25,7 +25,8 @@ def results(documents):
     settings = {"epsilon": 1, "ledger": None, "steps": 2, "count": 3}
     return [
         *documents.values(),
-        documents["comparison"].modes[0],
+        documents["comparison"].directions[0],
+        documents["comparison"].kinds[0],
         documents["scores"]["vendi"],
         fe.Sketch.reference(y, features=50),
         fe.EmbeddingSet(x, metadata={"kind": ["a"] * 200}),
@@ -53,8 +54,8 @@ def test_the_rows_of_a_short_text_are_those_that_count(results):
 
 
 def test_a_short_text_of_many_rows_ends_with_an_ellipsis_and_hides_no_control_character(results):
-    mode = replace(results[0].modes[0], name="a\x1b[2J\nb" + "c" * 500, p_value=0.0)
-    rows = repr(replace(results[0], over=(mode,) * 30)).split("\n")
+    kind = replace(results[0].kinds[0], name="a\x1b[2J\nb" + "c" * 500, p_value=0.0)
+    rows = repr(replace(results[0], kinds=(kind,) * 30)).split("\n")
     assert len(rows) == 10 and rows[-1] == "  …" and rows[1].startswith("  a\\u001b[2J b") and len(rows[1]) == 122
 
 
@@ -68,9 +69,9 @@ def test_a_result_has_a_data_frame(results, documents):
     pytest.importorskip("pandas")
     frames = {type(one).__name__: one.to_frame() for one in results}
     comparison, models = documents["comparison"], documents["models"]
-    assert list(frames["Comparison"]["id"]) == [mode.id for mode in comparison.modes]
-    ends = frames["Comparison"][["share_difference_interval.low", "share_difference_interval.high"]]
-    assert tuple(ends.iloc[0]) == comparison.modes[0].share_difference_interval
+    assert list(frames["Comparison"]["id"]) == [kind.id for kind in comparison.kinds]
+    ends = frames["Comparison"][["interval.low", "interval.high"]]
+    assert tuple(ends.iloc[0]) == comparison.kinds[0].interval
     label = models.modes[0].set_with_most
     assert frames["ModelComparison"][f"shares.{label}.share"][0] == models.modes[0].shares[label].share
     assert list(frames["Scores"]["key"]) == [score.key for score in documents["scores"]]

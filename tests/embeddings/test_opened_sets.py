@@ -42,7 +42,7 @@ def test_samples_are_embedded_by_the_extractor_behind_the_other_set(sets):
     assert found.space.startswith("pixels@")
     sketch = fe.Sketch.reference("ref.h5", features=20)
     assert fe.compare("gen", sketch).space == found.space
-    assert fe.kinds({"a": "gen", "b": "ref.h5"}, levels=(5,), level=5).sets["a"].n == 60
+    assert fe.kinds({"a": "gen", "b": "ref.h5"}).sets["a"].n == 60
 
 
 def test_every_function_takes_folders(sets):

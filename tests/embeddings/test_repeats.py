@@ -150,6 +150,6 @@ def test_shifted_digits_beside_their_originals_are_seen():
 def test_a_set_of_one_sample_is_not_grouped_and_is_named():
     sets, (sentence,) = repeats_as_groups(opened(copied(normal(1, 1), 60), normal(100, 2)))
     assert sets["gen"].group_hashes() is None
-    assert sentence.endswith("1 distinct sample among 60: the tests take its copies for independent draws")
+    assert sentence.endswith("repeats itself: 1 distinct sample among 60, which count as they come")
     sets, (sentence,) = repeats_as_groups(opened(copied(normal(2, 1), 30), normal(100, 2)))
     assert len(set(sets["gen"].group_hashes())) == 2 and "the tests count each once" in sentence

@@ -54,6 +54,7 @@ def embed(tmp_path_factory):
         return fe.extract(folder / f"{name}.npz", folder / "small.toml", folder / f"{name}.h5")
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(views_module, "card_again", lambda name: name)
         patch.setattr(views_module, "load_card", lambda name: fe.load_card(folder / f"{name}.toml"))
         yield embed_images
 
