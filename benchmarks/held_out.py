@@ -2,9 +2,8 @@
 
 Needs the test assets (FINC_EVAL_ASSETS). Photographs: 24 classes of Tiny-ImageNet, half of each class in either set,
 six classes held out of the reference, embedded by EfficientNet-Lite0. Clips: 15 actions of UCF101, divided in the same
-way, five held out, given by their VGG-16 features averaged over 25 frames. A class is found if it has the majority of
-the 50 best samples of some mode; the bar is lower than for the digits of the demo, because some classes look alike,
-such as convertibles and sports cars. Writes a page with the photographs to reports/held_out/, which is not kept.
+way, five held out, given by their VGG-16 features averaged over 25 frames. A class is found if a kind that differs
+consists of it (`demo.found.FOUND_PURITY`). Writes a page with the photographs to reports/held_out/, which is not kept.
 """
 
 import zipfile
