@@ -138,7 +138,8 @@ def a_kind(id, gen=0.131, ref=0.04, *, ids=tuple(str(i) for i in range(16)), lab
 
     def share(value):
         interval = (max(value - 0.03, 0), value + 0.03)
-        return KindShare(round(1000 * value), value, interval, tuple(range(8)), ids[:8], tuple(range(8, 16)), ids[8:16])
+        rows = tuple(range(8)), tuple(range(8, 16))
+        return KindShare(round(1000 * value), value, interval, ids[:8], ids[8:16], *rows)
 
     first, second = labels
     difference = abs(gen - ref)
