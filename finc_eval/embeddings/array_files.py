@@ -17,6 +17,7 @@ from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, mapped_array
 from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.memory import check_decoded
+from finc_eval.core.words import counted
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import is_plain
 from finc_eval.samples.source import reason
@@ -184,11 +185,11 @@ def _torch(path: Path) -> Arrays:
     named = {"embeddings": held} if isinstance(held, torch.Tensor) else held if isinstance(held, dict) else {}
     tensors = {str(name): one for name, one in named.items() if isinstance(one, torch.Tensor)}
     _check_plain(tensors, path)
-    repeated = 0
     for name, one in tensors.items():
-        if one.numel() * one.element_size() > one.untyped_storage().nbytes():  # views may repeat what they show
-            repeated += one.numel() * one.element_size()
-            check_decoded(repeated, f"{path}: the tensor {name}")
+        held = one.untyped_storage().nbytes() // one.element_size()
+        if one.numel() > held:
+            shown = f"shows {counted(held, 'number')} as {one.numel():,}"
+            raise DataError(f"{path}: the tensor {name} {shown}: save its contiguous() copy")
     return tensors
 
 
