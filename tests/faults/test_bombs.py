@@ -173,7 +173,7 @@ def test_embeddings_of_other_programs(tmp_path):
     np.savez(tmp_path / "b.npz", embeddings=np.zeros((1000, 1000), np.float32))
     assert read_array_file(tmp_path / "b.npz").n == 1000  # mapped, and so of any size
     torch.save(torch.zeros(1, 1).expand(1000, 1000), tmp_path / "c.pt")
-    with pytest.raises(DataError, match="c.pt: the tensor embeddings shows 1 number as 1,000,000: save its contiguous"):
+    with pytest.raises(DataError, match="the tensor embeddings shows 1 number as 1,000,000: save its contiguous"):
         read_array_file(tmp_path / "c.pt")
     parquet.write_table(arrow.table({"e": [[0.0] * 100] * 5000}), tmp_path / "d.parquet")
     with pytest.raises(DataError, match=f"d.parquet takes 6 MB when decoded, {LIMIT}"):
