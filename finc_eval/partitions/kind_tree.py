@@ -26,8 +26,7 @@ FIT_SAMPLES = 10_000
 
 SAMPLES_PER_PROTOTYPE = 10
 """Fitted samples of a leaf per prototype. The nearest prototype meets planted kinds as well as the vote of the nearest
-fitted samples (mean Jaccard index within .01 on digits, photographs and the demo), and is 20 times as fast."""
-
+fitted samples (mean Jaccard index within .01 on digits, photographs and the demo)."""
 
 COPIES = NEIGHBORS + 1
 """Equal samples that are fitted at most."""
