@@ -207,6 +207,7 @@ def finc_eval(
     Results are printed on standard output, progress on standard error. A file finc-eval.toml in the working folder
     has defaults for repeated runs. --install-completion lets the shell complete verbs and options.
     Nothing is decoded that takes more than 1 GiB of memory; FINC_EVAL_MAX_DECODED=4GiB allows more.
+    Links that lead out of a folder of samples are refused; FINC_EVAL_FOLLOW_LINKS=1 follows them.
     Exit codes: 0 done; 1 regression and 2 undecided, of gate alone (1 of doctor: another library disagrees); 3 wrong
     options or unusable data, explained in one sentence; 130 interrupted; 141 nobody reads the output.
     """

@@ -43,6 +43,9 @@ MAX_LINKED = 1000
 """Links to folders, found behind other such links, that are followed: among 8 folders that are linked with each other
 there are 100,000 ways, which take minutes."""
 
+FOLLOW_LINKS = "FINC_EVAL_FOLLOW_LINKS"
+"""Environment variable that lets links in a folder of samples lead out of it."""
+
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
 
 
@@ -194,19 +197,28 @@ def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
 
 
 def files_in(folder: Path) -> Iterator[str]:
-    """Yield the relative paths of all files that are not hidden; links to folders are followed, but not upwards.
+    """Yield the relative paths of all files that are not hidden; links to places in the folder are followed.
 
-    A link to a folder that the set lies in would lead to its siblings and back. A link to nowhere is a file that cannot
-    be read. Pipes, sockets and devices, which may never end, are left out.
+    Whoever made the folder chose where its links lead. So a link that leaves the folder is refused, unless the user
+    asked to follow such links; one to a folder that holds the set is never followed. A link to nowhere is a file that
+    cannot be read. Pipes, sockets and devices, which may never end, are left out.
 
     Raises:
-        DataError: a folder cannot be listed, or more than `MAX_LINKED` links lie in folders behind links.
+        DataError: a folder cannot be listed, a link leaves the folder, or more than `MAX_LINKED` links lie in folders
+            behind links.
     """
-    return _files_in(folder, folder, (), "", False, count(1))
+    bounds = None if os.environ.get(FOLLOW_LINKS, "0") not in ("", "0") else folder.resolve()
+    return _files_in(folder, folder, (), "", False, count(1), bounds)
 
 
 def _files_in(
-    top: Path, folder: Path, parents: tuple[Path, ...], prefix: str, linked: bool, nested: Iterator[int]
+    top: Path,
+    folder: Path,
+    parents: tuple[Path, ...],
+    prefix: str,
+    linked: bool,
+    nested: Iterator[int],
+    bounds: Path | None,
 ) -> Iterator[str]:
     """Yield the files below a folder, whose paths begin with `prefix`; `linked`: whether a link led there."""
     real = folder.resolve()
@@ -222,7 +234,9 @@ def _files_in(
         try:
             is_folder = entry.is_dir()
             is_special = not is_folder and not entry.is_file() and Path(entry.path).exists()
-        except OSError:  # a link in a circle, or to a place without permission
+            if entry.is_symlink() and not is_special and bounds is not None:
+                _check_inside(top, f"{prefix}{entry.name}", Path(entry.path).resolve(strict=True), bounds)
+        except (OSError, RuntimeError):  # a link in a circle, to nowhere, or to a place without permission
             is_folder = is_special = False
         if is_folder:
             name = f"{prefix}{entry.name}"
@@ -231,9 +245,17 @@ def _files_in(
                     f"{top} has endless links within links, such as {name[:100]}: replace them by the files"
                 )
             behind = linked or entry.is_symlink()
-            yield from _files_in(top, Path(entry.path), (*parents, real), f"{name}/", behind, nested)
+            yield from _files_in(top, Path(entry.path), (*parents, real), f"{name}/", behind, nested, bounds)
         elif not is_special:
             yield prefix + entry.name
+
+
+def _check_inside(top: Path, name: str, target: Path, bounds: Path) -> None:
+    if not target.is_relative_to(bounds):
+        raise DataError(
+            f"{top} has the link {name:.100}, which leads out of it, to {target}: name that place yourself, or set "
+            f"{FOLLOW_LINKS}=1 if you trust the folder"
+        )
 
 
 def sort_out(names: Iterable[str]) -> tuple[list[str], dict[str, int]]:

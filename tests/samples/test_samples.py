@@ -60,21 +60,28 @@ def test_files_that_are_no_images_are_counted_by_suffix(tmp_path):
     assert open_source(folder).manifest().ignored == {".mp4": 1, ".txt": 2, "no suffix": 1}
 
 
-def test_links_to_folders_are_followed_but_not_in_circles(tmp_path):
+def test_links_to_folders_of_a_set_are_followed_but_not_in_circles(tmp_path):
     folder = save_folder(tmp_path / "set", noise(1))
-    other = save_folder(tmp_path / "other", noise(2))
-    (folder / "more").symlink_to(other)
+    save_folder(folder / "other", noise(2))
+    (folder / "more").symlink_to("other")
     (folder / "again").symlink_to(folder)
-    assert open_source(folder).ids == ["000.png", "more/000.png", "more/001.png"]
+    assert open_source(folder).ids == [
+        "000.png", "more/000.png", "more/001.png", "other/000.png", "other/001.png"
+    ]  # fmt: skip
+    (tmp_path / "link").symlink_to("set")  # the user named it
+    assert open_source(tmp_path / "link").ids == open_source(folder).ids
 
 
-def test_links_upwards_do_not_lead_to_the_siblings_of_a_set(tmp_path):
+def test_links_out_of_a_set_are_followed_on_request_but_not_upwards(tmp_path, monkeypatch):
     folder = save_folder(tmp_path / "sets" / "gen", noise(1))
     save_folder(tmp_path / "sets" / "ref", noise(2))
+    save_folder(tmp_path / "other", noise(2))
     (folder / "deep").mkdir()
     (folder / "deep" / "up").symlink_to("../..")
     (folder / "far").symlink_to(tmp_path)
-    assert open_source(folder).ids == ["000.png"]
+    (folder / "more").symlink_to(tmp_path / "other")
+    monkeypatch.setenv("FINC_EVAL_FOLLOW_LINKS", "1")
+    assert open_source(folder).ids == ["000.png", "more/000.png", "more/001.png"]
 
 
 def test_folder_zip_npz_and_array_give_the_same_images(tmp_path):

@@ -508,3 +508,40 @@ def test_folders_that_are_linked_with_each_other_end(tmp_path, folders, fits):
         assert len(fe.open_source(tmp_path).ids) == 4 + 4 * 3 + 4 * 3 * 2 + 4 * 3 * 2
     else:
         assert "links within links" in refused(fe.open_source, tmp_path)
+
+
+LEADING_OUT = {
+    "a picture": lambda folder, out: (folder / "x.png").symlink_to(out / "private.png"),
+    "a relative link": lambda folder, out: (folder / "x.png").symlink_to("../out/private.png"),
+    "a folder": lambda folder, out: (folder / "more").symlink_to(out),
+    "a folder deep inside": lambda folder, out: ((folder / "a").mkdir(), (folder / "a" / "b").symlink_to(out)),
+    "the folder above": lambda folder, out: (folder / "up").symlink_to(".."),
+    "the root": lambda folder, out: (folder / "root").symlink_to("/"),
+    "a link to a link": lambda folder, out: (
+        (folder / "x.png").symlink_to("y.png"),
+        (folder / "y.png").symlink_to(out / "private.png"),
+    ),
+    "metadata": lambda folder, out: (folder / "metadata.csv").symlink_to(out / "private.csv"),
+    "a result": lambda folder, out: (folder / "x.json").symlink_to(out / "private.csv"),
+    "an archive": lambda folder, out: (folder / "x.tar").symlink_to(out / "private.csv"),
+    "a video": lambda folder, out: (folder / "x.mp4").symlink_to(out / "private.csv"),
+    "a sibling with a longer name": lambda folder, out: (
+        (out.parent / "set2").mkdir(),
+        (out.parent / "set2" / "z.png").write_bytes(png(3)),
+        (folder / "x.png").symlink_to("../set2/z.png"),
+    ),
+}
+
+
+@pytest.mark.parametrize("link", LEADING_OUT)
+def test_a_link_out_of_a_folder_of_samples_is_refused(tmp_path, link):
+    folder, out = tmp_path / "set", tmp_path / "out"
+    folder.mkdir()
+    out.mkdir()
+    (folder / "000.png").write_bytes(png(0))
+    (out / "private.png").write_bytes(png(1))
+    (out / "private.csv").write_text("file_name,label\n000.png,secret\n")
+    LEADING_OUT[link](folder, out)
+    for read in (fe.open_source, lambda path: fe.extract(path, "pixels", tmp_path / "e.h5")):
+        assert "which leads out of it" in refused(read, folder)
+    assert not (tmp_path / "e.h5").exists()

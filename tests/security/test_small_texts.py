@@ -19,6 +19,7 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import _version
 from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.privacy.synthesis.files import read_columns
 from finc_eval.privacy.synthesis.tabular import Table
 from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
@@ -60,6 +61,22 @@ def test_toml(case):
 def test_every_toml_file_is_bounded(read, tmp_path):
     (tmp_path / "a.toml").write_text(f"{DOTS} = 1")
     assert LONG_KEY in bounded(read, tmp_path / "a.toml")
+
+
+RECORDS = {
+    "one long text": (lambda: "a,b\n" + "x,1\n" * 20_000 + "y" * 100_000 + ",2\n", "with its longest texts takes 8 GB"),
+    "10,000 columns of nothing": (
+        lambda: ",".join(f"c{n}" for n in range(10_000)) + "\nx" * 20_000,
+        "with 10,000 columns takes 3.2 GB",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RECORDS)
+def test_tables_of_private_records(case, tmp_path):
+    text, told = RECORDS[case]
+    (tmp_path / "a.csv").write_text(text())
+    assert told in bounded(lambda: str(len(read_columns(tmp_path / "a.csv"))))
 
 
 JSON = {

@@ -122,8 +122,11 @@ def _copied(url: str, found: Found) -> Path:
         raise DataError(f"the server of {shown(url)} does not state its size: download it, and pass the file")
     place = copy_path(url, found.version or SESSION)
     with suppress(OSError):
-        if place.stat().st_size == found.size:
-            os.utime(place)  # the copies that were used last are removed last
+        state = place.stat()
+        if state.st_size == found.size:
+            # The copies that were used last are removed last. One that is in use keeps its time: it has not changed.
+            if time.time() - state.st_mtime > STALE_SECONDS:
+                os.utime(place)
             return place
     if found.size > limit():
         raise UsageError(

@@ -20,7 +20,7 @@ DELAYS = (0.5, 1.0, 2.0, 4.0)
 TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest", "LastModified", "Last-Modified", "updated")
 """Entries of a description that tell one version of an object from the next, the best first."""
 
-SILENCE_SECONDS = 20
+SILENCE_SECONDS = 8
 """Seconds for which a server may send nothing."""
 
 MIN_BYTES_PER_SECOND = 10_000

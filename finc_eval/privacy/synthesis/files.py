@@ -14,11 +14,14 @@ from finc_eval.core.doors.creating import created, created_text
 from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile, NpzRows
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.storage import written_whole
 from finc_eval.privacy.dp.public_values import column_arrays
 
 SUFFIXES = (".csv", ".npz")
+
+BYTES_PER_CELL = 16
+"""Bytes that a cell takes in a list of a column and in a row, without its text."""
 
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
@@ -81,8 +84,13 @@ def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
     (often, times), *_ = Counter(head).most_common(1)
     if times > 1:
         raise DataError(f"{path} has {times} columns called {often!r}: give each a name of its own")
+    check_decoded(BYTES_PER_CELL * len(head) * len(records), f"{path} with {len(head):,} columns")
     columns = zip_longest(*(row[: len(head)] for row in [head, *records]), fillvalue="")
-    return {name: np.array(cells, dtype=np.str_) for name, *cells in columns}
+    cells = {name: found for name, *found in columns}
+    # In an array, each text takes as much memory as the longest of its column.
+    letters = sum(len(found) * max(map(len, found)) for found in cells.values())
+    check_decoded(letters * np.dtype("U1").itemsize, f"{path} with its longest texts")
+    return {name: np.array(found, dtype=np.str_) for name, found in cells.items()}
 
 
 def _csv_rows(path: str | Path) -> list[list[str]]:
