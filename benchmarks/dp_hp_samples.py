@@ -1,6 +1,6 @@
 """Fig. 4 of the DP-HP paper: synthetic digits, ten of each class, by DP-HP and DP-MERF at ε = 1, beside real ones.
 
-Both have our smooth network and the defaults of `finc-eval dp-generate`; 10 000 private digits. Writes
+Both have our smooth network and the defaults of `finc-eval private generate`; 10 000 private digits. Writes
 results/dp_hp_samples.png.
 """
 

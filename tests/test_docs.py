@@ -9,12 +9,20 @@ import pytest
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli.app import app
+from finc_eval.cli.app import PARTS, app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-GROUPS = ("private-sketch", "kahm", "extractors", "weights", "cache")
-BOARD_VERBS = ("add", "remove", "show", "render", "export")
+GROUPS = {
+    **PARTS,
+    "private": ("sketch", "generate"),
+    "sketch": ("release", "score", "compare", "merge", "inspect"),
+    "leaderboard": ("add", "remove", "show", "render", "export"),
+    "kahm": ("fit", "classify", "fabricate", "membership", "federate"),
+    "extractors": ("list", "show", "check"),
+    "weights": ("list", "fetch", "verify", "where"),
+    "cache": ("ls", "explain", "verify", "rm"),
+}
 
 
 def commands():
@@ -28,17 +36,20 @@ def commands():
 
 @cache
 def help_of(*verb):
-    shown = CliRunner().invoke(app, [*verb, "--help"], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
-    assert shown.exit_code == 0, shown.output
-    return shown.output
+    for flag in ("--help-all", "--help"):
+        shown = CliRunner().invoke(app, [*verb, flag], env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"})
+        if shown.exit_code == 0:
+            return shown.output
+    raise AssertionError(shown.output)
 
 
 @pytest.mark.parametrize("words", list(commands()))
 def test_a_command_in_the_docs_has_its_verb_and_options(words):
     words = words[: words.index("|")] if "|" in words else words
-    verb = words[1 : 2 + (words[1] in GROUPS)]
-    if words[1] == "leaderboard":
-        verb = words[1:3] if words[2] in BOARD_VERBS else ["leaderboard", "rank"]
+    verb = words[1:2]
+    while words[1 + len(verb) :] and words[1 + len(verb)] in GROUPS.get(verb[-1], ()):
+        verb.append(words[1 + len(verb)])
+    verb += ["rank"] * (verb == ["leaderboard"])
     shown = help_of(*verb)
     options = [word.partition("=")[0] for word in words if word.startswith("--")]
     assert [option for option in options if not re.search(rf"{option}\b", shown)] == []

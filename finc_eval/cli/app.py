@@ -1,7 +1,7 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
-A verb `some-name` is the function `some_name` of `finc_eval/cli/verbs/some_name.py`, or the group of verbs `app` there.
-Verbs about the installation are in `finc_eval/cli/verbs/housekeeping/`.
+A verb is the function or the group `app` in the module of its name in `finc_eval/cli/verbs/`.
+The part `sweep` of the verb `compare` is that of `finc_eval/cli/parts/compare_sweep.py`.
 """
 
 from __future__ import annotations
@@ -31,48 +31,55 @@ VERBS: dict[str, dict[str, str]] = {
         "demo": "Plant differences between two sets of real digits, compare them, and print what was found.",
         "compare": "Find the kinds of samples on which two sets differ, and write a report.",
         "kinds": "Divide sets into kinds whose shares add up to 100 %, and test which kinds differ.",
-        "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
-        "sketch": "Reduce a set to the statistics that a comparison needs.",
-        "merge": "Join the shards of a set that several processes or machines made.",
-        "score": "Assign samples to the kinds of a comparison, and score them on its directions.",
-        "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
-        "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",
-        "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
-        "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
-    },
-    "Metrics": {
         "metrics": "Compute the metrics people know, each in the space its name means, with intervals, floors and "
         "signatures.",
+        "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
     },
     "Rank and gate": {
-        "gate": "Judge whether a new release may replace the one before it.",
         "leaderboard": "Rank models against one reference, and say which of them cannot be told apart.",
-        "models": "Find the modes on which many models differ, and how much of each mode each model has.",
-        "changes": "Follow the modes from one release of a model to the next.",
+        "gate": "Judge whether a new release may replace the one before it.",
     },
     "Privacy": {
         "audit": "Audit a generator: are its samples copies, do attacks tell its training set, does a stated "
         "guarantee hold?",
-        "private-sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, "
-        "and anybody scores any number of generators against it.",
+        "private": "Release data under differential privacy: a sketch to score generators by, or synthetic records.",
         "kahm": "Kernel affine hull machines: models of classes, their membership-inference score, fabricated data, "
         "and one classifier over the data of several parties.",
-        "dp-generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
     },
-    "Housekeeping": {
-        "extractors": "List, show and check the extractors, which turn samples into embeddings.",
-        "weights": "List, fetch and verify the trained weights of the extractors.",
-        "cache": "List, explain, verify and delete cached embeddings.",
+    "Files": {
+        "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
+        "score": "Assign samples to the kinds of a comparison, and score them on its directions.",
+        "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",
         "doctor": "Say what this installation is made of, and with --parity whether it gives the numbers of other "
         "libraries.",
-        "schema": "Print the JSON Schema of a type of result, or list the types.",
     },
 }
 """The verbs by heading, each with the first line of its docstring, so that the list is printed without importing them;
 of a group of verbs it is the first sentence of its help."""
 
-HOUSEKEEPING = ("extractors", "weights", "cache", "doctor", "schema")
-"""Verbs whose modules are in the folder `housekeeping`."""
+PARTS: dict[str, dict[str, str]] = {
+    "compare": {
+        "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
+        "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
+        "changes": "Follow the modes from one release of a model to the next.",
+    },
+    "extract": {
+        "sketch": "Reduce a set to the statistics that a comparison needs.",
+        "merge": "Join the shards of a set that several processes or machines made.",
+        "cache": "List, explain, verify and delete cached embeddings.",
+    },
+    "private": {
+        "sketch": "Reference data that may not be shown: its owner releases a sketch with a guarantee, once, and "
+        "anybody scores any number of generators against it.",
+        "generate": "Release a noisy summary of private data once, and write synthetic records that agree with it.",
+    },
+    "doctor": {
+        "extractors": "List, show and check the extractors, which turn samples into embeddings.",
+        "weights": "List, fetch and verify the trained weights of the extractors.",
+        "schema": "Print the JSON Schema of a type of result, or list the types.",
+    },
+}
+"""The parts of verbs, each with the first line of its docstring."""
 
 RESUMES = ("extract",)
 """Verbs that continue an interrupted run when they are called again."""
@@ -88,8 +95,12 @@ class LazyVerb(Verb):
     """A verb known by its name and its line of help; its module is imported when it is called."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Import the verb, and let it read its arguments."""
-        return load_verb(str(self.name)).make_context(info_name, args, parent, **extra)
+        """Import the verb, or the part of it that the first argument names, and let it read its arguments."""
+        name, part = str(self.name), None
+        if args and args[0] in PARTS.get(name, ()):
+            part, *args = args
+            info_name = f"{info_name} {part}"
+        return load_verb(name, part).make_context(info_name, args, parent, **extra)
 
 
 class LazyGroup(Group):
@@ -161,19 +172,20 @@ def _notes_in_one_line() -> Iterator[None]:
         yield
 
 
-def load_verb(name: str) -> Any:
-    """Import the module of a verb, and return its command."""
-    attribute = name.replace("-", "_")
-    folder = "finc_eval.cli.verbs" + ".housekeeping" * (name in HOUSEKEEPING)
-    module = import_module(f"{folder}.{attribute}")
-    holder = typer.Typer(add_completion=False)
+def load_verb(name: str, part: str | None = None) -> Any:
+    """Import a verb, or a part of it, and return its command. The help of a verb ends with its parts."""
+    module = import_module(f"finc_eval.cli.{f'parts.{name}_{part}' if part else f'verbs.{name}'}")
+    epilog = None
+    if part is None and name in PARTS:
+        epilog = "\n\n".join(f"[bold]{name} {one}[/bold]: {line}" for one, line in PARTS[name].items())
+    holder, name = typer.Typer(add_completion=False), part or name
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
     if isinstance(getattr(module, "app", None), typer.Typer):
         for verb in module.app.registered_commands:
             verb.cls = Verb
         holder.add_typer(module.app, name=name)
     else:
-        holder.command(name, cls=Verb)(getattr(module, attribute))
+        holder.command(name, cls=Verb, epilog=epilog)(getattr(module, name))
     group: Any = typer.main.get_command(holder)
     return group.commands[name]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from inspect import cleandoc
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,15 @@ OUT = "out"
 
 SETS = ("gen", "ref")
 """Names of the parameters with the sets, in every verb."""
+
+
+MOST_SHOWN = 12
+"""Options that the help of a verb shows; of a verb with more, the settings are behind --help-all, but for `USUAL`."""
+
+HELP_ALL = "--help-all"
+
+USUAL = ("extractor", "groups", "rho")
+"""Names of settings that every help shows."""
 
 
 class Group(TyperGroup):
@@ -71,7 +81,42 @@ class Verb(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; the help shows flags as flags."""
-        return _shown_as_flags(super().get_params(ctx))
+        found = _shown_as_flags(super().get_params(ctx))
+        return [*found, self._help_all(ctx)] if self._is_long(found) else found
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help; settings that few people change are left out unless they are asked for."""
+        rare = [] if ctx.meta.get(HELP_ALL) or not self._is_long(self.params) else [*filter(_is_rare, self.params)]
+        hidden = [one.hidden for one in rare]
+        for one in rare:
+            one.hidden = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for one, before in zip(rare, hidden, strict=True):
+                one.hidden = before
+
+    @staticmethod
+    def _is_long(parameters: list[Any]) -> bool:
+        return len(parameters) > MOST_SHOWN and any(map(_is_rare, parameters))
+
+    def _help_all(self, ctx: Any) -> Any:
+        """Return the option that prints the help with all options."""
+        option = copy(self.get_help_option(ctx))
+
+        def show(ctx: Any, _: Any, asked: bool) -> None:
+            if asked and not ctx.resilient_parsing:
+                ctx.meta[HELP_ALL] = True
+                print(ctx.get_help())
+                ctx.exit()
+
+        option.name, option.opts, option.callback = "help_all", [HELP_ALL], show
+        option.help = "Show all options, with all settings, and exit."
+        return option
+
+
+def _is_rare(one: Any) -> bool:
+    return getattr(one, "rich_help_panel", None) is not None and one.name not in USUAL and not one.required
 
 
 def _unwrapped(attributes: dict[str, Any]) -> dict[str, Any]:

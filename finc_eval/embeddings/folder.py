@@ -78,7 +78,7 @@ def find(name: str, folder: Path | None = None) -> Path:
         return found[0]
     if not found:
         raise UsageError(
-            f"{name!r} is neither a cache file nor the beginning of a key in {where}: see finc-eval cache ls"
+            f"{name!r} is neither a cache file nor the beginning of a key in {where}: see finc-eval extract cache ls"
         )
     raise UsageError(f"{len(found)} keys in {where} begin with {name!r}: give more of the key, or the path")
 
@@ -169,7 +169,9 @@ def entry_of(path: Path) -> Entry:
     """Describe one cache, finished or not."""
     path = path.with_name(path.name.removesuffix(PART))
     if not _is_cache(path):
-        raise UsageError(f"{path} is not an embedding cache: name one that finc-eval cache ls lists, or its file")
+        raise UsageError(
+            f"{path} is not an embedding cache: name one that finc-eval extract cache ls lists, or its file"
+        )
     files = [file for file in (path, part_of(path)) if file.exists()]
     size = sum(file.stat().st_blocks * 512 for file in files)
     modified = max((file.stat().st_mtime for file in files), default=0.0)

@@ -56,7 +56,7 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
 
 def unmerged(name: str, shard: Shard) -> DataError:
     """Return the error for a shard where a whole set is needed."""
-    return DataError(f"{name} is shard {shard.name} of a set: join all its shards first, by finc-eval merge")
+    return DataError(f"{name} is shard {shard.name} of a set: join all its shards first, by finc-eval extract merge")
 
 
 def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embeddings:

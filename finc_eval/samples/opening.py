@@ -99,7 +99,7 @@ def _open_clips(source: Any, clip: Clip, n: int | None) -> Source:
     name = _open_images(source, n).name
     raise DataError(
         f"{name} holds images, but the extractor takes clips: pass videos, folders of frames, or an array of shape "
-        "(n, frames, height, width, 3), or choose an extractor for images (finc-eval extractors list)"
+        "(n, frames, height, width, 3), or choose an extractor for images (finc-eval doctor extractors list)"
     )
 
 
@@ -167,7 +167,7 @@ def _open_path(path: Path | str) -> Source:
     if suffix in IMAGE_SUFFIXES:
         raise DataError(f"{path} is a single image: pass the folder that holds the set")
     if suffix in VIDEO_SUFFIXES:
-        raise DataError(f"{path} is a video: choose an extractor for clips (finc-eval extractors list)")
+        raise DataError(f"{path} is a video: choose an extractor for clips (finc-eval doctor extractors list)")
     check_type(path, str(path), "samples")
     raise DataError(
         f"{path} is not a set of samples: pass a folder, a .zip, a .tar, an .npz or a numpy array of images"

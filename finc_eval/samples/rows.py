@@ -98,7 +98,7 @@ def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
     if not is_gray and not (len(shape) == 4 and shape[3] in (1, 3)):
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
         if len(shape) == 5:
-            how = "clips need an extractor for clips (finc-eval extractors list)"
+            how = "clips need an extractor for clips (finc-eval doctor extractors list)"
         raise DataError(f"{found}, but images must be (n, height, width, 3) or (n, height, width): {how}")
     if 0 in shape:
         raise DataError(f"{found}: it holds no pixels")

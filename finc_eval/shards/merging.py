@@ -22,7 +22,7 @@ from finc_eval.sketches.sketch import Sketch
 def merge(
     shards: Iterable[str | Path], out: str | Path, *, force: bool = False, progress: Progress = automatic
 ) -> EmbeddingCache | Sketch:
-    """Join the shards of a set that `extract` or `finc-eval sketch` made, on any machines, and open the result.
+    """Join the shards of a set that `extract` or `finc-eval extract sketch` made, on any machines, and open the result.
 
     Merged embeddings are those of one process: the same rows in the same order, ids, metadata, unreadable samples and
     key. Only the rows of networks may differ in their last digits, as they do between batch sizes. Sketches may also be

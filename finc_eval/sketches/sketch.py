@@ -154,7 +154,7 @@ class Sketch(Shown):
         if embeddings.shard is not None and groups is not None:
             raise UsageError(
                 f"{embeddings.name} is a shard, and a group by {groups} may lie in two: join the shards of embeddings "
-                "by finc-eval merge, and sketch the whole set"
+                "by finc-eval extract merge, and sketch the whole set"
             )
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
@@ -270,7 +270,7 @@ class Sketch(Shown):
         if self.feature_map is not other.feature_map and self.feature_map.digest != other.feature_map.digest:
             raise IncompatibleError(
                 f"the sketches use different feature maps ({self.feature_map} and {other.feature_map}, or other "
-                "centers): make one of them with the other's map (finc-eval sketch --feature-map-of)"
+                "centers): make one of them with the other's map (finc-eval extract sketch --feature-map-of)"
             )
 
     def save(self, path: str | Path) -> None:

@@ -4,10 +4,14 @@ from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
 
+EMBEDDED = ("changes", "sketch", "merge", "cache")
+"""Parts of verbs that take what is embedded."""
+
 
 def run(verb, *arguments):
     """Run a verb; the verbs that embed use pixels by default, as the sets here are digits."""
-    if verb in ("extract", "compare", "sweep", "models", "methods") and "--extractor" not in arguments:
+    part = arguments[0] if arguments else ""
+    if verb in ("extract", "compare") and part not in EMBEDDED and "--extractor" not in arguments:
         arguments = (*arguments, "--extractor", "pixels")
     return CliRunner().invoke(app, [verb, *map(str, arguments)])
 

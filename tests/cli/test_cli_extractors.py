@@ -1,4 +1,4 @@
-"""`finc-eval extractors` and `finc-eval weights`."""
+"""`finc-eval doctor extractors` and `finc-eval doctor weights`."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ def card(tmp_path):
 
 
 def test_all_cards_are_listed_with_what_they_take_and_whether_their_weights_are_here():
-    result = run("extractors", "list", "--json")
+    result = run("doctor", "extractors", "list", "--json")
     records = {record["name"]: record for record in json.loads(result.stdout)}
     assert sorted(records) == available_cards()
     assert records["pixels"]["weights"] is None
@@ -56,28 +56,32 @@ def test_all_cards_are_listed_with_what_they_take_and_whether_their_weights_are_
     }  # fmt: skip
     assert records["dinov2-vitl14"]["weights"] == "missing"
     assert records["i3d-rgb-k400"]["takes"] == "clips"
-    assert "dinov2-vitl14" in run("extractors", "list").stdout
+    assert "dinov2-vitl14" in run("doctor", "extractors", "list").stdout
 
 
 def test_a_card_is_shown_with_its_traps():
-    text = run("extractors", "show", "inception-fid").stdout
+    text = run("doctor", "extractors", "show", "inception-fid").stdout
     assert "method: tensorflow1" in text
     assert "Common mistakes:" in text
-    assert json.loads(run("extractors", "show", "inception-fid", "--json").stdout)["output"]["dimension"] == 2048
+    assert (
+        json.loads(run("doctor", "extractors", "show", "inception-fid", "--json").stdout)["output"]["dimension"] == 2048
+    )
 
 
 def test_an_extractor_is_known_by_one_digest_in_cards_caches_and_signatures(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (30, 8, 8, 3), dtype=np.uint8)
     cache = fe.extract(images, "pixels", out=tmp_path / "a.h5")
     space = f"pixels@{cache.extractor_digest[:8]}"
-    assert run("extractors", "show", "pixels").stdout.startswith(f"{space}\n")
-    assert json.loads(run("extractors", "show", "pixels", "--json").stdout)["space"] == space
+    assert run("doctor", "extractors", "show", "pixels").stdout.startswith(f"{space}\n")
+    assert json.loads(run("doctor", "extractors", "show", "pixels", "--json").stdout)["space"] == space
     assert fe.compare(cache, cache, features=20).space == space
-    assert json.loads(run("extractors", "show", "dinov2-vits14", "--json").stdout)["space"].startswith("dinov2-vits14@")
+    assert json.loads(run("doctor", "extractors", "show", "dinov2-vits14", "--json").stdout)["space"].startswith(
+        "dinov2-vits14@"
+    )
 
 
 def test_the_default_extractor_gives_its_golden_values():
-    result = run("extractors", "check", DEFAULT_EXTRACTOR, "pixels")
+    result = run("doctor", "extractors", "check", DEFAULT_EXTRACTOR, "pixels")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("the golden values agree") == 2
 
@@ -85,31 +89,31 @@ def test_the_default_extractor_gives_its_golden_values():
 def test_a_card_whose_golden_values_differ_is_said_to_be_wrong(tmp_path):
     text = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text()
     (tmp_path / "mine.toml").write_text(text.replace("std = [1.0, 1.0, 1.0]", "std = [1.1, 1.0, 1.0]"))
-    result = run("extractors", "check", tmp_path / "mine.toml")
+    result = run("doctor", "extractors", "check", tmp_path / "mine.toml")
     assert result.exit_code == 3
     assert "the golden values differ by" in result.stdout
     assert "pixels: the embedding is not what the card says" in result.stderr
 
 
 def test_missing_weights_are_one_sentence_with_the_command_that_gets_them(card, weights_folder):
-    result = run("extractors", "check", card)
+    result = run("doctor", "extractors", "check", card)
     assert result.exit_code == 3
-    assert "small.safetensors" in result.stderr and "finc-eval weights fetch" in result.stderr
-    (listed,) = json.loads(run("weights", "list", card, "--json").stdout)
+    assert "small.safetensors" in result.stderr and "finc-eval doctor weights fetch" in result.stderr
+    (listed,) = json.loads(run("doctor", "weights", "list", card, "--json").stdout)
     assert (listed["name"], listed["state"]) == ("small", "missing")
-    assert run("weights", "where", card).stdout.strip() == str(weights_folder / "small.safetensors")
-    assert run("weights", "verify", card).exit_code == 3
+    assert run("doctor", "weights", "where", card).stdout.strip() == str(weights_folder / "small.safetensors")
+    assert run("doctor", "weights", "verify", card).exit_code == 3
 
 
 def test_weights_are_fetched_verified_and_used(card, weights_folder):
-    fetched = run("weights", "fetch", card)
+    fetched = run("doctor", "weights", "fetch", card)
     assert fetched.exit_code == 0, fetched.stderr
     assert fetched.stdout.strip() == str(weights_folder / "small.safetensors")
-    assert run("weights", "verify", card).exit_code == 0
-    assert "small on cpu: 96 values" in run("extractors", "check", card, "--device", "cpu").stdout
+    assert run("doctor", "weights", "verify", card).exit_code == 0
+    assert "small on cpu: 96 values" in run("doctor", "extractors", "check", card, "--device", "cpu").stdout
     with (weights_folder / "small.safetensors").open("r+b") as file:
         file.seek(-1, 2)
         file.write(b"\xff")
-    result = run("weights", "verify", card)
+    result = run("doctor", "weights", "verify", card)
     assert result.exit_code == 3
     assert "the weights of small are missing or wrong" in result.stderr

@@ -16,36 +16,45 @@ EMBED = (
     "evaluate",
     "kinds",
     "extract",
-    "sketch",
+    "extract sketch",
     "score",
-    "sweep",
-    "methods",
+    "compare sweep",
+    "compare methods",
     "metrics",
-    "models",
     "audit",
     "gate",
 )
 EMBED_IN_GROUPS = (
     *(f"kahm {verb}" for verb in ("fit", "classify", "fabricate", "membership", "federate")),
     *(f"leaderboard {verb}" for verb in ("rank", "add")),
-    *(f"private-sketch {verb}" for verb in ("release", "score", "compare")),
+    *(f"private sketch {verb}" for verb in ("release", "score", "compare")),
 )
 GROUPED = {
     "kahm": ("fit", "classify", "fabricate", "membership", "federate"),
     "leaderboard": ("rank", "add", "remove", "show", "render", "export"),
-    "private-sketch": ("release", "score", "compare", "merge", "inspect"),
-    "extractors": ("list", "show", "check"),
-    "weights": ("list", "fetch", "verify", "where"),
-    "cache": ("ls", "explain", "verify", "rm"),
+    "private sketch": ("release", "score", "compare", "merge", "inspect"),
+    "doctor extractors": ("list", "show", "check"),
+    "doctor weights": ("list", "fetch", "verify", "where"),
+    "extract cache": ("ls", "explain", "verify", "rm"),
 }
 IN_GROUPS = tuple(f"{group} {verb}" for group, verbs in GROUPED.items() for verb in verbs)
-RESULTS = (*EMBED, *IN_GROUPS, "report", "changes", "demo", "doctor", "dp-generate")
+RESULTS = (*EMBED, *IN_GROUPS, "report", "compare changes", "demo", "doctor", "private generate")
 
 
 def help_of(verb):
-    shown = CliRunner().invoke(app, [*verb.split(), "--help"], env=WIDE)
-    assert shown.exit_code == 0
-    return shown.stdout
+    for flag in ("--help-all", "--help"):
+        shown = CliRunner().invoke(app, [*verb.split(), flag], env=WIDE)
+        if shown.exit_code == 0:
+            return shown.stdout
+    raise AssertionError(shown.output)
+
+
+def test_the_help_of_compare_fits_a_screen_and_shows_all_on_request():
+    shown, every = (CliRunner().invoke(app, ["compare", flag], env=WIDE).stdout for flag in ("--help", "--help-all"))
+    options = re.findall(r"^│ \*? *(--[\w-]+)", shown, re.M)
+    assert len(options) == 12 and {"--gen", "--ref", "--out", "--extractor", "--help-all"} <= set(options)
+    assert "--features" in every and "--features" not in shown
+    assert "compare sweep" in shown
 
 
 @pytest.mark.parametrize("verb", [*EMBED, *EMBED_IN_GROUPS])
@@ -62,12 +71,12 @@ def test_every_verb_prints_json_and_shows_it_as_a_flag(verb):
 
 
 def test_flags_are_shown_without_a_type():
-    for verb in ("", "compare", "cache rm", "doctor"):
+    for verb in ("", "compare", "extract cache rm", "doctor"):
         assert "<bool>" not in help_of(verb)
 
 
 def test_the_help_has_a_group_for_every_question():
-    assert list(VERBS) == ["Compare", "Metrics", "Rank and gate", "Privacy", "Housekeeping"]
+    assert list(VERBS) == ["Compare", "Rank and gate", "Privacy", "Files"]
     text = help_of("")
     assert all(f"─ {heading} ─" in text for heading in VERBS)
     assert "finc-eval.toml" in text and "--install-completion" in text
@@ -88,6 +97,6 @@ def completions(words, shell="bash"):
 
 def test_the_shell_completes_verbs_and_options():
     assert completions("finc-eval com") == ["compare"]
-    assert {"list", "show", "check"} == set(completions("finc-eval extractors "))
+    assert {"list", "show", "check"} == set(completions("finc-eval doctor extractors "))
     offered = completions("finc-eval compare --fea")
     assert offered == ["--features"]

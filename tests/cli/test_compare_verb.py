@@ -31,10 +31,10 @@ def test_json_is_all_there_is_on_stdout(folders, caches, tmp_path):
 def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
     for name in ("gen", "ref"):
         assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5").exit_code == 0
-    made = run("sketch", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
+    made = run("extract", "sketch", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
     assert made.exit_code == 0, made.stderr
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
-    assert run("sketch", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    assert run("extract", "sketch", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
         result = run(
             "compare", "--gen", tmp_path / f"gen{suffix}", "--ref", tmp_path / f"ref{suffix}",
@@ -75,11 +75,11 @@ def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches,
 
 
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
-    made = run("sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
+    made = run("extract", "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
     assert made.exit_code == 0, made.stderr
     assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries per embedding")
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
-    assert run("sketch", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    assert run("extract", "sketch", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     out = tmp_path / "c"
     result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
     assert result.exit_code == 0, result.stderr
@@ -89,7 +89,7 @@ def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
 
 def test_features_and_precision_reach_the_comparison(caches, tmp_path):
     made = run(
-        "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
+        "extract", "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
         "--features", 60, "--precision", "bfloat16",
     )  # fmt: skip
     assert made.exit_code == 0, made.stderr

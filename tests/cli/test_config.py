@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import finc_eval as fe
-from finc_eval.cli.app import VERBS, app, load_verb
+from finc_eval.cli.app import PARTS, VERBS, app, load_verb
 from finc_eval.cli.config import TABLES
 from finc_eval.core.config import CONFIG_NAME, Configured
 from finc_eval.demo import example_sets
@@ -82,14 +82,15 @@ def test_a_default_of_another_verb_does_not_stop_a_verb(folder):
 def test_a_sweep_of_sigma_takes_its_features_from_the_file(folder):
     (folder / CONFIG_NAME).write_text("[compare]\nfeatures = 30\n")
     sets = ("--gen", "x.npy", "--ref", "y.npy", "--parameter", "sigma", "--values", "5", "--out", "o")
-    made = json.loads(run("sweep", *sets, "--json").stdout)
+    made = json.loads(run("compare", "sweep", *sets, "--json").stdout)
     assert made["points"][0]["comparison"]["settings"]["features"] == 30
 
 
 def test_every_class_of_settings_with_a_table_is_known():
     for verbs in VERBS.values():
         for name in verbs:
-            load_verb(name)
+            for part in (None, *PARTS.get(name, ())):
+                load_verb(name, part)
     classes = [Configured]
     for cls in classes:
         classes += cls.__subclasses__()

@@ -56,7 +56,7 @@ def files(tmp_path):
 
 
 def dp_generate(folder, *more, data="patients.csv", out="made.csv", epsilon=1):
-    given = ["dp-generate", "--data", folder / data, "--out", folder / out, "--ledger", folder / "ledger"]
+    given = ["private", "generate", "--data", folder / data, "--out", folder / out, "--ledger", folder / "ledger"]
     return CliRunner().invoke(app, [str(part) for part in (*given, "--epsilon", epsilon, *more)])
 
 
@@ -207,7 +207,7 @@ def test_what_was_paid_for_and_cannot_be_written_any_more_is_kept_elsewhere(file
             raise DataError(f"the disk is full while writing {path}")
         write_arrays(path, arrays)
 
-    monkeypatch.setattr("finc_eval.cli.verbs.dp_generate.write_arrays", full)
+    monkeypatch.setattr("finc_eval.cli.parts.private_generate.write_arrays", full)
     result = dp_generate(files, "--table", files / "table.toml", "--budget", 1)
     assert result.exit_code == 3
     rescued = Path(result.stderr.split("has spent its budget, is in ")[1].strip())

@@ -33,7 +33,9 @@ def digits(tmp_path, monkeypatch):
     return folder
 
 
-@pytest.mark.parametrize("arguments", [(), ("-h",), ("--help",), ("cache",), ("cache", "-h"), ("private-sketch",)])
+@pytest.mark.parametrize(
+    "arguments", [(), ("-h",), ("--help",), ("extract", "cache"), ("extract", "cache", "-h"), ("private",)]
+)
 def test_help_is_what_is_printed_without_arguments(arguments):
     result = run(*arguments)
     assert result.exit_code == 0
@@ -59,17 +61,17 @@ WRONG = [
     ("kinds", "--gen", "a=gone", "--gen", "b=."),
     ("report", "gone"),
     ("score", "--comparison", "gone", ".", "--out", "s.csv"),
-    ("sketch", "gone", "--out", "s.h5"),
+    ("extract", "sketch", "gone", "--out", "s.h5"),
     ("audit", "--gen", ".", "--train", "gone", "--holdout", "."),
     ("report", ".", "--out", "gone.pdf"),
     ("score", "--comparison", ".", ".", "--out", "gone.json"),
-    ("sketch", ".", "--out", "gone.json"),
-    ("changes", "--old", "gone", "--new", "."),
+    ("extract", "sketch", ".", "--out", "gone.json"),
+    ("compare", "changes", "--old", "gone", "--new", "."),
     ("kahm", "fit", "gone", "--out", "m.h5"),
     ("kahm", "fit", ".", "--out", "gone.json"),
     ("kahm", "classify", ".", "--models", "gone", "--out", "c.csv"),
     ("kahm", "fabricate", ".", "--epsilon", "1", "--out", "gone.csv"),
-    ("private-sketch", "score", "--gen", "gone", "--ref", "."),
+    ("private", "sketch", "score", "--gen", "gone", "--ref", "."),
 ]
 """Commands with something that is not there, or cannot be written."""
 
@@ -124,7 +126,7 @@ def test_the_names_of_samples_that_cannot_be_read_are_told(digits):
 
 
 def test_each_extractor_is_checked_though_one_before_it_is_unknown():
-    result = run("extractors", "check", "dino", "pixels", "nosuch")
+    result = run("doctor", "extractors", "check", "dino", "pixels", "nosuch")
     assert result.exit_code == 3
     assert "pixels on " in result.stdout
     assert 'unknown extractor "dino" (did you mean "dinov2-vitb14", "dinov2-vitg14"' in result.stderr

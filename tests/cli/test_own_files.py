@@ -81,12 +81,12 @@ def test_embeddings_are_not_replaced_by_those_of_another_set(made):
 
 def test_a_sketch_is_replaced_by_one_of_the_same_embeddings_only(made, tmp_path):
     out = tmp_path / "s.h5"
-    done("sketch", made / "ref.h5", "--out", out, "--features", 10)
-    done("sketch", made / "ref.h5", "--out", out, "--features", 12)
-    assert "did not make it" in refused("sketch", made / "gen.h5", "--out", out, "--features", 10)
-    assert "did not make it" in refused("sketch", made / "ref.h5", "--out", made / "gen.h5")
+    done("extract", "sketch", made / "ref.h5", "--out", out, "--features", 10)
+    done("extract", "sketch", made / "ref.h5", "--out", out, "--features", 12)
+    assert "did not make it" in refused("extract", "sketch", made / "gen.h5", "--out", out, "--features", 10)
+    assert "did not make it" in refused("extract", "sketch", made / "ref.h5", "--out", made / "gen.h5")
     assert fe.load(out).feature_map.features == 12
-    done("sketch", made / "gen.h5", "--out", out, "--features", 10, "--force")
+    done("extract", "sketch", made / "gen.h5", "--out", out, "--features", 10, "--force")
     assert fe.load(out).feature_map.features == 10
 
 

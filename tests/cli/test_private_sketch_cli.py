@@ -1,4 +1,4 @@
-"""`finc-eval private-sketch`, from folders of digits to a ranking."""
+"""`finc-eval private sketch`, from folders of digits to a ranking."""
 
 import errno
 import json
@@ -26,7 +26,7 @@ def run(tmp_path_factory):
 
     def command(verb, *arguments):
         extractor = ("--extractor", card) if verb in ("release", "score", "compare") else ()
-        return CliRunner().invoke(app, ["private-sketch", verb, *map(str, (*extractor, *arguments))])
+        return CliRunner().invoke(app, ["private", "sketch", verb, *map(str, (*extractor, *arguments))])
 
     return command
 
@@ -228,7 +228,7 @@ def test_a_release_is_loaded_as_what_it_is_and_scores_folders_by_its_own_extract
     out = tmp_path / "s.h5"
     assert run(*ward, "--extractor", "pixels", "--epsilon", 1, "--out", out).exit_code == 0
     assert isinstance(fe.load(out), PrivateSketch)
-    asked = ["private-sketch", "score", "--gen", str(folders / "good"), "--ref", str(out), "--json"]
+    asked = ["private", "sketch", "score", "--gen", str(folders / "good"), "--ref", str(out), "--json"]
     result = CliRunner().invoke(app, asked)  # without --extractor
     assert result.exit_code == 0, result.stderr
     score = json.loads(result.stdout)
@@ -247,7 +247,7 @@ def test_a_private_sketch_is_not_a_reference_of_verbs_that_take_samples(run, fol
     assert isinstance(sketch, PrivateSketch)
     result = CliRunner().invoke(app, ["metrics", "--gen", str(folders / "good"), "--ref", str(out)])
     assert result.exit_code == 3
-    told = "is a private sketch, which finc-eval private-sketch score .* take as --ref .*: here pass samples"
+    told = "is a private sketch, which finc-eval private sketch score .* take as --ref .*: here pass samples"
     assert re.search(told, result.stderr)
     x = np.zeros((100, 4), np.float32)
     for ref in (out, sketch):

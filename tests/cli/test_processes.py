@@ -11,7 +11,7 @@ import pytest
 from _verbs import done
 
 import finc_eval as fe
-from finc_eval.cli.app import VERBS, load_verb
+from finc_eval.cli.app import PARTS, VERBS, load_verb
 
 MAIN = [sys.executable, "-c", "from finc_eval.cli import main; main()"]
 
@@ -36,10 +36,15 @@ def test_help_teaches_and_loads_nothing_heavy():
         assert f" {verb} " in result.stdout
 
 
-@pytest.mark.parametrize("name", [name for verbs in VERBS.values() for name in verbs])
+LINES = {(name, None): line for verbs in VERBS.values() for name, line in verbs.items()} | {
+    (name, part): line for name, parts in PARTS.items() for part, line in parts.items()
+}
+
+
+@pytest.mark.parametrize("name", LINES)
 def test_the_list_of_verbs_has_the_first_line_of_each_help(name):
-    line = next(verbs[name] for verbs in VERBS.values() if name in verbs)
-    help_text = " ".join(load_verb(name).help.split("\n\n")[0].split())
+    line = LINES[name]
+    help_text = " ".join(load_verb(*name).help.split("\n\n")[0].split())
     assert line == help_text or line == help_text.split(". ")[0] + "."
 
 
@@ -47,8 +52,8 @@ def test_help_and_wrong_options_of_a_verb_do_not_wait_for_torch():
     code = """
 import sys, finc_eval.cli
 for words, expected in (
-    ("compare --help", 0), ("compare --gem a", 3), ("sweep --parameter x", 3),
-    ("metrics --help", 0), ("audit --help", 0), ("private-sketch release --help", 0),
+    ("compare --help", 0), ("compare --gem a", 3), ("compare sweep --parameter x", 3),
+    ("metrics --help", 0), ("audit --help", 0), ("private sketch release --help", 0),
 ):
     sys.argv[1:], code = words.split(), None
     try:
@@ -73,7 +78,7 @@ def test_importing_the_api_needs_neither_faiss_nor_timm_nor_torchvision():
 def test_a_pipe_that_nobody_reads_does_not_end_as_a_regression():
     reading, writing = os.pipe()
     os.close(reading)
-    command = [*MAIN, "schema", "comparison"]
+    command = [*MAIN, "doctor", "schema", "comparison"]
     process = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
     os.close(writing)
     assert (process.returncode, process.stderr) == (141, "")

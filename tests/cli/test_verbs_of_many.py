@@ -1,4 +1,4 @@
-"""`finc-eval sweep`, `models`, `methods` and `changes`: a row a value, mode, group or change."""
+"""`finc-eval compare sweep`, `models`, `methods` and `changes`: a row a value, mode, group or change."""
 
 import json
 
@@ -15,7 +15,8 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     images, labels = shipped_digits()
     np.savez(tmp_path / "zeros.npz", arr_0=gray(images[labels == 0][:300]))
     result = run(
-        "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--parameter", "sigma", "--out", out,
+        "compare", "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--parameter", "sigma",
+        "--out", out,
         "--values", "30,10", "--features", 100,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -39,13 +40,13 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
 
 def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(caches, tmp_path):
     sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "s", "--values", "40")
-    made = json.loads(run("sweep", *sets, "--parameter", "sigma", "--json").stdout)
+    made = json.loads(run("compare", "sweep", *sets, "--parameter", "sigma", "--json").stdout)
     assert made["points"][0]["comparison"]["settings"]["features"] == 1000
 
 
 def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     result = run(
-        "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--parameter", "rho",
+        "compare", "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--parameter", "rho",
         "--out", tmp_path, "--features", 60, "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
@@ -87,7 +88,8 @@ def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
 def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
     out = tmp_path / "out"
     result = run(
-        "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--methods", "finc,rarity", "--features", 100,
+        "compare", "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--methods", "finc,rarity",
+        "--features", 100,
         "--modes", 3, "--novel", 0.4, "--out", out,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -106,13 +108,13 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
 
 
 def test_changes_follows_the_modes_between_releases(caches, tmp_path):
-    run("sketch", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
+    run("extract", "sketch", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
     for name, release in (("old", "gen"), ("new", "ref")):
         made = run("compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / name)
         assert made.exit_code == 0, made.stderr
     old, new = (("--old", tmp_path / "old" / "comparison.h5"), ("--new", tmp_path / "new" / "comparison.h5"))
     out = ("--out", tmp_path)
-    result = run("changes", *old, *new, *out)
+    result = run("compare", "changes", *old, *new, *out)
     assert result.exit_code == 0, result.stderr
     significant = {mode.id: mode for mode in fe.load(old[1]).directions if mode.p_value <= 0.05}
     rows = {row[0].split(", ")[-1]: row for row in table_rows(result.stdout)}
@@ -125,8 +127,8 @@ def test_changes_follows_the_modes_between_releases(caches, tmp_path):
     )
     twin = json.loads((tmp_path / "changes.json").read_text())
     assert [change["id"] for change in twin["changes"]] == list(rows)
-    assert json.loads(run("changes", *old, *new, *out, "--json").stdout)["changes"] == twin["changes"]
-    same = run("changes", *old, "--new", old[1], *out, "--force")
+    assert json.loads(run("compare", "changes", *old, *new, *out, "--json").stdout)["changes"] == twin["changes"]
+    same = run("compare", "changes", *old, "--new", old[1], *out, "--force")
     assert "Nothing changed: the interval of every change holds zero." in same.stdout
-    none = run("changes", "--old", new[1], *new, *out, "--force")
+    none = run("compare", "changes", "--old", new[1], *new, *out, "--force")
     assert none.stdout.startswith("Nothing changed: no mode is significant in either comparison")

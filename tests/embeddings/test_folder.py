@@ -36,7 +36,7 @@ def folder(tmp_path):
 
 
 def run(*arguments):
-    result = CliRunner().invoke(app, ["cache", *map(str, arguments)])
+    result = CliRunner().invoke(app, ["extract", "cache", *map(str, arguments)])
     return result.exit_code, " ".join(result.stdout.split()), result.stderr
 
 
@@ -55,7 +55,7 @@ def test_the_folder_is_listed_with_what_each_cache_is_made_from(folder, cache_fo
     code, text, _ = run("ls")
     assert code == 0
     assert "(gone)" in text and "unfinished" in text and "is damaged (it has" in text
-    records = json.loads(CliRunner().invoke(app, ["cache", "ls", "--json"]).stdout)
+    records = json.loads(CliRunner().invoke(app, ["extract", "cache", "ls", "--json"]).stdout)
     assert {record["state"] for record in records} == {"whole", "unfinished", "unreadable"}
 
 

@@ -43,7 +43,7 @@ def test_without_golden_values_the_numbers_are_shown_and_must_be_finite():
 
 def test_missing_weights_are_said(tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_WEIGHTS", str(tmp_path))
-    with pytest.raises(FincEvalError, match="run finc-eval weights fetch dinov2-vits14"):
+    with pytest.raises(FincEvalError, match="run finc-eval doctor weights fetch dinov2-vits14"):
         check(load_card("dinov2-vits14"), "cpu")
 
 

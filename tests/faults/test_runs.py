@@ -13,7 +13,7 @@ from finc_eval.cli.app import VERBS as KNOWN
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and counts steps as Linux has them")
 
-WRITES_NOTHING = {"extractors", "weights", "doctor", "schema"}
+WRITES_NOTHING = {"doctor"}
 """Verbs that write no files, and one whose downloads have their own tests."""
 
 

@@ -29,7 +29,7 @@ class Verb:
 SETS = "--gen gen.npy --ref ref.npy"
 PICTURES = "--extractor pixels --batch-size 4"
 OUT = "--quiet --out out"
-RELEASE = "private-sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --quiet"
+RELEASE = "private sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --quiet"
 GATE = f"gate --gen new.npy --ref ref.npy --policy gate.toml {OUT}"
 
 PREPARED = (
@@ -41,8 +41,8 @@ PREPARED = (
     "leaderboard add board one=gen.npy two=new.npy --ref ref.npy --metrics kid --quiet",
     "gate --first --gen gen.npy --baseline history --ref ref.npy --policy gate.toml --out first --quiet",
     "kahm fit labeled.npz --out models.h5 --quiet",
-    "private-sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --ledger made --budget 3 --out p.h5",
-    "private-sketch release --data new.npy --feature-map-of p.h5 --epsilon 1 --ledger made --out q.h5",
+    "private sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --ledger made --budget 3 --out p.h5",
+    "private sketch release --data new.npy --feature-map-of p.h5 --epsilon 1 --ledger made --out q.h5",
     f"extract ref {PICTURES} --quiet",
 )
 """Commands whose results other commands take."""
@@ -52,16 +52,16 @@ VERBS = {
     "extract to the cache": Verb(f"extract gen {PICTURES} --quiet"),
     "extract --shard": Verb(f"extract gen {PICTURES} --shard 2/3 --out gen.h5 --quiet"),
     "extract --metadata": Verb(f"extract ref {PICTURES} --metadata table.csv --out ref.h5 --quiet"),
-    "merge": Verb("merge shard.1-of-2.h5 shard.2-of-2.h5 --out gen.h5"),
-    "sketch": Verb("sketch ref.npy --features 30 --out sketch.h5 --quiet"),
+    "merge": Verb("extract merge shard.1-of-2.h5 shard.2-of-2.h5 --out gen.h5"),
+    "sketch": Verb("extract sketch ref.npy --features 30 --out sketch.h5 --quiet"),
     "compare": Verb(f"compare {SETS} --features 30 {OUT}"),
     "compare over an older result": Verb(f"compare {SETS} --features 30 --out again --quiet"),
     "compare pictures": Verb(f"compare --gen gen --ref ref --features 30 {PICTURES} {OUT}"),
     "kinds": Verb(f"kinds {SETS} {OUT}"),
-    "sweep": Verb(f"sweep {SETS} --parameter rho --values 1,2 --features 30 {OUT}"),
-    "methods": Verb(f"methods {SETS} --methods finc,ken --features 30 {OUT}"),
+    "sweep": Verb(f"compare sweep {SETS} --parameter rho --values 1,2 --features 30 {OUT}"),
+    "methods": Verb(f"compare methods {SETS} --methods finc,ken --features 30 {OUT}"),
     "models": Verb(f"models --gen one=gen.npy --gen two=new.npy --ref ref.npy --features 30 {OUT}"),
-    "changes": Verb("changes --old old/comparison.h5 --new later/comparison.h5 --out out"),
+    "changes": Verb("compare changes --old old/comparison.h5 --new later/comparison.h5 --out out"),
     "score": Verb("score new.npy --comparison old/comparison.h5 --out scores.csv --quiet"),
     "metrics": Verb(f"metrics {SETS} --metrics fd,kid {OUT}"),
     "evaluate": Verb(f"evaluate {SETS} --features 30 {OUT}"),
@@ -83,17 +83,17 @@ VERBS = {
     "kahm fabricate": Verb("kahm fabricate labeled.npz --epsilon 8 --bounds -9,9 --out made.npz --quiet", once=True),
     "kahm membership": Verb(f"kahm membership --models models.h5 --members labeled.npz --others new.npy {OUT}"),
     "kahm federate": Verb("kahm federate labeled.npz --party a=models.h5 --out classes.csv --quiet"),
-    "private-sketch release": Verb(f"{RELEASE} --ledger book --budget 9 --out r.h5", once=True, ledger="book"),
-    "private-sketch score": Verb(f"private-sketch score --gen gen.npy --ref p.h5 {OUT}"),
-    "private-sketch compare": Verb(f"private-sketch compare --gen a=gen.npy --gen b=new.npy --ref p.h5 {OUT}"),
-    "private-sketch merge": Verb("private-sketch merge p.h5 q.h5 --out both.h5"),
+    "private sketch release": Verb(f"{RELEASE} --ledger book --budget 9 --out r.h5", once=True, ledger="book"),
+    "private sketch score": Verb(f"private sketch score --gen gen.npy --ref p.h5 {OUT}"),
+    "private sketch compare": Verb(f"private sketch compare --gen a=gen.npy --gen b=new.npy --ref p.h5 {OUT}"),
+    "private sketch merge": Verb("private sketch merge p.h5 q.h5 --out both.h5"),
     "dp-generate": Verb(
-        "dp-generate --data people.csv --table table.toml --epsilon 1 --ledger book --budget 9 --out made.csv "
+        "private generate --data people.csv --table table.toml --epsilon 1 --ledger book --budget 9 --out made.csv "
         "--steps 3 --quiet",
         once=True,
         ledger="book",
     ),
-    "cache rm": Verb("cache rm --all"),
+    "extract cache rm": Verb("extract cache rm --all"),
     "demo": Verb("demo --quiet"),
 }
 """Commands by name. All of them write into the folder in which they run."""
@@ -105,7 +105,7 @@ AT_EACH_CHANGE = (
     "leaderboard render",
     "gate --first",
     "gate --promote",
-    "private-sketch release",
+    "private sketch release",
     "dp-generate",
 )
 """Names of commands that change a board, a history or a ledger, and are killed before each change of a file."""

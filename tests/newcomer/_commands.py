@@ -54,8 +54,8 @@ FIRST_WORDS = [
     done("-h", "Rank and gate"),
     done("--help", "Housekeeping"),
     done("--version", "finc-eval "),
-    done("cache", "Usage: "),
-    done("private-sketch -h", "Usage: "),
+    done("extract cache", "Usage: "),
+    done("private sketch -h", "Usage: "),
     done("compare -h", "--quiet"),
     done("extract --help", "--workers"),
     done("metrics --help", "--batch-size"),
@@ -67,9 +67,9 @@ FIRST_WORDS = [
     refused("extract", "Missing argument"),
     refused("score", "Missing argument"),
     refused("models", "Missing option '--gen'"),
-    refused("schema comparisons", 'did you mean "comparison"?'),
-    done("schema", "comparison"),
-    done("schema kinds", '"properties"'),
+    refused("doctor schema comparisons", 'did you mean "comparison"?'),
+    done("doctor schema", "comparison"),
+    done("doctor schema kinds", '"properties"'),
     done("doctor", "torch"),
     done("doctor --json", '"versions"'),
 ]
@@ -117,7 +117,7 @@ EXTRACT = [
     refused("extract gen --extractor dino --out new.h5", "dinov2-vit"),
     refused("extract gen --extractor card.toml --out new.h5", "card.toml"),
     refused("extract gen --extractor gone.toml --out new.h5", "gone.toml"),
-    refused("extract gen --extractor dinov2-vits14 --out new.h5", "weights fetch dinov2-vits14"),
+    refused("extract gen --extractor dinov2-vits14 --out new.h5", "doctor weights fetch dinov2-vits14"),
 ]
 
 COMPARE = [
@@ -179,13 +179,13 @@ COMPARE = [
 ]
 
 STEPS = [
-    done(f"sketch ref.h5 --out new.sketch.h5 {SMALL}", "sketch of 120 samples", ["new.sketch.h5"]),
-    done(f"sketch ref --out new.sketch.h5 {TINY} {SMALL} --json", '"n": 120', ["new.sketch.h5"]),
-    done("sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5", "120", ["new.sketch.h5"]),
-    refused("sketch gen.h5 --out ref.h5", "did not make it"),
-    refused("sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5 --seed 1", "leave --seed out"),
-    refused("sketch gen.h5 --out new.json", "--out must end in .h5"),
-    refused("sketch x.npy --out new.h5 --feature-map-of ref.sketch.h5", "784"),
+    done(f"extract sketch ref.h5 --out new.sketch.h5 {SMALL}", "extract sketch of 120 samples", ["new.sketch.h5"]),
+    done(f"extract sketch ref --out new.sketch.h5 {TINY} {SMALL} --json", '"n": 120', ["new.sketch.h5"]),
+    done("extract sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5", "120", ["new.sketch.h5"]),
+    refused("extract sketch gen.h5 --out ref.h5", "did not make it"),
+    refused("extract sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5 --seed 1", "leave --seed out"),
+    refused("extract sketch gen.h5 --out new.json", "--out must end in .h5"),
+    refused("extract sketch x.npy --out new.h5 --feature-map-of ref.sketch.h5", "784"),
     done(f"score other {TINY} --comparison results/gen/comparison.h5 --out s.csv", "Kinds of", ["s.csv"]),
     done("score other.h5 --comparison results/gen/comparison.h5 --out s.csv --json", '"kinds"', ["s.csv"]),
     refused(f"score other {TINY} --comparison results/gen/comparison.h5 --out own/notes.csv", "did not make it"),
@@ -203,11 +203,11 @@ STEPS = [
     refused("report gen.h5 --out page.html", "gen.h5 is a file of embeddings, which"),
     refused("report gone.h5", "gone.h5 does not exist"),
     done(
-        "changes --old results/gen/comparison.h5 --new results/other/comparison.h5 --out o",
+        "compare changes --old results/gen/comparison.h5 --new results/other/comparison.h5 --out o",
         "",
         within("o", ("changes.h5", "changes.html", "changes.json")),
     ),
-    refused("changes --old results/gen/comparison.h5 --new gen.h5 --out o", "gen.h5"),
+    refused("compare changes --old results/gen/comparison.h5 --new gen.h5 --out o", "gen.h5"),
     done(
         f"models --gen a=gen.h5 --gen b=other.h5 --ref ref.h5 {SMALL} --out o",
         "",
@@ -242,18 +242,18 @@ STEPS = [
     refused("kinds --gen gen.h5 --out o", "at least two sets are needed"),
     refused("kinds --gen gen.h5 --ref ref.h5 --levels 5,10 --out o", "No such option: --levels"),
     done(
-        f"sweep {SETS} --parameter rho --values 1,2 {SMALL} --out o",
+        f"compare sweep {SETS} --parameter rho --values 1,2 {SMALL} --out o",
         "",
         within("o", ("sweep-rho.h5", "sweep-rho.html", "sweep-rho.json")),
     ),
-    refused(f"sweep {SETS} --parameter tau", "'tau' is not one of"),
-    refused(f"sweep {SETS} --parameter rho --rho 2", "does not use --rho"),
+    refused(f"compare sweep {SETS} --parameter tau", "'tau' is not one of"),
+    refused(f"compare sweep {SETS} --parameter rho --rho 2", "does not use --rho"),
     done(
-        f"methods {SETS} --methods finc,rarity {SMALL} --out o",
+        f"compare methods {SETS} --methods finc,rarity {SMALL} --out o",
         "",
         within("o", ("methods.h5", "methods.html", "methods.json")),
     ),
-    refused(f"methods {SETS} --methods finc,kem", 'did you mean "ken"?'),
+    refused(f"compare methods {SETS} --methods finc,kem", 'did you mean "ken"?'),
 ]
 
 RANK_AND_GATE = [
@@ -328,80 +328,81 @@ PRIVACY = [
     refused("audit --gen few.npy --train x.npy --holdout y.npy --out o", "an audit needs at least 100"),
     refused("audit --gen x.npy --train y.npy --holdout y.npy --out o", "holdout"),
     refused("audit --gen x.npy --train y.npy --holdout x.npy --stated-epsilon 8 --out o", "pass both, or neither"),
-    done("private-sketch score --gen x.npy --ref ward.sketch.h5", "MMD"),
+    done("private sketch score --gen x.npy --ref ward.sketch.h5", "MMD"),
     done(
-        "private-sketch compare --gen a=x.npy --gen b=y.npy --ref ward.sketch.h5 --out o",
+        "private sketch compare --gen a=x.npy --gen b=y.npy --ref ward.sketch.h5 --out o",
         "",
         within("o", ("private-comparison.html", "private-comparison.json")),
     ),
-    done("private-sketch inspect ward.sketch.h5", "DP, replace adjacency"),
-    done("private-sketch inspect --ledger spent.ledger --json", '"budget"'),
-    refused("private-sketch inspect", "name either a private sketch, or a ledger"),
-    refused("private-sketch score --gen gen.h5 --ref ward.sketch.h5", "784"),
-    refused("private-sketch score --gen x.npy --ref ref.h5", "ref.h5"),
+    done("private sketch inspect ward.sketch.h5", "DP, replace adjacency"),
+    done("private sketch inspect --ledger spent.ledger --json", '"budget"'),
+    refused("private sketch inspect", "name either a private sketch, or a ledger"),
+    refused("private sketch score --gen gen.h5 --ref ward.sketch.h5", "784"),
+    refused("private sketch score --gen x.npy --ref ref.h5", "ref.h5"),
     refused(
-        "private-sketch release --data gen.h5 --epsilon 1 --ledger new.ledger --budget 1 --out new.h5",
+        "private sketch release --data gen.h5 --epsilon 1 --ledger new.ledger --budget 1 --out new.h5",
         "say where scales come from",
     ),
     refused(
-        "private-sketch release --data gen.h5 --public ref.h5 --epsilon 1 --ledger new.ledger --out new.h5",
+        "private sketch release --data gen.h5 --public ref.h5 --epsilon 1 --ledger new.ledger --out new.h5",
         "pass --budget",
     ),
     refused(
-        "private-sketch release --data gen.h5 --public ref.h5 --epsilon 1 --ledger new.ledger --budget 1 --out ref.h5",
+        "private sketch release --data gen.h5 --public ref.h5 --epsilon 1 --ledger new.ledger --budget 1 --out ref.h5",
         "exists, and what it cost would be lost",
     ),
     refused(
-        "private-sketch release --data gen.h5 --public ref.h5 --epsilon 5 --ledger new.ledger --budget 1 --out new.h5",
+        "private sketch release --data gen.h5 --public ref.h5 --epsilon 5 --ledger new.ledger --budget 1 --out new.h5",
         "budget",
     ),
     done(
-        "dp-generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 --steps 5 "
-        "--out new.csv",
+        "private generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 "
+        "--steps 5 --out new.csv",
         "200 synthetic records",
         ["new.csv", "new.html", "new.json", "new.ledger"],
     ),
     refused(
-        "dp-generate --data patients.csv --epsilon 1 --ledger new.ledger --budget 1 --out new.csv",
+        "private generate --data patients.csv --epsilon 1 --ledger new.ledger --budget 1 --out new.csv",
         "patients.csv is a table: pass --table",
     ),
     refused(
-        "dp-generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 "
+        "private generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 "
         "--out own/notes.csv",
         "exists, and what it cost would be lost",
     ),
     refused(
-        "dp-generate --data patients.csv --table table.csv --epsilon 1 --ledger new.ledger --budget 1 --out new.csv",
+        "private generate --data patients.csv --table table.csv --epsilon 1 --ledger new.ledger --budget 1 "
+        "--out new.csv",
         "table.csv",
     ),
     refused(
-        "dp-generate --data patients.csv --table patients.toml --epsilon 0 --ledger new.ledger --budget 1 "
+        "private generate --data patients.csv --table patients.toml --epsilon 0 --ledger new.ledger --budget 1 "
         "--out new.csv",
         "epsilon",
     ),
 ]
 
 HOUSEKEEPING = [
-    done("extractors list", "pixels"),
-    done("extractors list --json", '"name": "pixels"'),
-    done("extractors show pixels", "Common mistakes"),
-    done("extractors check pixels", "pixels on cpu"),
-    refused("extractors show dino", "dinov2-vit"),
-    refused("extractors check card.toml", "card.toml"),
-    done("weights list", "dinov2-vits14"),
-    done("weights where efficientnet-lite0", ""),
-    refused("weights fetch pixels", "pixels"),
-    refused("weights verify dinov2-vits14", "missing or wrong"),
-    done("cache ls", "tiny"),
-    done("cache ls --json", '"extractor": "tiny"'),
-    done("cache verify gen.h5", "gen.h5: whole"),
-    done(f"cache explain gen.h5 {TINY}", "nothing has changed"),
-    done(f"cache explain gen.h5 {TINY} --n 50 --json", '"used_again": false'),
-    refused("cache verify damaged.h5", "damaged.h5"),
-    refused("cache explain nosuch", "nosuch"),
-    refused("cache rm", "name the caches to delete"),
-    refused("cache rm text", "text"),
-    refused("cache rm --all gen.h5", "only one of these"),
+    done("doctor extractors list", "pixels"),
+    done("doctor extractors list --json", '"name": "pixels"'),
+    done("doctor extractors show pixels", "Common mistakes"),
+    done("doctor extractors check pixels", "pixels on cpu"),
+    refused("doctor extractors show dino", "dinov2-vit"),
+    refused("doctor extractors check card.toml", "card.toml"),
+    done("doctor weights list", "dinov2-vits14"),
+    done("doctor weights where efficientnet-lite0", ""),
+    refused("doctor weights fetch pixels", "pixels"),
+    refused("doctor weights verify dinov2-vits14", "missing or wrong"),
+    done("extract cache ls", "tiny"),
+    done("extract cache ls --json", '"extractor": "tiny"'),
+    done("extract cache verify gen.h5", "gen.h5: whole"),
+    done(f"extract cache explain gen.h5 {TINY}", "nothing has changed"),
+    done(f"extract cache explain gen.h5 {TINY} --n 50 --json", '"used_again": false'),
+    refused("extract cache verify damaged.h5", "damaged.h5"),
+    refused("extract cache explain nosuch", "nosuch"),
+    refused("extract cache rm", "name the caches to delete"),
+    refused("extract cache rm text", "text"),
+    refused("extract cache rm --all gen.h5", "only one of these"),
 ]
 
 COMMANDS = [*FIRST_WORDS, *EXTRACT, *COMPARE, *STEPS, *RANK_AND_GATE, *METRICS, *PRIVACY, *HOUSEKEEPING]
@@ -410,6 +411,6 @@ AS_PROCESSES = [
     done("--version", "finc-eval "),
     refused("compare --gen gone --ref ref", "gone does not exist"),
     refused("compare --gen gen", "Missing option '--ref'"),
-    done("private-sketch inspect --ledger spent.ledger", ""),
+    done("private sketch inspect --ledger spent.ledger", ""),
 ]
 """Commands that are called as a shell calls them."""

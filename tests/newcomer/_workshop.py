@@ -50,7 +50,7 @@ def build(run):
     private()
     for name in ("gen", "ref", "other"):
         run("extract", name, "--out", f"{name}.h5", *TINY)
-    run("sketch", "ref.h5", "--out", "ref.sketch.h5", *FEATURES)
+    run("extract", "sketch", "ref.h5", "--out", "ref.sketch.h5", *FEATURES)
     for name in ("gen", "other"):
         run("compare", "--gen", f"{name}.h5", "--ref", "ref.sketch.h5", "--out", f"results/{name}", "--quiet")
     run("compare", "--gen", "gen", "--ref", "ref", *TINY, *FEATURES)

@@ -1,6 +1,6 @@
 """Numbers that others have published, by the whole path; each test says what it needs.
 
-FINC_EVAL_WEIGHTS names the folder of weights (`finc-eval weights fetch` fills it), FINC_EVAL_CIFAR10 the folder
+FINC_EVAL_WEIGHTS names the folder of weights (`finc-eval doctor weights fetch` fills it), FINC_EVAL_CIFAR10 the folder
 cifar-10-batches-bin of the binary version of CIFAR-10, FINC_EVAL_ADM one with the files of the ADM evaluator. On a CPU
 they take hours.
 """
@@ -29,7 +29,7 @@ from finc_eval.metrics.precision_recall import precision_recall
 def card_with_weights(name):
     card = load_card(name)
     if not os.environ.get(FOLDER_VARIABLE) or locate(card.weights) is None:
-        pytest.skip(f"needs {card.weights.file} in ${FOLDER_VARIABLE}: finc-eval weights fetch {name}")
+        pytest.skip(f"needs {card.weights.file} in ${FOLDER_VARIABLE}: finc-eval doctor weights fetch {name}")
     return card
 
 

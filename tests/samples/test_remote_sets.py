@@ -151,8 +151,10 @@ def test_arrays_sketches_and_metadata_come_by_url(s3, folder, tmp_path):
     stream = io.BytesIO()
     np.savez(stream, IMAGES)
     s3.files.pipe("bucket/x.npz", stream.getvalue())
-    assert run("sketch", f"{s3.url}/e.npy", "--features", "20", "--out", f"{s3.url}/map.h5").exit_code == 0
-    done = run("sketch", f"{s3.url}/e.npy", "--feature-map-of", f"{s3.url}/map.h5", "--out", f"{s3.url}/s.h5")
+    assert run("extract", "sketch", f"{s3.url}/e.npy", "--features", "20", "--out", f"{s3.url}/map.h5").exit_code == 0
+    done = run(
+        "extract", "sketch", f"{s3.url}/e.npy", "--feature-map-of", f"{s3.url}/map.h5", "--out", f"{s3.url}/s.h5"
+    )
     assert done.exit_code == 0, done.stderr
     assert fe.Sketch.load(f"{s3.url}/s.h5").n == 60
     done = run("extract", folder, "--extractor", "pixels", "--metadata", f"{s3.url}/m.csv", "--out", f"{s3.url}/g.h5")

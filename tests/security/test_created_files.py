@@ -172,7 +172,7 @@ def test_unfinished_embeddings_behind_a_link_are_not_gone_on_with(tmp_path):
 
 
 VERBS = {
-    "sketch": ("sketch ref.npy --features 20 --out s.h5 --quiet", ["s.h5", ".s.h5.{pid}.tmp"]),
+    "sketch": ("extract sketch ref.npy --features 20 --out s.h5 --quiet", ["s.h5", ".s.h5.{pid}.tmp"]),
     "compare": (
         "compare --gen gen.npy --ref ref.npy --features 20 --out out --quiet",
         ["out/comparison.h5", "out/comparison.json", "out/comparison.html", "out/.comparison.json.{pid}.tmp"],
@@ -182,7 +182,7 @@ VERBS = {
         ["g.h5.part", ".g.h5.new", ".g.h5.part.new", "g.h5"],
     ),
     "private-sketch": (
-        "private-sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --ledger new --budget 3 "
+        "private sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --ledger new --budget 3 "
         "--out p.h5 --quiet",
         [".p.h5.room", ".p.h5.{pid}.tmp", ".new.{pid}.tmp", "p.h5"],
     ),

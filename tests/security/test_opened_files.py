@@ -61,8 +61,8 @@ COMMANDS = {
     "report, .json": ("report {}", "x.json"),
     "report, .h5": ("report {}", "x.h5"),
     "score": ("score gen.npy --comparison {} --out out.csv --quiet", "x.h5"),
-    "sketch": ("sketch ref.npy --feature-map-of {} --out out.h5 --quiet", "x.h5"),
-    "merge": ("merge {} --out out.h5", "x.h5"),
+    "sketch": ("extract sketch ref.npy --feature-map-of {} --out out.h5 --quiet", "x.h5"),
+    "merge": ("extract merge {} --out out.h5", "x.h5"),
     "gate, policy": ("gate --gen gen.npy --ref ref.npy --baseline gen.npy --policy {} --out out --quiet", "x.toml"),
     "gate, baseline.json": (
         "gate --gen gen.npy --ref ref.npy --baseline history --policy gate.toml --out out --quiet",
@@ -72,19 +72,19 @@ COMMANDS = {
     "leaderboard, reference": ("leaderboard render board", "board/reference.h5"),
     "leaderboard, entry": ("leaderboard render board", "board/entries/one.json"),
     "private-sketch, data": (
-        "private-sketch release --data {} --public gen.npy --dims 3 --epsilon 1 --ledger new --budget 3 --out out.h5",
+        "private sketch release --data {} --public gen.npy --dims 3 --epsilon 1 --ledger new --budget 3 --out out.h5",
         "x.npy",
     ),
     "private-sketch, ledger": (
-        "private-sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --ledger {} --out out.h5",
+        "private sketch release --data ref.npy --public gen.npy --dims 3 --epsilon 1 --ledger {} --out out.h5",
         "ledger.jsonl",
     ),
     "dp-generate, data": (
-        "dp-generate --data {} --table table.toml --epsilon 1 --ledger new --budget 3 --out out.csv",
+        "private generate --data {} --table table.toml --epsilon 1 --ledger new --budget 3 --out out.csv",
         "x.csv",
     ),
     "dp-generate, description": (
-        "dp-generate --data gen.csv --table {} --epsilon 1 --ledger new --budget 3 --out out.csv",
+        "private generate --data gen.csv --table {} --epsilon 1 --ledger new --budget 3 --out out.csv",
         "x.toml",
     ),
     "kahm": ("kahm classify gen.npy --models {} --out out.csv --quiet", "x.h5"),
@@ -143,7 +143,9 @@ def test_a_verb_refuses_what_is_not_a_file_in_one_sentence(home, tmp_path, comma
     assert kind == "folder" or re.search(REFUSED, text), text
 
 
-@pytest.mark.parametrize("words", ["compare --gen /dev/stdin --ref ref.npy", "report /dev/stdin", "sketch /dev/stdin"])
+@pytest.mark.parametrize(
+    "words", ["compare --gen /dev/stdin --ref ref.npy", "report /dev/stdin", "extract sketch /dev/stdin"]
+)
 def test_standard_input_is_refused_with_what_to_do(home, tmp_path, words):
     take, give = os.pipe()
     stdin = os.dup(0)

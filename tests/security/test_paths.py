@@ -428,7 +428,7 @@ def test_the_embeddings_of_a_colleague_do_not_choose_a_card(cache, tmp_path, mon
 @pytest.mark.parametrize("place", ["http://127.0.0.1:9/set.zip", "HTTPS://127.0.0.1:9/x/", "s3://bucket/{a,b}.tar"])
 def test_a_place_in_a_cache_is_not_fetched_to_explain_it(cache, place):
     forge(cache, lambda header, arrays: header.update(source=place))
-    result = CliRunner().invoke(app, ["cache", "explain", str(cache)])
+    result = CliRunner().invoke(app, ["extract", "cache", "explain", str(cache)])
     assert result.exit_code == 3
     assert "is not fetched because a file names it" in " ".join(result.output.split())
 

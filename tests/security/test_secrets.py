@@ -140,9 +140,9 @@ def test_a_verb_refuses_without_the_secret(url, monkeypatch):
         "leaderboard URL URL",
         "report URL",
         "extract URL --extractor URL",
-        "schema URL",
-        "weights fetch URL",
-        "cache info URL",
+        "doctor schema URL",
+        "doctor weights fetch URL",
+        "extract cache info URL",
     ],
 )
 def test_mistakes_in_arguments_do_not_print_the_secret(words):

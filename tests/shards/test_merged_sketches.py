@@ -99,7 +99,7 @@ def test_a_sketch_of_a_shard_is_not_taken_for_one_of_a_set(whole, tmp_path):
         lambda: fe.evaluate(path, whole, ["fd"]),
     ):
         with pytest.raises(
-            FincEvalError, match=r"is shard 1/2 of a set: join all its shards first, by finc-eval merge"
+            FincEvalError, match=r"is shard 1/2 of a set: join all its shards first, by finc-eval extract merge"
         ):
             use()
 

@@ -215,7 +215,9 @@ USES = {
 @pytest.mark.parametrize("use", USES)
 def test_a_shard_is_not_taken_for_a_set(folder, use):
     whole, part = fe.extract(folder, "pixels", "whole.h5"), fe.extract(folder, "pixels", "part.h5", shard="1/2")
-    with pytest.raises(FincEvalError, match=r"part.1-of-2.h5 is shard 1/2 of a set: join .* by finc-eval merge"):
+    with pytest.raises(
+        FincEvalError, match=r"part.1-of-2.h5 is shard 1/2 of a set: join .* by finc-eval extract merge"
+    ):
         USES[use](part, whole)
 
 

@@ -69,12 +69,12 @@ def test_two_processes_one_of_which_is_killed_and_resumed_make_the_file_of_one(t
     alive, dead = started(*extraction("--shard", "1/2")), started(*extraction("--shard", "2/2"), how=("-c", KILLED))
     assert (alive.wait(), dead.wait()) == (0, -signal.SIGKILL)
     assert sorted(path.name for path in tmp_path.glob("gen*")) == ["gen.1-of-2.h5", "gen.2-of-2.h5.part"]
-    refused = run("merge", "gen.1-of-2.h5", "--out", "gen.h5")
+    refused = run("extract", "merge", "gen.1-of-2.h5", "--out", "gen.h5")
     assert refused.exit_code == 3
     assert refused.stdout == f"finc-eval {' '.join(extraction())} --shard 2/2\n"
     resumed = run(*(word for word in refused.stdout.split()[1:] if word != "--quiet"))
     assert "extract, resumed: 16/30" in resumed.stderr
-    assert run("merge", "gen.2-of-2.h5", "gen.1-of-2.h5", "--out", "gen.h5").exit_code == 0
+    assert run("extract", "merge", "gen.2-of-2.h5", "gen.1-of-2.h5", "--out", "gen.h5").exit_code == 0
     assert (tmp_path / "gen.h5").read_bytes() == bytes_of_one_process()
 
 
@@ -82,7 +82,7 @@ def test_two_processes_one_of_which_is_killed_and_resumed_make_the_file_of_one(t
 def test_torchrun_gives_each_of_its_processes_a_shard(tmp_path):
     torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "finc_eval"]
     subprocess.run([sys.executable, *torchrun, *extraction()], check=True, capture_output=True)
-    assert run("merge", "gen.2-of-2.h5", "gen.1-of-2.h5", "--out", "gen.h5").exit_code == 0
+    assert run("extract", "merge", "gen.2-of-2.h5", "gen.1-of-2.h5", "--out", "gen.h5").exit_code == 0
     assert (tmp_path / "gen.h5").read_bytes() == bytes_of_one_process()
 
 
@@ -121,13 +121,15 @@ def test_the_command_line_prevails_over_the_rank(tmp_path):
 
 def test_sketches_of_shards_come_from_samples_or_from_their_embeddings(tmp_path):
     run(*extraction())
-    assert run("sketch", "gen.h5", "--features", 20, "--precision", "float64", "--out", "map.h5").exit_code == 0
+    assert (
+        run("extract", "sketch", "gen.h5", "--features", 20, "--precision", "float64", "--out", "map.h5").exit_code == 0
+    )
     run(*extraction("--shard", "1/2"))
     options = ("--feature-map-of", "map.h5", "--precision", "float64", "--out", "sketch.h5", "--quiet")
-    from_embeddings = run("sketch", "gen.h5", "--shard", "1/2", *options)
+    from_embeddings = run("extract", "sketch", "gen.h5", "--shard", "1/2", *options)
     assert "shard 1/2: numbers 1 to 30 of 60 samples" in from_embeddings.output
-    assert run("sketch", "set", "--extractor", "pixels", "--shard", "2/2", *options).exit_code == 0
-    merged = run("merge", "sketch.1-of-2.h5", "sketch.2-of-2.h5", "--out", "sketch.h5")
+    assert run("extract", "sketch", "set", "--extractor", "pixels", "--shard", "2/2", *options).exit_code == 0
+    merged = run("extract", "merge", "sketch.1-of-2.h5", "sketch.2-of-2.h5", "--out", "sketch.h5")
     assert "sketch.h5: sketch of 59 samples, from 2 files" in merged.output
     one, both = fe.Sketch.load("map.h5"), fe.Sketch.load("sketch.h5")
     np.testing.assert_allclose(both.covariance, one.covariance, atol=1e-6)
@@ -136,9 +138,12 @@ def test_sketches_of_shards_come_from_samples_or_from_their_embeddings(tmp_path)
 WRONG = [
     (("extract", "set", "--shard", "1/2"), "shard 1/2 needs --out: name the file of the whole set"),
     (extraction("--shard", "3/2"), 'a shard is "i/N", number i of N counted from 1'),
-    (("sketch", "set", "--shard", "1/2", "--out", "s.h5"), "sketches of shards add up if they have one feature map"),
-    (("merge", "gone.h5", "--out", "gen.h5"), "gone.h5 does not exist"),
-    (("merge", "set/00.png", "--out", "gen.html"), "--out must end in .h5"),
+    (
+        ("extract", "sketch", "set", "--shard", "1/2", "--out", "s.h5"),
+        "sketches of shards add up if they have one feature map",
+    ),
+    (("extract", "merge", "gone.h5", "--out", "gen.h5"), "gone.h5 does not exist"),
+    (("extract", "merge", "set/00.png", "--out", "gen.html"), "--out must end in .h5"),
 ]
 
 
@@ -153,10 +158,10 @@ def test_a_shard_is_refused_by_compare_with_the_verb_that_helps():
     run(*extraction("--shard", "1/2"))
     result = run("compare", "--gen", "gen.1-of-2.h5", "--ref", "set")
     assert result.exit_code == 3
-    assert "gen.1-of-2.h5 is shard 1/2 of a set: join all its shards first, by finc-eval merge" in result.stderr
+    assert "gen.1-of-2.h5 is shard 1/2 of a set: join all its shards first, by finc-eval extract merge" in result.stderr
 
 
 def test_the_result_of_a_merge_is_told_in_json(tmp_path):
     run(*extraction("--shard", "1/1"))
-    result = run("merge", "gen.1-of-1.h5", "--out", "gen.h5", "--json", "--quiet")
+    result = run("extract", "merge", "gen.1-of-1.h5", "--out", "gen.h5", "--json", "--quiet")
     assert '"n": 59' in result.stdout and '"shard": null' in result.stdout

@@ -48,7 +48,8 @@ def extract(
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.
 
     Several processes share the work by --shard 1/8, --shard 2/8 …, or are started by torchrun, which tells each its
-    number: torchrun --nproc-per-node 8 -m finc_eval extract … --out set.h5. Then finc-eval merge joins what they made.
+    number: torchrun --nproc-per-node 8 -m finc_eval extract … --out set.h5. Then finc-eval extract merge joins what
+    they made.
     """
     extraction, work = launched(extraction, work, out)
     check_given([samples, metadata], extraction.extractor)

@@ -32,7 +32,7 @@ FILE_TYPES = {
     "sketch": FileType(
         "a sketch",
         "finc-eval compare takes in place of samples (in Python: fe.Sketch.load)",
-        "a sketch by finc-eval sketch",
+        "a sketch by finc-eval extract sketch",
     ),
     "comparison": FileType(
         "a comparison",
@@ -42,8 +42,8 @@ FILE_TYPES = {
     "kinds": FileType("a result of finc-eval kinds", "fe.load opens", "the .h5 file of a result of finc-eval kinds"),
     "private sketch": FileType(
         "a private sketch",
-        "finc-eval private-sketch score and private-sketch compare take as --ref (in Python: PrivateSketch.score)",
-        "a private sketch by finc-eval private-sketch release",
+        "finc-eval private sketch score and private-sketch compare take as --ref (in Python: PrivateSketch.score)",
+        "a private sketch by finc-eval private sketch release",
     ),
     "kahm": FileType(
         "a file of kernel affine hull machines", "fe.kahm.load_models opens", "a file by fe.kahm.save_models"

@@ -35,7 +35,7 @@ class TransformHeader(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class SketchHeader(Record):
-    """Header of a private sketch, for readers of the file and `finc-eval private-sketch inspect`.
+    """Header of a private sketch, for readers of the file and `finc-eval private sketch inspect`.
 
     Attributes:
         mean: SHA-256 of the released mean.

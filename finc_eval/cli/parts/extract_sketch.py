@@ -1,4 +1,4 @@
-"""`finc-eval sketch`: the statistics of a set that a comparison needs."""
+"""`finc-eval extract sketch`: the statistics of a set that a comparison needs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def sketch(
 
     Sketch the reference first, then every other set with --feature-map-of that sketch. Sketches are compared without
     their samples. With --shard, the set may also be the .h5 file that extract --shard was given as --out.
-    All shards take one --feature-map-of, and finc-eval merge adds them up.
+    All shards take one --feature-map-of, and finc-eval extract merge adds them up.
     """
     extraction, work = launched(extraction, work, out)
     given = given_options(context, *OF_FEATURE_MAP)
@@ -56,7 +56,7 @@ def sketch(
         if feature_map_of is None:
             raise UsageError(
                 "sketches of shards add up if they have one feature map: sketch a part of the reference first, such "
-                "as finc-eval sketch REF --n 20000 --out map.h5, and pass it to all, --feature-map-of map.h5"
+                "as finc-eval extract sketch REF --n 20000 --out map.h5, and pass it to all, --feature-map-of map.h5"
             )
         out = shard_path(out, extraction.shard)
         if Path(samples).suffix == ".h5":

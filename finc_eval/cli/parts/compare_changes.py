@@ -1,4 +1,4 @@
-"""`finc-eval changes`: what became of the modes from one release of a model to the next."""
+"""`finc-eval compare changes`: what became of the modes from one release of a model to the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`finc-eval cache`: list, explain, verify and delete cached embeddings."""
+"""`finc-eval extract cache`: list, explain, verify and delete cached embeddings."""
 
 from __future__ import annotations
 
@@ -81,7 +81,8 @@ def verify(caches: Caches = None, as_json: Json = False) -> None:
     damaged = [path for path, problem in problems.items() if problem]
     if damaged:
         raise DataError(
-            f"{len(damaged)} of {counted(len(paths), 'cache')} damaged: finc-eval cache rm {damaged[0].name[:12]}, "
+            f"{len(damaged)} of {counted(len(paths), 'cache')} damaged: finc-eval extract cache rm "
+            f"{damaged[0].name[:12]}, "
             "and extract again"
         )
 

@@ -1,4 +1,4 @@
-"""`finc-eval sweep`: how the modes of two sets come and go with the bandwidth, or with ρ."""
+"""`finc-eval compare sweep`: how the modes of two sets come and go with the bandwidth, or with ρ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`finc-eval extractors`: list the extractors, show a card, check an extractor on this machine."""
+"""`finc-eval doctor extractors`: list the extractors, show a card, check an extractor on this machine."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def list_(as_json: Json = False) -> None:
         for card in cards
     ]
     print_table("", ["extractor", "takes", "dimension", "weights", "description"], rows)
-    print("Missing weights: finc-eval weights fetch NAME. Any network of timm: --extractor timm:NAME.")
+    print("Missing weights: finc-eval doctor weights fetch NAME. Any network of timm: --extractor timm:NAME.")
 
 
 @app.command()

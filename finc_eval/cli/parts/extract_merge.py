@@ -1,4 +1,4 @@
-"""`finc-eval merge`: the shards of a set as one file."""
+"""`finc-eval extract merge`: the shards of a set as one file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def merge(
     """Join the shards of a set that several processes or machines made.
 
     The result is what one process would have made: embeddings from finc-eval extract --shard, or a sketch from
-    finc-eval sketch --shard. Whole sketches of sets without common samples are added up as well.
+    finc-eval extract sketch --shard. Whole sketches of sets without common samples are added up as well.
 
     Missing shards are an error, and the commands that make them are printed on standard output, one a line. Shards that
     overlap, are damaged, or are of other samples or another extractor are refused.

@@ -1,4 +1,4 @@
-"""`finc-eval schema`: the form of the JSON of a result."""
+"""`finc-eval doctor schema`: the form of the JSON of a result."""
 
 from __future__ import annotations
 

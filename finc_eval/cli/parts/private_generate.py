@@ -1,4 +1,4 @@
-"""`finc-eval dp-generate`: synthetic tables and images from one differentially private release of real ones."""
+"""`finc-eval private generate`: synthetic tables and images from one differentially private release of real ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BYTES_OF_A_CELL = 64
 
 @takes(ImageSynthesisSettings, "settings")
 @works
-def dp_generate(
+def generate(
     data: Annotated[
         Path,
         typer.Option(help="Private data: a table as .csv or .npz, or an .npz with images (n, h, w) uint8 and labels."),

@@ -1,4 +1,4 @@
-"""`finc-eval private-sketch`: release reference data once under differential privacy, and score against the release."""
+"""`finc-eval private sketch`: release reference data once under differential privacy, and score against the release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`finc-eval weights`: list, fetch, verify and locate the weights of the extractors."""
+"""`finc-eval doctor weights`: list, fetch, verify and locate the weights of the extractors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Json, Quiet, shown
 from finc_eval.cli.output import print_json
-from finc_eval.cli.verbs.housekeeping.extractors import ExtractorNames
+from finc_eval.cli.parts.doctor_extractors import ExtractorNames
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights
@@ -57,7 +57,9 @@ def verify(extractors: Extractors = None, as_json: Json = False) -> None:
     print_json(states) if as_json else _print_states(states)
     bad = [state.name for state in states if state.state in ("wrong", "missing")]
     if bad:
-        raise DataError(f"the weights of {', '.join(bad)} are missing or wrong: run finc-eval weights fetch {bad[0]}")
+        raise DataError(
+            f"the weights of {', '.join(bad)} are missing or wrong: run finc-eval doctor weights fetch {bad[0]}"
+        )
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`finc-eval methods`: FINC and the baselines of its paper on the same two sets."""
+"""`finc-eval compare methods`: FINC and the baselines of its paper on the same two sets."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Verbs about the installation: extractors, weights, caches, schemas and diagnosis."""
