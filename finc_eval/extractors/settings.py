@@ -35,7 +35,7 @@ class Extraction(Configured):
     extractor: Annotated[
         str | None,
         about(
-            "what turns samples into embeddings: a name from finc-eval doctor extractors list, timm:NAME, or the path of "
+            "what turns samples into embeddings: a name of finc-eval doctor extractors list, timm:NAME, or the path of "
             f"your own card ending in .toml; default: the extractor of a given .h5 file, or else {DEFAULT_EXTRACTOR}"
         ),
     ] = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.naming.in_common import in_common
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.counts import Counted, Examples, count, tallied
 from finc_eval.partitions.difference import Difference, total_variation
@@ -66,8 +67,9 @@ class Answer:
             return self.counted[label].examples(embeddings[label], *leaves[node])
 
         found = {kind.id: kind for kind in described_kinds(self.tests, leaves, names, examples, kind_id)}
+        differing = [found[kind_id(node)] for node in self.differing]
         heads = tuple(
-            replace(found[kind_id(node)], children=tuple(map(kind_id, inside)))
+            _heading(found[kind_id(node)], [found[kind_id(one)] for one in inside], differing)
             for node, inside in self.headings.items()
         )
         return tuple(found[kind_id(node)] for node in self.listed), heads
@@ -93,6 +95,14 @@ class Answer:
             tests.cautious[place, nodes], tests.members[place, nodes],
         )  # fmt: skip
         return tally.effective(0)
+
+
+def _heading(kind: Kind, inside: Sequence[Kind], differing: Sequence[Kind]) -> Kind:
+    """Return a kind as the heading of some that differ, with what their names have in common as its name."""
+    others = [one for one in differing if one.side != kind.side]
+    common = in_common(inside, others)
+    named = kind if common is None else replace(kind, name=common, evidence=())
+    return replace(named, children=tuple(one.id for one in inside))
 
 
 def kind_id(node: int) -> str:

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from _blobs import CENTERS, blobs
+from _pages import a_kind, named
 from test_tree import FIVE, random_tree
 
 import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.partitions.answer import _heading as heading_of
 from finc_eval.partitions.answer import chosen, divide, headings, node_tests, rest_of
 from finc_eval.partitions.counts import Counts, tallied
 from finc_eval.partitions.kind_tree import KindTree
@@ -217,3 +219,19 @@ def test_later_sets_are_counted_by_a_tree_that_was_made_before():
     assert answer.kinds is kinds
     leaves = kinds.assign(blobs(500, 0))[0]
     assert (answer.counted["a"].counts.members(0) == np.bincount(leaves, minlength=kinds.tree.leaves)).all()
+
+
+@pytest.mark.parametrize(
+    ("inside", "others", "name"),
+    [
+        (("red 0", "red 1"), ("gray 0",), "red"),
+        (("red 0", "red 1"), ("red 2",), "own name"),  # the other kinds are red, too
+        (("red 0", "blue 1"), ("gray 0",), "own name"),
+        (("red 0", "red 1"), (), "own name"),  # nothing tells whether other kinds are red
+    ],
+)
+def test_a_heading_is_named_by_what_its_kinds_have_in_common_and_other_kinds_have_not(inside, others, name):
+    more = [named(a_kind(f"k{i}", 0.1, 0.0), word, ("label", word)) for i, word in enumerate(inside)]
+    less = [named(a_kind(f"l{i}", 0.0, 0.1), word, ("label", word)) for i, word in enumerate(others)]
+    found = heading_of(a_kind("k9", 0.2, 0.0, name="own name"), more, [*more, *less])
+    assert (found.name, found.children) == (name, ("k0", "k1"))
