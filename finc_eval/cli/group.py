@@ -86,14 +86,15 @@ class Verb(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help; settings that few people change are left out unless they are asked for."""
-        rare = [] if ctx.meta.get(HELP_ALL) or not self._is_long(self.params) else [*filter(_is_rare, self.params)]
-        hidden = [one.hidden for one in rare]
-        for one in rare:
-            one.hidden = True
+        parameters: list[Any] = list(self.params)
+        hidden = [one.hidden for one in parameters]
+        if self._is_long(parameters) and not ctx.meta.get(HELP_ALL):
+            for one in parameters:
+                one.hidden = one.hidden or _is_rare(one)
         try:
             super().format_help(ctx, formatter)
         finally:
-            for one, before in zip(rare, hidden, strict=True):
+            for one, before in zip(parameters, hidden, strict=True):
                 one.hidden = before
 
     @staticmethod
@@ -102,7 +103,7 @@ class Verb(TyperCommand):
 
     def _help_all(self, ctx: Any) -> Any:
         """Return the option that prints the help with all options."""
-        option = copy(self.get_help_option(ctx))
+        option: Any = copy(self.get_help_option(ctx))
 
         def show(ctx: Any, _: Any, asked: bool) -> None:
             if asked and not ctx.resilient_parsing:

@@ -40,8 +40,12 @@ Gens = Annotated[
     typer.Option(
         "--gen",
         metavar="[NAME=]PATH",
-        help="Generated set, in any form that compare takes, perhaps with a name. Give it once for each model.",
+        help="Generated set, in any form that compare takes; the same as an argument NAME=PATH.",
     ),
+]
+Named = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME=PATH", help="Sets, each a name and its samples, in any form that compare takes."),
 ]
 Pictures = Annotated[
     int,

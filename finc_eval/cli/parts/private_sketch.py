@@ -12,7 +12,7 @@ import finc_eval as fe
 from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Gen, Gens, Json, Work, embeds, takes
+from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes
 from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, make_room, output_folder, refuse_loss
 from finc_eval.cli.sets import check_given, named_sets, titled
 from finc_eval.core.errors import DataError, UsageError
@@ -122,7 +122,7 @@ def score(
     """Score a generator against a private sketch: an unbiased MMD² with intervals, and its parts by degree."""
     check_given([gen, ref], extraction.extractor)
     inputs = {"gen": gen, "ref": str(ref)}
-    output = None if out is None else output_folder("private-sketch score", "private-score", inputs, out, force)
+    output = None if out is None else output_folder("private sketch score", "private-score", inputs, out, force)
     with work.running() as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
         result = sketch.score(gen, name=titled(gen, "gen"), extractor=extraction, run=run)
@@ -132,19 +132,20 @@ def score(
 @app.command()
 @embeds
 def compare(
-    gen: Gens,
     ref: SketchFile,
     extraction: Extraction,
     work: Work,
+    models: Named = None,
+    gen: Gens = (),  # type: ignore[assignment]
     out: OptionalOut = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Rank generators by one private sketch. Most of the noise cancels in the differences of their scores."""
-    named = named_sets(gen)
+    named = named_sets([*(models or ()), *gen])
     inputs = {**named, "ref": str(ref)}
     check_given(inputs.values(), extraction.extractor)
-    output = None if out is None else output_folder("private-sketch compare", "private-comparison", inputs, out, force)
+    output = None if out is None else output_folder("private sketch compare", "private-comparison", inputs, out, force)
     with work.running() as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
         result = sketch.compare(named, extractor=extraction, run=run)

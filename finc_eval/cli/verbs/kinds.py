@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gens, Json, Pictures, Work, embeds, takes
+from finc_eval.cli.options import Gens, Json, Named, Pictures, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given, named_sets
 from finc_eval.extractors.settings import Extraction
@@ -18,10 +18,11 @@ from finc_eval.partitions.settings import KindSettings
 @takes(KindSettings, "settings")
 @embeds
 def kinds(
-    gen: Gens,
     settings: KindSettings,
     extraction: Extraction,
     work: Work,
+    sets: Named = None,
+    gen: Gens = (),  # type: ignore[assignment]
     ref: Annotated[str | None, typer.Option(help="Reference set; it takes part like all others, as ref.")] = None,
     out: Out = None,
     force: Force = False,
@@ -33,7 +34,7 @@ def kinds(
     The kinds are found without regard to which set a sample is from, and each set is tested against all others.
     By kinds.h5 in --out, later sets can be counted (fe.load, count).
     """
-    sources = named_sets(gen, ref)
+    sources = named_sets([*(sets or ()), *gen], ref)
     check_given(sources.values(), extraction.extractor)
     check_shown(pictures)
     output = output_folder("kinds", "kinds", sources, out, force, titles=list(sources))

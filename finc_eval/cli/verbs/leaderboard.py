@@ -11,7 +11,7 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import DefaultGroup
-from finc_eval.cli.options import Gens, Json, Ref, Work, embeds, given_options, takes
+from finc_eval.cli.options import Gens, Json, Named, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
 from finc_eval.cli.sets import check_given, named_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
@@ -27,14 +27,6 @@ app = typer.Typer(
     "that a model may have; all of them hold together with probability 0.95.",
 )
 
-Models = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="NAME=PATH...",
-        help="Models, each a name and its samples, as --gen takes them. A name given several times is a model that was "
-        "trained several times.",
-    ),
-]
 Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the board.")]
 
 
@@ -46,7 +38,7 @@ def rank(
     settings: LeaderboardSettings,
     extraction: Extraction,
     work: Work,
-    models: Models = None,
+    models: Named = None,
     gen: Gens = (),  # type: ignore[assignment]
     out: Out = None,
     force: Force = False,
@@ -54,6 +46,7 @@ def rank(
 ) -> None:
     """Rank models at once, without a stored board; the word "rank" may be left out.
 
+    A name given several times is a model that was trained several times.
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     """
     runs = runs_of_models([*(models or ()), *gen])
@@ -77,7 +70,7 @@ def add(
     extraction: Extraction,
     work: Work,
     context: typer.Context,
-    models: Models = None,
+    models: Named = None,
     gen: Gens = (),  # type: ignore[assignment]
     as_json: Json = False,
 ) -> None:
