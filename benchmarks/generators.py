@@ -36,7 +36,7 @@ def main():
             rows.append(against_real(extractor, name, cache, ref, sketches))
             print(rows[-1], flush=True)
         pairs += [between(extractor, *pair, sketches) for pair in combinations(sketches, 2)]
-        fe.compare_models(sets, ref).to_html(REPORTS / f"{extractor}.html", samples={"ref": mnist_test()})
+        fe.kinds({**sets, "ref": ref}).to_html(REPORTS / f"{extractor}.html", samples={"ref": mnist_test()})
     notes = "10 000 digits a set against the 10 000 of the MNIST test set"
     record("generators", rows, notes)
     record("generators_pairs", matrix(pairs), f"{notes}; the difference, by efficientnet-lite0")

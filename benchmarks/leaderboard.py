@@ -21,14 +21,15 @@ from _record import record
 from _runs import rate, run
 
 import finc_eval as fe
-from finc_eval.leaderboards.columns import SHARES
+from finc_eval.leaderboards.columns import RULES, SHARES
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.measures import Measuring, lowest
 from finc_eval.leaderboards.ranks import rank
-from finc_eval.leaderboards.shares import share_estimates
+from finc_eval.leaderboards.shares import share_estimates, unmatched
 from finc_eval.metrics.registry import get_metric
 from finc_eval.partitions.counts import count
-from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.settings import MAIN_LEVEL
 
 PARTS = np.array([0, 0, 0.1, 0.1, 0.2, 0.3, 0.3, 0.4])
 """λ of the models."""
@@ -114,15 +115,14 @@ def separate(models, references, metrics):
     run_on = fe.Run("cpu")
     sets = {label: opened(rows) for label, rows in models.items()}
     refs = {label: opened(rows) for label, rows in references.items()}
-    kinds = min(50, min(one.n for one in sets.values()) // 10)
-    partition = Partition.fit(pooled_sample([*sets.values(), *refs.values()]), (kinds,))
-    counts = {label: count(one, partition).counts.tally().effective(0).members for label, one in sets.items()}
-    ref_counts = {label: count(one, partition).counts.tally().effective(0).members for label, one in refs.items()}
-    found = {}
-    for key, (_, rules) in SHARES.items():
-        every = list(counts.values())
+    kinds = KindTree.of_sets([*sets.values(), *refs.values()]).pruned(MAIN_LEVEL)
+    counts = {label: count(one, kinds).counts.tally().effective(0) for label, one in sets.items()}
+    ref_counts = {label: count(one, kinds).counts.tally().effective(0) for label, one in refs.items()}
+    found = {"unmatched": {label: unmatched(one, ref_counts[label], 0) for label, one in counts.items()}}
+    for key, rule in RULES.items():
+        every = [one.members for one in counts.values()]
         found[key] = {
-            label: share_estimates(rules, every, ref_counts[label])[place] for place, label in enumerate(counts)
+            label: share_estimates(rule, every, ref_counts[label].members)[place] for place, label in enumerate(counts)
         }
     for metric in metrics:
         found[metric] = {

@@ -5,8 +5,6 @@ from .comparison.changes import compare_releases as compare_releases
 from .comparison.compare import compare as compare
 from .comparison.methods import MethodComparison as MethodComparison
 from .comparison.methods import compare_methods as compare_methods
-from .comparison.models import ModelComparison as ModelComparison
-from .comparison.models import compare_models as compare_models
 from .comparison.modes import Mode as Mode
 from .comparison.result import Comparison as Comparison
 from .comparison.settings import Finc as Finc

@@ -27,12 +27,11 @@ def one_of_each(folder):
     private = fe.privacy.release_sketch(y, public=ref[200:], epsilon=1, ledger=ledger)
     made = [
         comparison,
-        fe.compare_models([x, y], features=50),
         fe.compare_methods(x, y, "finc", features=50),
         fe.sweep(x, y, "rho", [1], features=50),
         fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
         fe.kinds([x, y]),
-        fe.leaderboard([x, gen[200:]], y, level=5),
+        fe.leaderboard([x, gen[200:]], y),
         fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "level": 5}}),
         fe.evaluate(x, y, ["vendi", "prdc", "fid"]),
         fe.audit(gen, ref[:200], ref[200:]),

@@ -224,7 +224,7 @@ THREES = named(MORE, "mostly 3 (94 %), brighter", ("label", "3"), ("trait", "bri
 SEVENS = named(LESS, "7 and 9 (50 %, 41 %)", ("label", "7"), ("label", "9"))
 
 
-TABLES = ("audit", "changes", "comparison", "gate", "kinds", "methods", "models", "private", "scores", "sweep")
+TABLES = ("audit", "changes", "comparison", "gate", "kinds", "methods", "private", "scores", "sweep")
 """Modules of the report that print tables."""
 
 

@@ -61,7 +61,7 @@ PARTS: dict[str, dict[str, str]] = {
     "compare": {
         "methods": "Compare two sets by FINC and by the baselines of its paper, side by side.",
         "sweep": "Compare two sets at many bandwidths, or at many values of ρ.",
-        "changes": "Follow the modes from one release of a model to the next.",
+        "changes": "Follow the kinds from one release of a model to the next.",
     },
     "extract": {
         "sketch": "Reduce a set to the statistics that a comparison needs.",

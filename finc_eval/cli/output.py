@@ -33,7 +33,7 @@ UNMARKED = (".xml",)
 
 SUFFIXES = {
     **dict.fromkeys(
-        ("comparison", "kinds", "models", "methods", "sweep", "changes"),
+        ("comparison", "kinds", "methods", "sweep", "changes"),
         (".h5", ".json", ".html"),
     ),
     "verdict": (".json", ".html", ".md", *UNMARKED),

@@ -1,21 +1,20 @@
-"""`compare_releases`: the modes of two comparisons with one reference, matched."""
+"""`compare_releases`: what became of the kinds of samples from one release of a model to the next."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-import torch
-from pydantic import computed_field
+import numpy as np
+from numpy.typing import NDArray
 
-from finc_eval.comparison.cross_fit import SAME_MODE_OVERLAP, match, squared_overlap
-from finc_eval.comparison.modes import Mode, Role, significant
-from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.modes import Role
+from finc_eval.comparison.result import Comparison, as_comparison
 from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import IncompatibleError, UsageError
+from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.shown import Shown
@@ -24,82 +23,79 @@ from finc_eval.core.words import points
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.gallery import Gallery, Pictures
 from finc_eval.gallery.pictured import Pictured
-from finc_eval.numerics.exact_tests import mover
+from finc_eval.naming.evidence import Name
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.answer import chosen, kind_id
+from finc_eval.partitions.counts import Examples
+from finc_eval.partitions.modes import Kind, described_kinds, shown_of
+from finc_eval.partitions.tests import test_kinds
 from finc_eval.samples import Samples
 
-Status = Literal["new", "grown", "unchanged", "undecided", "shrunk", "gone"]
+Status = Literal["new", "grown", "gone", "shrunk", "undecided", "unchanged"]
 
 ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "undecided", "unchanged")
 
-KNOWN_PART = SAME_MODE_OVERLAP
-"""Part of a mode that the other comparison, or refits, must have for it to be known there."""
-
-FREE_FIELDS = ("n", "modes", "se", "prec", "v")
-"""Fields of the signature that two releases may differ in."""
+RELEASES = ("new", "old")
+"""Labels of the releases: a change is the share of the new one minus that of the old one."""
 
 
 @dataclass(frozen=True, eq=False)
 class Change(Record, Shown):
-    """A mode in two releases.
+    """A kind in two releases.
 
     Attributes:
-        status: "new" or "gone" where only one comparison has the mode; else "grown", "shrunk" or, where the interval of
-            the change holds zero, "unchanged"; "undecided" where it holds zero, but most of the mode seems to have
-            come or gone. Of an under-represented mode it is the deficit that grows or shrinks.
-        role: "over" or "under" the reference.
-        old, new: the mode in either comparison; None where it is missing.
-        overlap: squared overlap of the two directions, 0 to 1; 0 where one is missing.
-        change: difference of shares from the reference in the new comparison, minus that in the old; a missing mode
-            counts as 0. Of an under-represented mode, of the deficits: positive where more is missing.
-        interval: interval of the change; all intervals hold together with probability 0.95. It takes the errors of the
-            two comparisons as independent, though they share their reference, so it is somewhat too wide.
+        status: of a kind whose share changed, "new" or "gone" where hardly the old, or the new release, differs from
+            the reference in it; else "grown" or "shrunk", by its distance from the share of the reference. All others
+            are "unchanged", or "undecided" where most of the difference from the reference seems to have come or gone.
+        role: whether the release that differs more clearly has more, "over", or less of it than the reference.
+        kind: the kind, with its shares of "new" and "old", and the p-value of "its share did not change".
+        share_ref: share of the reference.
     """
 
     status: Status
     role: Role
-    old: Mode | None
-    new: Mode | None
-    overlap: float
-    change: float
-    interval: tuple[float, float]
+    kind: Kind
+    share_ref: float
 
-    @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
-        """Name of the mode: it keeps its old one."""
-        return next(mode.id for mode in (self.old, self.new) if mode is not None)
-
-    @property
-    def latest(self) -> Mode:
-        """The mode in the new release, or in the old one where it is gone."""
-        return next(mode for mode in (self.new, self.old) if mode is not None)
+        """Id of the kind, the same in both comparisons."""
+        return self.kind.id
 
     @property
     def title(self) -> str:
-        """Name of the mode in the new release or else in the old one, or the id of a mode without one."""
-        return next((mode.name for mode in (self.new, self.old) if mode is not None and mode.name), self.id)
+        """Name of the kind, or the id of one without."""
+        return self.kind.title
 
     @property
     def told(self) -> bool:
-        """True where the mode is shown to have changed."""
-        return self.status not in ("unchanged", "undecided")
+        """True where the share is shown to have changed."""
+        return self.kind.p_value <= ALPHA
+
+    @property
+    def change(self) -> float:
+        """Share of the new release minus that of the old one."""
+        return self.kind.seen_from("new")[0]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Interval of the change; all intervals hold together with probability 0.95."""
+        return self.kind.seen_from("new")[1]
 
     def _summary(self) -> str:
         low, high = self.interval
-        return f"{self.status} {self.id}, {points(self.change)} points [{points(low)}, {points(high)}]"
+        return f"{self.status} {self.title}, {points(self.change)} points [{points(low)}, {points(high)}]"
 
 
 @dataclass(frozen=True, eq=False)
 class Changes(Pictured):
-    """The modes of two releases of a model, matched.
+    """The kinds of two releases of a model that differ from the reference, or from each other; no two overlap.
 
     Attributes:
-        changes: new modes, then grown, gone, shrunk, undecided and unchanged ones, each by the size of the change.
-        alpha: adjusted p-value up to which a mode counts.
+        changes: new kinds, then grown, gone, shrunk, undecided and unchanged ones, each by the size of the change.
+        alpha: adjusted p-value up to which a kind differs from the reference.
         old, new: signatures of the two comparisons.
         sets: "old" and "new", the generated sets of both, and "ref".
-        unfollowed_old, unfollowed_new: modes that are significant in one comparison alone, where it cannot be told
-            whether the other lacks them or has missed them.
         compared: the comparisons; None for changes that were read from a file.
 
     Example:
@@ -118,8 +114,6 @@ class Changes(Pictured):
     old: SignatureText
     new: SignatureText
     sets: dict[str, SetInfo]
-    unfollowed_old: tuple[Mode, ...]
-    unfollowed_new: tuple[Mode, ...]
     compared: Annotated[tuple[Comparison, Comparison] | None, *NOT_IN_JSON] = field(
         default=None, kw_only=True, repr=False
     )
@@ -130,21 +124,14 @@ class Changes(Pictured):
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of each set that a page shows."""
-        found: dict[str, list[str]] = {label: [] for label in self.sets}
-        for change in self.changes:
-            for label, mode in (("old", change.old), ("new", change.new)):
-                if mode is not None:
-                    found[label] += (*mode.typical("gen")[: self.shown], *mode.drawn("gen")[: self.shown])
-            latest = change.latest
-            found["ref"] += (*latest.typical("ref")[: self.shown], *latest.drawn("ref")[: self.shown])
-        return found
+        return shown_of((change.kind for change in self.changes), self.sets, self.shown)
 
     def _gathered(self, samples: Mapping[str, Samples]) -> Gallery:
         """Gather the pictures of the samples that a page shows: those that the comparisons show."""
         if self.kept is not None or self.compared is None:
             return super()._gathered(samples)
         old, new = (one.gallery.pictures for one in self.compared)
-        kept: Pictures = {"old": old["gen"], "new": new["gen"], "ref": old["ref"] | new["ref"]}
+        kept: Pictures = {"old": old["gen"], "new": new["gen"], "ref": {}}
         return replace(self, kept=kept).gallery_of(samples)
 
     def _frame_rows(self) -> tuple[Change, ...]:
@@ -152,9 +139,7 @@ class Changes(Pictured):
 
     def _summary(self) -> str:
         counts = Counter[str](change.status for change in self.changes)
-        counts["not followed"] = len(self.unfollowed_old) + len(self.unfollowed_new)
-        found = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-        return found or "no mode is significant"
+        return ", ".join(f"{count} {status}" for status, count in counts.items()) or "no kind differs"
 
     def __iter__(self) -> Iterator[Change]:
         return iter(self.changes)
@@ -166,24 +151,23 @@ class Changes(Pictured):
         return self.changes[place]
 
 
-def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path, alpha: float = 0.05) -> Changes:
-    """Match the modes of two releases of a model: new, grown, unchanged, undecided, shrunk or gone.
+def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path, alpha: float = ALPHA) -> Changes:
+    """Tell what became of each kind from one release of a model to the next: new, grown, unchanged, shrunk or gone.
 
-    A mode is followed where it is significant in at least one of the comparisons. It counts as the same mode in both
-    where the directions overlap by more than half. It counts as new or gone where three things hold. More than half of
-    it lies outside all that the other comparison reports, significant or not. Refits find it again (stability above
-    one half), since what halves of the data do not agree on two releases need not share. And the other comparison would
-    have seen it: the least difference of shares that its interval allows is larger than `detectable` there. So compare
-    with more `modes` than you expect to differ. Significant modes of which this cannot be told are listed as such.
+    Both comparisons count by one tree of kinds. So the shares of a kind in both releases are compared by the exact
+    tests of `kinds`, from the numbers of samples in the two files; no samples are needed. Followed are the kinds that
+    either comparison lists, and that changed or differ from the reference. What the old release has never made is
+    counted with the kind that it is nearest to.
 
     Args:
         old: comparison of the earlier release with the reference, or the path of its file.
-        new: comparison of the later one, with the same reference and feature map: use the reference's sketch.
-        alpha: adjusted p-value up to which a mode counts.
+        new: comparison of the later one with the same reference, made with the kinds of the earlier one:
+            `compare(…, kinds=old)`.
+        alpha: adjusted p-value up to which a kind differs from the reference.
 
     Raises:
-        IncompatibleError: the comparisons have unlike references, feature maps or settings.
-        UsageError: α does not lie between 0 and 1, or an argument is not a comparison.
+        IncompatibleError: the comparisons have unlike references or kinds.
+        UsageError: α does not lie between 0 and 1, or an argument is not a comparison, or one without kinds.
         DataError: a file is not a comparison.
 
     Example:
@@ -191,118 +175,85 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> _, ref = example_sets(1000)
-        >>> sketch = fe.Sketch.reference(ref[:500], features=500)
         >>> negatives = np.concatenate([ref[500:900], 1 - ref[900:]])  # a fifth of the new release
-        >>> old, new = fe.compare(ref[500:], sketch), fe.compare(negatives, sketch)
-        >>> {(change.status, change.role) for change in fe.compare_releases(old, new)}
-        {('new', 'over')}
+        >>> old = fe.compare(ref[500:], ref[:500], features=500)
+        >>> new = fe.compare(negatives, ref[:500], features=500, kinds=old)
+        >>> any(change.status in ("new", "grown") for change in fe.compare_releases(old, new))
+        True
     """
     check_fraction("alpha", alpha)
-    old, new = _comparison(old, "old"), _comparison(new, "new")
-    try:
-        old.signature.check_comparable(new.signature, FREE_FIELDS)
-    except IncompatibleError as error:
-        hint = "compare both releases with one sketch of the reference, in the same way"
-        raise IncompatibleError(f"{error}: {hint}") from error
-    pairs = [
-        pair
-        for before, after in ((old.over, new.over), (old.under, new.under))
-        for pair in _paired(before, after, old.detectable, new.detectable)
-        if any(mode is not None and mode.p_value <= alpha for mode in pair[:2])
+    before, after = as_comparison(old, "old"), as_comparison(new, "new")
+    _check_alike(before, after)
+    tree = before.tree.tree
+    nodes = {kind_id(node): node for node in range(tree.nodes)}
+    listed = {
+        label: {nodes[kind.id]: kind for kind in (*one.headings, *one.kinds)}
+        for label, one in zip(RELEASES, (after, before), strict=True)
+    }
+    known = np.array(sorted({*listed["old"], *listed["new"]}))
+    tests = test_kinds({
+        label: one.counted_kinds.tallies["gen"] for label, one in zip(RELEASES, (after, before), strict=True)
+    })  # fmt: skip
+    only = np.ones_like(tests.adjusted)
+    only[:, known] = tests.adjusted[:, known]
+    p_old, p_new = _against_ref(before), _against_ref(after)
+    followed = list(chosen(tree, replace(tests, adjusted=only)))
+    p = np.minimum(p_old, p_new)
+    for node in sorted(known[p[known] <= alpha].tolist(), key=lambda node: p[node]):
+        if not (tree.members[followed] & tree.members[node]).any():
+            followed.append(node)
+
+    def examples(label: str, node: int) -> Examples:
+        if node not in listed[label]:
+            return Examples()
+        part = listed[label][node].shares["gen"]
+        return Examples(part.top, part.top_ids, part.drawn, part.drawn_ids)
+
+    names = {node: Name(kind.name, kind.evidence) for node, kind in (listed["old"] | listed["new"]).items()}
+    tally = after.counted_kinds.tallies["ref"]
+    changes = [
+        _change(kind, float(tally.members[node] / tally.n), float(p_old[node]), float(p_new[node]), alpha)
+        for node, kind in zip(followed, described_kinds(tests, followed, names, examples, kind_id), strict=True)
     ]
-    changes = [_change(*pair) for pair in pairs]
-    in_order = sorted(changes, key=lambda change: (ORDER.index(change.status), -abs(change.change)))
     return Changes(
-        tuple(in_order),
-        alpha,
-        old.signature,
-        new.signature,
-        {"old": old.gen, "new": new.gen, "ref": new.ref},
-        _missing(significant(old.directions, alpha), [change.old for change in changes]),
-        _missing(significant(new.directions, alpha), [change.new for change in changes]),
-        compared=(old, new),
+        changes=tuple(sorted(changes, key=lambda one: (ORDER.index(one.status), -abs(one.change)))),
+        alpha=alpha,
+        old=before.signature,
+        new=after.signature,
+        sets={"old": before.gen, "new": after.gen, "ref": after.ref},
+        compared=(before, after),
         provenance=Provenance.here("cpu"),
     )
 
 
-def _missing(modes: Sequence[Mode], followed: Sequence[Mode | None]) -> tuple[Mode, ...]:
-    """Return the modes of a comparison that are not among those that were followed."""
-    ids = {mode.id for mode in followed if mode is not None}
-    return tuple(mode for mode in modes if mode.id not in ids)
+def _check_alike(old: Comparison, new: Comparison) -> None:
+    """Refuse comparisons with unlike references, or by unlike kinds."""
+    if old.ref.digest != new.ref.digest:
+        raise IncompatibleError(
+            f"the references differ, {old.ref.digest[:12]} and {new.ref.digest[:12]}: compare both releases with one"
+        )
+    if old.tree.digest != new.tree.digest:
+        raise IncompatibleError(
+            "the comparisons have unlike kinds: make the later one by those of the earlier one (kinds=old, --kinds)"
+        )
 
 
-def _comparison(one: Comparison | str | Path, name: str) -> Comparison:
-    if isinstance(one, str | Path):
-        return Comparison.load(one)
-    if isinstance(one, Comparison):
-        return one
-    raise UsageError(
-        f"{name} must be a comparison, as fe.compare returns it, or the path of one, got {type(one).__name__}"
-    )
+def _against_ref(one: Comparison) -> NDArray[np.float64]:
+    """Return the adjusted p-value of each node in a comparison, shape (nodes,)."""
+    _, part = one.settings.weights
+    found: NDArray[np.float64] = test_kinds(one.counted_kinds.tallies, one.settings.rho, part).adjusted.min(0)
+    return found
 
 
-def _paired(
-    old: tuple[Mode, ...], new: tuple[Mode, ...], seen_by_old: float | None, seen_by_new: float | None
-) -> list[tuple[Mode | None, Mode | None, float]]:
-    """Return every mode that can be followed: with its counterpart and their overlap, or alone."""
-    overlap = squared_overlap(_directions(old), _directions(new)) if old and new else torch.zeros(len(old), len(new))
-    rows, columns = match(torch.where(overlap > SAME_MODE_OVERLAP, overlap, 0.0))
-    both = [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if overlap[i, j] > SAME_MODE_OVERLAP]
-    return [
-        *((old[i], new[j], float(overlap[i, j])) for i, j in both),
-        *((mode, None, 0.0) for mode in _alone(old, {i for i, _ in both}, new, seen_by_new)),
-        *((None, mode, 0.0) for mode in _alone(new, {j for _, j in both}, old, seen_by_old)),
-    ]
-
-
-def _alone(modes: Sequence[Mode], matched: Container[int], others: Sequence[Mode], seen: float | None) -> list[Mode]:
-    """Return the modes that the other comparison lacks, and would have reported if it had them."""
-    if not modes or seen is None:
-        return []
-    known = torch.zeros(len(modes))
-    if others:
-        span, _ = torch.linalg.qr(_directions(others))
-        known = squared_overlap(_directions(modes), span).sum(1)
-    return [
-        mode
-        for place, mode in enumerate(modes)
-        if place not in matched and known[place] <= KNOWN_PART and mode.firm and _difference(mode)[0] > seen
-    ]
-
-
-def _difference(mode: Mode | None) -> tuple[float, float, float]:
-    """Return the difference of shares in the direction of the role: its lower end, itself, and its upper end."""
-    if mode is None:
-        return 0.0, 0.0, 0.0
-    low, high = mode.share_difference_interval
-    over = mode.role == "over"
-    return (low, mode.share_difference, high) if over else (-high, -mode.share_difference, -low)
-
-
-def _directions(modes: Sequence[Mode]) -> torch.Tensor:
-    return torch.stack([torch.from_numpy(mode.direction) for mode in modes], 1)
-
-
-def _change(old: Mode | None, new: Mode | None, overlap: float) -> Change:
-    """Compare the difference of shares of a mode in two releases.
-
-    Two comparisons of one and the same law tell somewhat other members of a mode, by a part 1 − overlap: the interval
-    allows for it.
-    """
-    present = [mode for mode in (old, new) if mode is not None]
-    before, after = _difference(old), _difference(new)
-    allowed = (1 - overlap) * max(before[1], after[1]) if old and new else 0.0
-    low, high = mover(after, before)
-    change, interval = after[1] - before[1], (float(low) - allowed, float(high) + allowed)
+def _change(kind: Kind, share_ref: float, p_old: float, p_new: float, alpha: float) -> Change:
+    before, after = (kind.shares[label].share - share_ref for label in ("old", "new"))
+    role: Role = "over" if (after if p_new <= p_old else before) > 0 else "under"
+    least, most = sorted((abs(before), abs(after)))
     status: Status
-    if old is None:
-        status = "new"
-    elif new is None:
-        status = "gone"
-    elif interval[0] > 0:
-        status = "grown"
-    elif interval[1] < 0:
-        status = "shrunk"
+    if kind.p_value > ALPHA:
+        status = "undecided" if 2 * abs(after - before) > most else "unchanged"
+    elif 2 * least < most and max(p_old, p_new) > alpha:
+        status = "new" if abs(after) > abs(before) else "gone"
     else:
-        status = "undecided" if 2 * abs(change) > max(before[1], after[1], 0) else "unchanged"
-    return Change(status, present[0].role, old, new, overlap, change, interval)
+        status = "grown" if abs(after) > abs(before) else "shrunk"
+    return Change(status, role, kind, share_ref)

@@ -34,7 +34,7 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
 from finc_eval.comparison.modes import ROLES, SETS_OF, Mode, Role
-from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum
+from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
 from finc_eval.core.provenance import Provenance
@@ -50,6 +50,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.assigning import KindsOfSamples
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import Kind
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -59,6 +60,7 @@ def compare(
     ref: object,
     settings: Settings | None = None,
     *,
+    kinds: object = None,
     extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
@@ -78,6 +80,8 @@ def compare(
             embeddings or a sketch, or the path of samples in any form that `extract` takes, which are embedded first.
         ref: reference set, in any of the same forms. Two sketches must share their feature map.
         settings: settings of the comparison; default: `Settings()`.
+        kinds: an earlier comparison, or its path, whose kinds to count the sets by, so that `compare_releases` can tell
+            what changed since then; default: the kinds of both sets.
         extractor: how to embed sets of samples: a name, the path of a card, or `fe.Extraction`; default: the extractor
             behind the other set, or else EfficientNet-Lite0.
         run: device, portions, threads and progress of the computation.
@@ -98,13 +102,14 @@ def compare(
         [False, True]
     """
     run = Run.of(run)
+    tree = None if kinds is None else as_comparison(kinds, "kinds").tree
     opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
-    return compare_opened(opened, opened.settings, run)
+    return compare_opened(opened, opened.settings, run, tree)
 
 
 @arithmetic("float32")
-def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison:
-    """Compare two sets, "gen" and "ref", that are opened and sketched."""
+def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTree | None = None) -> Comparison:
+    """Compare two sets, "gen" and "ref", that are opened and sketched, by their own kinds or given ones."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     if not (gen.has_rows and ref.has_rows):
         settings = without_clusters(settings)
@@ -112,12 +117,17 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run) -> Comparison
     answer = None
     if part:
         sets = {one.label: one.at_hand for one in (gen, ref)}
-        answer = divide(sets, rho=settings.rho, part=part, seed=settings.seed, run=run)
+        answer = divide(sets, kinds=kinds, rho=settings.rho, part=part, seed=settings.seed, run=run)
     fits = _fit(gen, ref, settings, run)
     proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
     scored = score_sets(opened.sets, proposed, run)
     modes = assemble_modes(direction_candidates(scored.proposals, settings), scored.directions, settings)
-    return _describe(opened, settings, fits, answer, scored, modes, run)
+    found = _describe(opened, settings, fits, answer, scored, modes, run)
+    if kinds is None:
+        return found
+    *fields, version = found.signature.fields
+    signature = Signature(found.signature.metric, (*fields, ("kinds", kinds.digest[:12]), version))
+    return replace(found, signature=signature)
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -151,9 +161,9 @@ def _describe(
     divided = None
     if answer is not None:
         listed, headings = answer.described({one.label: one.at_hand for one in (gen, ref)})
-        divided = KindsOfSamples(answer.kinds, answer.place_of_leaves())
+        divided = KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies)
         # A kind too rare to be significant among all shows a direction all the same.
-        alike = dict(zip(ROLES, answer.tests.raw[:, list(answer.listed)] <= ALPHA, strict=True))
+        alike = dict(zip(ROLES, answer.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
         modes = [
             placed_in_kinds(mode, opened.sets[SETS_OF[mode.role][0]].at_hand, listed, alike[mode.role], divided)
             for mode in modes

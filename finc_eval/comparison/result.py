@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.captions import Captions, checked_captions, stored_captions
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import Kind, shown_of
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
@@ -175,11 +177,25 @@ class Comparison(Pictured):
             UsageError: the comparison has no kinds.
             IncompatibleError: the embeddings are of another extractor or dimension.
         """
-        if self.divided is None:
-            raise UsageError("the comparison has no kinds: compare embeddings, with clusters")
         rows = as_embeddings(embeddings, "the embeddings")
         check_same_space(rows.name, rows.space, "the comparison", self.space)
-        return self.divided.assign(rows)
+        return self.counted_kinds.assign(rows)
+
+    @property
+    def counted_kinds(self) -> KindsOfSamples:
+        """The tree of kinds, with the numbers of samples of all its nodes.
+
+        Raises:
+            UsageError: the comparison has no kinds.
+        """
+        if self.divided is None:
+            raise UsageError("the comparison has no kinds: compare embeddings, with clusters")
+        return self.divided
+
+    @property
+    def tree(self) -> KindTree:
+        """The tree of kinds; errors are those of `counted_kinds`."""
+        return self.counted_kinds.tree
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
@@ -266,3 +282,19 @@ class Comparison(Pictured):
 
     def _summary(self) -> str:
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"
+
+
+def as_comparison(one: object, name: str) -> Comparison:
+    """Return a comparison, or read the one at a path.
+
+    Raises:
+        UsageError: it is neither.
+        DataError: the file is not a comparison.
+    """
+    if isinstance(one, str | Path):
+        return Comparison.load(one)
+    if isinstance(one, Comparison):
+        return one
+    raise UsageError(
+        f"{name} must be a comparison, as fe.compare returns it, or the path of one, got {type(one).__name__}"
+    )

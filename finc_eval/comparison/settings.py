@@ -174,7 +174,7 @@ def method_of(method: AnyMethod | str) -> AnyMethod:
 class Settings(SketchSettings):
     """Everything that changes a number of a comparison.
 
-    Each field is a keyword of `compare`, `compare_models`, `compare_methods` and `sweep`, and an option of the command
+    Each field is a keyword of `compare`, `compare_methods` and `sweep`, and an option of the command
     line. Results store their settings.
 
     Raises:

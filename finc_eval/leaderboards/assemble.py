@@ -23,14 +23,11 @@ from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.metrics.registry import METRICS
-from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind, described_kinds, names_of
+from finc_eval.partitions.answer import Choice, names_of_nodes
+from finc_eval.partitions.modes import Kind
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tests import test_kinds
-
-SHOWN_KINDS = 30
-"""Kinds that a board keeps: the clearest ones."""
 
 SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
 """Noise that ranks cover where every model was trained once."""
@@ -54,11 +51,17 @@ def assemble(
     """
     check_order(asked.rank_by, reference.settings.metrics)
     models = [one.name for one in entries]
-    tallies = {one.name: [run.tally for run in one.runs] for one in entries}
+    tallies = {one.name: [run.tally.at(reference.leaves) for run in one.runs] for one in entries}
     space = ("fx", reference.space)
     shared = Signature("", (space, *reference.shared, *asked.signature()))
     columns = [
-        *share_columns(tallies, reference.tally, shared),
+        metric_column(
+            "unmatched",
+            {one.name: [run.unmatched for run in one.runs] for one in entries},
+            Signature("unmatched", shared.fields),
+            (0.0, 1.0),
+        ),
+        *share_columns(tallies, reference.tally.at(reference.leaves), shared),
         *(
             metric_column(
                 metric,
@@ -74,12 +77,14 @@ def assemble(
     }
     sizes = [run.counted for one in entries for run in one.runs]
     told = [text for one in entries for text in one.warnings]
+    kinds, headings = _kinds(reference, entries, embeddings)
     return Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
         rank_by=asked.rank_by,
         criteria=tuple(criterion for criterion, _ in ranked),
         covers=_covers(entries),
-        modes=_kinds(reference, entries, embeddings),
+        kinds=kinds,
+        headings=headings,
         sets=infos,
         alpha=ALPHA,
         settings=asked,
@@ -90,7 +95,7 @@ def assemble(
             *reference.shared,
             *asked.signature(),
         ),
-        warnings=tuple(dict.fromkeys([*cautions(reference, entries), *warnings, *told])),
+        warnings=tuple(dict.fromkeys([*cautions(entries), *warnings, *told])),
         provenance=reference.provenance,
     )
 
@@ -124,31 +129,17 @@ def _covers(entries: Sequence[Entry]) -> str:
 
 def _kinds(
     reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings] | None
-) -> tuple[Kind, ...]:
-    """Return the kinds that set a model or the reference apart; training runs of a model are one set."""
+) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+    """Return the kinds of all samples, and the headings; training runs of a model are one set."""
     tallies = {one.name: Tally.pooled([run.tally for run in one.runs]) for one in entries}
-    tests = test_kinds(tallies | {REFERENCE: reference.tally})
-    p, best = tests.adjusted.min(0), tests.raw.min(0)
-    clear = [int(number) for number in np.flatnonzero(p <= ALPHA)]
-    shown = sorted(clear, key=lambda number: (p[number], best[number]))[:SHOWN_KINDS]
+    choice = Choice.of(reference.tree, test_kinds(tallies | {REFERENCE: reference.tally}))
     examples = {one.name: one.runs[0].examples for one in entries} | {REFERENCE: reference.examples}
-    names = reference.names if embeddings is None else _names(shown, reference, entries, embeddings)
-    level = reference.partition.levels[0]
-    return described_kinds(
-        tests,
-        shown,
-        names,
-        lambda label, kind: examples[label][kind],
-        lambda kind: f"k{level}-{'far' if kind == level else kind}",
-    )
-
-
-def _names(
-    kinds: Sequence[int], reference: BoardReference, entries: Sequence[Entry], embeddings: Mapping[str, Embeddings]
-) -> dict[int, Name]:
-    runs = {label: run.found for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
-    found = {label: one for label, one in (runs | {REFERENCE: reference.found}).items() if one is not None}
-    return names_of(kinds, found, embeddings)
+    names = reference.names
+    if embeddings is not None:
+        runs = {label: run.found for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
+        found = {label: one for label, one in (runs | {REFERENCE: reference.found}).items() if one is not None}
+        names = names_of_nodes(reference.tree, choice.named, found, embeddings)
+    return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
 
 
 def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:

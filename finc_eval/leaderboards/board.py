@@ -40,7 +40,7 @@ def leaderboard(
     without a number is not ranked by it, and nothing is averaged.
 
     Args:
-        models: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
+        models: one set or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
             `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called
             by the names of their files and folders where they have different ones, or else "model 1", "model 2", and so
             on. A sketch is counted by the sample of embeddings that it holds. A list of sets in place of one is a model
@@ -52,7 +52,7 @@ def leaderboard(
         options: fields of `LeaderboardSettings`, in place of those of `settings`.
 
     Raises:
-        UsageError: there are fewer than two models, a model is called "ref", or a setting is out of range.
+        UsageError: there is not a model, a model is called "ref", or a setting is out of range.
         DataError: a set has too few samples, or cannot be read.
         IncompatibleError: the sets come from unlike extractors, or have unlike dimensions.
 
@@ -66,8 +66,8 @@ def leaderboard(
     """
     run, chosen = Run.of(run), settings_from(LeaderboardSettings, settings, options)
     sources = training_runs(labeled(models, "model", taken=REFERENCE))
-    if len(sources) < 2:
-        raise UsageError(f"at least two models are needed to rank, got {len(sources)}")
+    if not sources:
+        raise UsageError("at least one model is needed, got none")
     check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
     opened, warnings = open_models(sources, ref, chosen, run, extractor)
     reference = BoardReference.of(opened, chosen, run)

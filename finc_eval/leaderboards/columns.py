@@ -11,19 +11,17 @@ from finc_eval.leaderboards.estimates import Estimate
 from finc_eval.leaderboards.measures import Measure, lowest
 from finc_eval.leaderboards.replicates import over_runs, training_noise
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
-from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tally import EffectiveCounts, Tally
 
-NOVEL, MISSING = ShareRule(False, FACTOR), ShareRule(True, FACTOR)
-
-SHARES: dict[str, tuple[str, tuple[ShareRule, ...]]] = {
-    "unmatched": (
-        "share of its samples that the reference has no match for, at least",
-        (ShareRule(False, 1.0), ShareRule(True, 1.0), NOVEL, MISSING),
-    ),
-    "missing": ("share of the reference that is missing", (MISSING,)),
-    "novel": ("share of its samples that are novel", (NOVEL,)),
+SHARES = {
+    "unmatched": "share of its samples that would have to be of other kinds to match the reference",
+    "missing": "share of the reference that is missing",
+    "novel": "share of its samples that are novel",
 }
-"""Numbers from counts of kinds: what each is in words, and its rules. What is novel or missing is unmatched, too."""
+"""Numbers from counts of kinds: what each is, in words."""
+
+RULES = {"missing": ShareRule(True, FACTOR), "novel": ShareRule(False, FACTOR)}
+"""Rules of the shares that count a kind where one set has much more of it."""
 
 NOT_MEASURED = "it was not measured"
 """Why a model of a stored board is not ranked by a metric that its entry lacks."""
@@ -57,47 +55,60 @@ class Column:
 
 
 def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: Signature) -> list[Column]:
-    """Return the numbers that follow from how many samples each set has of each kind.
+    """Return the shares of kinds that one set has much more of, by how many samples each set has of each kind.
 
     Args:
-        models: tallies of the training runs, by model.
+        models: tallies of the training runs, by model: of kinds that do not overlap.
         ref: that of the reference.
-        signature: signature of the partition into kinds.
+        signature: signature of the division into kinds.
     """
-    counts = {name: [run.effective(0).members for run in runs] for name, runs in models.items()}
-    reasons = {name: text for name, runs in models.items() if (text := _too_few(runs)) is not None}
+    counts = {name: [run.effective(0) for run in runs] for name, runs in models.items()}
+    reasons = {name: text for name, runs in counts.items() if (text := _too_few(runs)) is not None}
     owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
-    sets = [one for name, own in counts.items() if name not in reasons for one in own]
+    sets = [one.members for name, own in counts.items() if name not in reasons for one in own]
     found = []
-    for key, (title, rules) in SHARES.items():
+    for key, rule in RULES.items():
         runs: dict[str, list[Estimate]] = {name: [] for name in owners}
-        estimates = share_estimates(rules, sets, ref.effective(0).members) if sets else []
+        estimates = share_estimates(rule, sets, ref.effective(0).members) if sets else []
         for name, estimate in zip(owners, estimates, strict=True):
             runs[name].append(estimate)
-        own = Signature(key, (*signature.fields, ("factor", f"{rules[0].factor:g}")))
         found.append(
-            Column(key, title, False, own, (0.0, 1.0), over_runs(runs), training_error(runs), reasons=dict(reasons))
+            Column(
+                key=key,
+                title=SHARES[key],
+                higher_is_better=False,
+                signature=Signature(key, (*signature.fields, ("factor", f"{rule.factor:g}"))),
+                bounds=(0.0, 1.0),
+                estimates=over_runs(runs),
+                training_error=training_error(runs),
+                reasons=dict(reasons),
+            )
         )
     return found
 
 
-def _too_few(runs: Sequence[Tally]) -> str | None:
+def _too_few(runs: Sequence[EffectiveCounts]) -> str | None:
     """Return why shares of a model cannot be estimated; None if they can.
 
-    All models choose kinds by as many samples as the smallest set informs like. A model of a few distinct samples,
-    such as a collapsed one, would make shares of all others blind.
+    All models choose kinds by as many samples as the smallest set informs like. A model of a few distinct samples
+    would make shares of all others blind.
     """
     for run in runs:
-        independent, kinds = float(run.effective(0).n), run.levels[0]
-        if independent < kinds:
+        kinds = len(run.members)
+        if run.n < kinds:
             return (
-                f"its {run.n:,} samples inform like {independent:,.0f} independent ones, because many are copies or of "
-                f"one group, and shares of {kinds} kinds need {kinds}"
+                f"its {run.samples:,.0f} samples inform like {run.n:,.0f} independent ones, and this share of {kinds} "
+                f"kinds needs {kinds}"
             )
     return None
 
 
-def metric_column(metric: str, models: Mapping[str, Sequence[Measure | None]], signature: Signature) -> Column:
+def metric_column(
+    metric: str,
+    models: Mapping[str, Sequence[Measure | None]],
+    signature: Signature,
+    bounds: tuple[float, float] | None = None,
+) -> Column:
     """Return a metric of all models.
 
     A model of which a training run could not be measured has no estimate: nothing is averaged over gaps.
@@ -106,6 +117,7 @@ def metric_column(metric: str, models: Mapping[str, Sequence[Measure | None]], s
         metric: name of the metric.
         models: measures of the training runs, by model; None where a stored entry has none.
         signature: everything that changes the number, except the models.
+        bounds: smallest and largest value that it can have; default: those of the metric.
     """
     runs: dict[str, list[Estimate]] = {}
     values, reasons, title, better = {}, {}, metric, False
@@ -125,7 +137,7 @@ def metric_column(metric: str, models: Mapping[str, Sequence[Measure | None]], s
         title=title,
         higher_is_better=better,
         signature=signature,
-        bounds=(lowest(metric), inf),
+        bounds=bounds or (lowest(metric), inf),
         estimates=over_runs(runs),
         training_error=training_error(runs),
         values=values,

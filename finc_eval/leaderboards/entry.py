@@ -22,7 +22,7 @@ from finc_eval.metrics.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tally import Tally
 
-LAYOUT = 2
+LAYOUT = 3
 
 ADD_AGAIN = "take it from a backup, or add the model again"
 
@@ -33,12 +33,13 @@ class TrainingRun(Record):
 
     Attributes:
         info: description of its set of samples, with the digest of the embeddings or of the sketch.
-        members: number of samples of each kind.
-        effects: factor by which the samples of each kind inform less than independent ones.
+        members: number of samples of each node of the tree of kinds.
+        effects: factor by which the samples of each node inform less than independent ones.
         even: that factor if all kinds came in groups of the same sizes.
-        within: number of samples in groups that are not larger than the largest with a member of the kind.
+        within: number of samples in groups that are not larger than the largest with a member of the node.
         counted: number of samples that were counted: all, or those that a sketch holds.
-        examples: samples of each kind that show it.
+        examples: samples of each node that show it.
+        unmatched: how different it is from the reference.
         measures: its metrics, by name.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
@@ -50,12 +51,13 @@ class TrainingRun(Record):
     within: tuple[float, ...]
     counted: int
     examples: tuple[Examples, ...]
+    unmatched: Measure
     measures: dict[str, Measure]
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property
     def tally(self) -> Tally:
-        """Number of samples of each kind."""
+        """Number of samples of each node."""
         effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
         return Tally((len(self.members),), self.counted, np.array(self.members, np.int64), effects, even, within)
 

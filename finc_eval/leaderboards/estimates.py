@@ -33,6 +33,7 @@ class Estimate:
             nothing with others.
         training_variance: variance from the training of the model, where it was measured.
         degrees: degrees of freedom of the training variance; infinite where it was not measured.
+        own_interval: 95 % interval of this estimate alone from sampling, where it does not follow from the variance.
     """
 
     value: float
@@ -40,6 +41,7 @@ class Estimate:
     ref_influence: Array | None = None
     training_variance: float = 0.0
     degrees: float = inf
+    own_interval: tuple[float, float] | None = None
 
     @property
     def sampling_variance(self) -> float:
@@ -55,6 +57,8 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of this estimate alone."""
+        if self.own_interval is not None:
+            return self.own_interval
         half = quantile(self.degrees) * self.variance**0.5
         return self.value - half, self.value + half
 

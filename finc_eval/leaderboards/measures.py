@@ -53,12 +53,18 @@ class Measure(Record):
     reason: str | None
     signature: SignatureText
 
+    @classmethod
+    def of(cls, found: Estimate, higher_is_better: bool, title: str, signature: Signature) -> Measure:
+        """Keep an estimate."""
+        shared = None if found.ref_influence is None else tuple(found.ref_influence.tolist())
+        return cls(found.value, found.interval, found.own_variance, shared, higher_is_better, title, None, signature)
+
     def estimate(self) -> Estimate | None:
         """Return the estimate; None where its error is not known."""
         if self.value is None or self.own_variance is None:
             return None
         influence = None if self.ref_influence is None else np.array(self.ref_influence)
-        return Estimate(self.value, self.own_variance, influence)
+        return Estimate(self.value, self.own_variance, influence, own_interval=self.interval)
 
 
 class Measuring:
@@ -89,30 +95,21 @@ class Measuring:
         try:
             scores = evaluate(model, self._ref, self._metric.name, run=self._run.prefixed(label))
         except (DataError, IncompatibleError) as error:
-            return self._measure(None, None, None, title, str(error))
+            return self._unknown(None, None, title, str(error))
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])
         title = f"{score.key}, of {title}" if len(scores) > 1 else title
         if score.higher_is_better is None or score.interval is None:
-            return self._measure(score.value, None, score.higher_is_better, title, _why_not(score))
+            return self._unknown(score.value, score.higher_is_better, title, _why_not(score))
         return self._known(_estimate(score), title, score.higher_is_better)
 
     def _known(self, found: Estimate, title: str, higher_is_better: bool) -> Measure:
-        return self._measure(found.value, found, higher_is_better, title, None)
+        return Measure.of(found, higher_is_better, title, self._signature())
 
-    def _measure(
-        self, value: float | None, found: Estimate | None, better: bool | None, title: str, reason: str | None
-    ) -> Measure:
-        influence = None if found is None or found.ref_influence is None else tuple(found.ref_influence.tolist())
-        return Measure(
-            value=value,
-            interval=None if found is None else found.interval,
-            own_variance=None if found is None else found.own_variance,
-            ref_influence=influence,
-            higher_is_better=better,
-            title=title,
-            reason=reason,
-            signature=Signature(self._metric.name, (("ref", self._ref.digest[:12]), ("fx", self._ref.space))),
-        )
+    def _unknown(self, value: float | None, better: bool | None, title: str, reason: str) -> Measure:
+        return Measure(value, None, None, None, better, title, reason, self._signature())
+
+    def _signature(self) -> Signature:
+        return Signature(self._metric.name, (("ref", self._ref.digest[:12]), ("fx", self._ref.space)))
 
     def _is_defined_on(self, model: Embeddings) -> bool:
         """Return whether these are embeddings of the extractor that the metric is defined on."""

@@ -6,39 +6,41 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.errors import DataError
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structured
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
 from finc_eval.leaderboards.settings import LeaderboardSettings
+from finc_eval.leaderboards.shares import unmatched
 from finc_eval.metrics.registry import get_metric
 from finc_eval.naming.evidence import Name
-from finc_eval.partitions.counts import Counted, Examples, count
-from finc_eval.partitions.modes import names_of
-from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
+from finc_eval.partitions.counts import Counted, Counts, Examples, count
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.sets import OpenedSet
+from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tree import Tree
 
 TYPE_NAME = "leaderboard-reference"
-LAYOUT = 2
+LAYOUT = 3
 
 DEFAULT_METRICS = ("fd", "kid")
 """Metrics of which a board takes one by default."""
 
 EFFECTS = ("effects", "even", "within")
-"""Arrays of a tally that are numbers of each kind, beside its members."""
-
-MIN_SAMPLES_PER_KIND = 10
-"""Samples of the smallest set per kind, on average."""
+"""Arrays of a tally that are numbers of each node, beside its members."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +48,11 @@ class BoardReference:
     """A reference divided into kinds, and the settings that all models are measured with.
 
     Attributes:
-        partition: the kinds.
+        kinds: the kinds, at most `MAIN_LEVEL` at the leaves.
         far: whether samples far from all kinds are counted as a last one, which models that come later need.
-        tally: numbers of samples of the reference by kind.
-        examples: samples of it that show each kind.
-        names: names of kinds, by number.
+        tally: numbers of samples of the reference of each node of the tree.
+        examples: samples of it that show each node.
+        names: names of nodes, by number.
         info: description of the set.
         digest: digest of its embeddings.
         space: extractor, as name@digest.
@@ -59,7 +61,7 @@ class BoardReference:
         found: the counted set, to name kinds by; None for a reference that was read from a file.
     """
 
-    partition: Partition
+    kinds: KindTree
     far: bool
     tally: Tally
     examples: tuple[Examples, ...]
@@ -91,20 +93,19 @@ class BoardReference:
         embeddings = {label: one.embeddings for label, one in sets.items()}
         ref = embeddings[REFERENCE]
         run.progress("partition", 0, 1)
-        kinds = _kinds(min(one.n for one in embeddings.values()), settings.level)
-        in_order = [embeddings[label] for label in sorted(embeddings)]  # the caller's order must not change a number
-        partition = Partition.fit(pooled_sample(in_order), (kinds,), settings.seed, run)
+        models = [embeddings[label] for label in sorted(embeddings.keys() - {REFERENCE})]  # in any order, one number
+        kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
         run.progress("partition", 1, 1)
-        found = count(ref, partition, far=far, run=run.named(f"count {REFERENCE}"))
+        found, tree = count(ref, kinds, far=far, run=run.named(f"count {REFERENCE}")), _tree(kinds, far)
         names: dict[int, Name] = {}
         if far:  # later, only what is stored can name kinds
-            names = names_of(range(kinds), {REFERENCE: found}, {REFERENCE: ref})
+            names = names_of_nodes(tree, range(tree.nodes), {REFERENCE: found}, {REFERENCE: ref})
         metrics = settings.metrics or default_metrics(embeddings.values(), ref)
         return cls(
-            partition=partition,
+            kinds=kinds,
             far=far,
-            tally=found.counts.tally(),
-            examples=_examples(found, ref),
+            tally=node_tallies(tree, {REFERENCE: found.counts})[REFERENCE],
+            examples=_examples(tree, found, ref),
             names=names,
             info=sets[REFERENCE].info(),
             digest=ref.digest,
@@ -115,9 +116,23 @@ class BoardReference:
         )
 
     @property
+    def tree(self) -> Tree:
+        """Tree whose nodes are counted: samples far from all kinds are a leaf of it, the last one."""
+        return _tree(self.kinds, self.far)
+
+    @property
+    def leaves(self) -> NDArray[np.int64]:
+        """Kinds that do not overlap, by which the numbers are computed."""
+        return np.arange(self.tree.leaves)
+
+    def id_of(self, node: int) -> str:
+        """Return the id of a node."""
+        return "far" if self.far and node == self.tree.leaves - 1 else kind_id(node)
+
+    @property
     def shared(self) -> tuple[tuple[str, str], ...]:
         """Fields of a signature that say what models are measured against."""
-        return (("ref", self.digest[:12]), ("partition", self.partition.digest[:12]))
+        return (("ref", self.digest[:12]), ("kinds", self.kinds.digest[:12]))
 
     @property
     def signature(self) -> Signature:
@@ -136,8 +151,6 @@ class BoardReference:
             run: device, portions and progress.
         """
         flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
-        for label, one in flat.items():
-            self._check_size(label, one.embeddings)
         measures: dict[str, dict[str, Measure]] = {label: {} for label in flat}
         for metric in self.settings.metrics:
             measuring = Measuring(get_metric(metric), ref, run)
@@ -145,7 +158,10 @@ class BoardReference:
                 run.progress(metric, done, len(flat))
                 measures[label][metric] = measuring.measure(label, one.embeddings)
             run.progress(metric, len(flat), len(flat))
-        made = {label: self._training_run(label, one, measures[label], run) for label, one in flat.items()}
+        found = self.found or count(ref, self.kinds, far=self.far, run=run.named(f"count {REFERENCE}"))
+        made = {
+            label: self._training_run(label, one, found.counts, measures[label], run) for label, one in flat.items()
+        }
         return [
             Entry(
                 name=name,
@@ -157,18 +173,13 @@ class BoardReference:
             for name, runs in models.items()
         ]
 
-    def _check_size(self, label: str, one: Embeddings) -> None:
-        level, most = self.partition.levels[0], _kinds(one.n, self.settings.level)
-        needed = MIN_SAMPLES_PER_KIND * level
-        if self.far and level > most:
-            raise DataError(
-                f"{label} has {counted(one.n, 'sample')}, and the {level} kinds that the first models of the board "
-                f"fixed need {needed:,}: give more, or make another board with level {most} or less"
-            )
-
-    def _training_run(self, label: str, one: OpenedSet, measures: Mapping[str, Measure], run: Run) -> TrainingRun:
-        found = count(one.embeddings, self.partition, far=self.far, run=run.named(f"count {label}"))
-        tally = found.counts.tally()
+    def _training_run(
+        self, label: str, one: OpenedSet, ref: Counts, measures: Mapping[str, Measure], run: Run
+    ) -> TrainingRun:
+        found = count(one.embeddings, self.kinds, far=self.far, run=run.named(f"count {label}"))
+        tallies = node_tallies(self.tree, {label: found.counts, REFERENCE: ref})
+        own, others = (each.at(self.leaves).effective(0) for each in tallies.values())
+        tally = tallies[label]
         return TrainingRun(
             info=one.info(),
             members=tuple(tally.members.tolist()),
@@ -176,7 +187,13 @@ class BoardReference:
             even=tuple(tally.even.tolist()),
             within=tuple(tally.within.tolist()),
             counted=tally.n,
-            examples=_examples(found, one.embeddings),
+            examples=_examples(self.tree, found, one.embeddings),
+            unmatched=Measure.of(
+                unmatched(own, others, self.settings.seed),
+                False,
+                SHARES["unmatched"],
+                Signature("unmatched", self.shared),
+            ),
             measures=dict(measures),
             found=found,
         )
@@ -184,7 +201,7 @@ class BoardReference:
     def save(self, path: str | Path) -> None:
         """Write the reference of a board."""
         with new_file(path, TYPE_NAME, LAYOUT) as file:
-            self.partition.write(file)
+            self.kinds.write(file)
             file.array("members", self.tally.members)
             for name in EFFECTS:
                 file.array(name, getattr(self.tally, name))
@@ -208,14 +225,14 @@ class BoardReference:
             DataError: it is missing, of another type or layout, or damaged.
         """
         with existing_file(path, TYPE_NAME, LAYOUT, "take it from a backup, or make the board again") as file:
-            partition, header = Partition.read(file), file.header["board"]
-            levels = (partition.levels[0] + bool(header["far"]),)
-            members = file.array("members", levels[0], dtype="<i8")
-            effects, even, within = (file.array(name, levels[0], dtype="<f8") for name in EFFECTS)
+            kinds, header = KindTree.read(file), file.header["board"]
+            nodes = _tree(kinds, bool(header["far"])).nodes
+            members = file.array("members", nodes, dtype="<i8")
+            effects, even, within = (file.array(name, nodes, dtype="<f8") for name in EFFECTS)
             return cls(
-                partition=partition,
+                kinds=kinds,
                 far=bool(header["far"]),
-                tally=Tally(levels, int(header["n"]), members, effects, even, within),
+                tally=Tally((nodes,), int(header["n"]), members, effects, even, within),
                 examples=tuple(structured(Examples, one, str(path)) for one in header["examples"]),
                 names={int(number): structured(Name, name, str(path)) for number, name in header["names"].items()},
                 info=structured(SetInfo, header["info"], str(path)),
@@ -226,9 +243,8 @@ class BoardReference:
             )
 
 
-def _kinds(n: int, level: int) -> int:
-    """Return the number of kinds that sets of n samples or more allow, at most `level`."""
-    return max(2, min(level, n // MIN_SAMPLES_PER_KIND))
+def _tree(kinds: KindTree, far: bool) -> Tree:
+    return kinds.tree.with_another() if far else kinds.tree
 
 
 def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, ...]:
@@ -237,5 +253,5 @@ def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, .
     return (fd,) if all(has_full_rank(one, ref) for one in sets) else (kid,)
 
 
-def _examples(found: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
-    return tuple(found.examples(embeddings, number) for number in range(len(found.nearest)))
+def _examples(tree: Tree, found: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:
+    return tuple(found.examples(embeddings, *tree.leaves_of(node)) for node in range(tree.nodes))

@@ -48,4 +48,5 @@ def _mean(runs: Sequence[Estimate], training: float, degrees: float) -> Estimate
         np.mean(influences, axis=0) if influences else None,
         training / len(runs),
         degrees,
+        runs[0].own_interval if degrees == inf else None,
     )

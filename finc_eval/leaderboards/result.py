@@ -39,7 +39,9 @@ class Leaderboard(Document):
         rank_by: key of the number that orders the rows.
         criteria: the numbers that the models are ranked by.
         covers: noise that ranks and intervals cover.
-        modes: kinds of samples that a model or the reference has more or less of than all others, the clearest first.
+        kinds: all kinds, those first that a model or the reference has significantly more or less of than all others:
+            every sample is of exactly one.
+        headings: unions of kinds that all differ in the same way; their `children` are ids of `kinds`.
         sets: the models and the reference, by label.
         alpha: probability that any of the rank sets by one number is wrong.
         settings: settings, as asked for.
@@ -62,7 +64,8 @@ class Leaderboard(Document):
     rank_by: str
     criteria: tuple[Criterion, ...]
     covers: str
-    modes: tuple[Kind, ...]
+    kinds: tuple[Kind, ...]
+    headings: tuple[Kind, ...]
     sets: dict[str, SetInfo]
     alpha: float
     settings: LeaderboardSettings
@@ -141,7 +144,7 @@ class Leaderboard(Document):
         for name in (first, second):
             if name != REFERENCE:
                 self[name]
-        found = [one for one in self.modes if one.shares[first].interval[0] > one.shares[second].interval[1]]
+        found = [one for one in self.kinds if one.shares[first].interval[0] > one.shares[second].interval[1]]
         return tuple(sorted(found, key=lambda one: one.shares[second].share - one.shares[first].share))
 
     def beside(self, others: Mapping[str, Leaderboard], label: str | None = None) -> Leaderboard:

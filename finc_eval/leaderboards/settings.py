@@ -9,7 +9,6 @@ from finc_eval.core.checks import check_count
 from finc_eval.core.config import Configured
 from finc_eval.core.record import about
 from finc_eval.metrics.registry import get_metric
-from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.sketches.settings import Groups
 
 
@@ -38,16 +37,12 @@ class LeaderboardSettings(Configured):
     rank_by: Annotated[str, about("number that orders the rows: unmatched, missing, novel, or one of the metrics")] = (
         "unmatched"
     )
-    level: Annotated[int, about("number of kinds that the samples are divided into; with few samples, fewer")] = (
-        MAIN_LEVEL
-    )
     groups: Groups = None
-    seed: Annotated[int, about("random seed of the first centers of the kinds")] = 0
+    seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
         self._store(
             metrics=tuple(get_metric(name).name for name in dict.fromkeys(self.metrics)),
-            level=check_count("level", self.level, least=2),
             seed=check_count("seed", self.seed, least=0),
         )
 
@@ -61,6 +56,5 @@ class LeaderboardOptions(TypedDict, total=False):
 
     metrics: tuple[str, ...]
     rank_by: str
-    level: int
     groups: str | None
     seed: int

@@ -11,9 +11,8 @@ expectation
 is at most Σ max(0, e). All models of a board choose by as many samples, half of the smallest set. So their estimates
 are of one and the same number, whatever the sizes of their sets.
 
-What a model has too much of and what it lacks are one share (ρ = 1), but of the two, less is seen of the one that is
-spread over more kinds. The larger estimate stands for both: a model is as far from the reference by one kind too much
-as by one too little.
+What would have to change of a model's samples to make it like the reference, whatever ρ, is the total variation, as
+`compare` estimates it.
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from finc_eval.leaderboards.estimates import Estimate
+from finc_eval.partitions.difference import total_variation
+from finc_eval.partitions.tally import EffectiveCounts
 
 Array = NDArray[np.float64]
 
@@ -57,17 +58,38 @@ class ShareRule:
     factor: float
 
 
-def share_estimates(rules: Sequence[ShareRule], models: Sequence[Array], ref: Array) -> list[Estimate]:
+def unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int) -> Estimate:
+    """Estimate the total variation between a model and the reference, with what its error shares with other models'.
+
+    The variance is that of the plain total variation, which moves with the share of each kind by ½ or −½. In
+    simulations of 300 to 4 000 samples it gave 0.96 to 1.4 times the standard deviation of the difference of two
+    models; the most where both are like the reference, where that of the shrunken differences is far too small.
+
+    Args:
+        model: effective numbers of samples of each kind in the set of the model.
+        ref: those of the reference.
+        seed: random seed of the permutations.
+    """
+    found = total_variation(model, ref, seed)
+    p, q = model.members / model.n, ref.members / ref.n
+    slope = np.sign(p - q) / 2
+    own = float(model.spread * p @ (slope - slope @ p) ** 2) / model.n
+    return Estimate(
+        found.value, own, (slope @ q - slope) * np.sqrt(ref.spread * q / ref.n), own_interval=found.interval
+    )
+
+
+def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> list[Estimate]:
     """Estimate the share of each model.
 
     Args:
-        rules: what is counted; of several, each a lower bound of the share, the largest estimate stands.
+        rule: what is counted.
         models: number of samples of each kind in the set of each model, shape (kinds,); effective numbers where samples
             are grouped.
         ref: those of the reference.
     """
     choosing = CHOOSING * min(float(one.sum()) for one in models), CHOOSING * float(ref.sum())
-    return [max((_share(rule, one, ref, choosing) for rule in rules), key=lambda found: found.value) for one in models]
+    return [_share(rule, one, ref, choosing) for one in models]
 
 
 def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, float]) -> Estimate:

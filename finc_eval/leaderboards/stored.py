@@ -231,11 +231,11 @@ class StoredBoard:
             rank_by: number that orders the rows; default: that of the board.
 
         Raises:
-            UsageError: there are fewer than two models, or the board does not have that number.
+            UsageError: there is not a model, or the board does not have that number.
         """
         entries, reference = self.entries(), self.reference()
-        if len(entries) < 2:
-            raise UsageError(f"at least two models are needed to rank, {self.folder} has {len(entries)}: add more")
+        if not entries:
+            raise UsageError(f"{self.folder} has lost all its models: add one")
         asked, metrics = reference.settings, reference.settings.metrics
         command = ["finc-eval", "leaderboard", "render", self.folder.resolve().name]
         if rank_by is not None:

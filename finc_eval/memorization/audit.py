@@ -59,8 +59,9 @@ from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, 
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.sides import Sides, against_holdout, find_sides
 from finc_eval.memorization.stated import judge_guarantee
-from finc_eval.memorization.strata import assign_strata, copying_by_stratum, principal_modes
+from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
 from finc_eval.numerics.inference import holm
+from finc_eval.partitions.answer import kind_id
 
 T = TypeVar("T")
 
@@ -248,13 +249,14 @@ class AuditData:
             Closeness.of(found.distances, self.spacings[found.indices[:, 0]])
             for found in (self.measured.to_train, self.fresh)
         )
-        progress("modes of the training set", 0, 1)
-        principal = principal_modes(train, seed, replace(self.run, progress=silent))
-        cells, fresh_cells = (assign_strata(principal, one) for one in (x, self.sets["holdout"]))
+        progress("kinds of the training set", 0, 1)
+        silently = replace(self.run, progress=silent)
+        kinds = TrainingKinds.of(train, seed, silently)
+        cells, fresh_cells = (kinds.assign(one, silently) for one in (x, self.sets["holdout"]))
         test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
         ours, theirs = self.halves.stand_in.rows, self.halves.non_members.rows
         control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
-        progress("modes of the training set", 1, 1)
+        progress("kinds of the training set", 1, 1)
         holdout = self.sets["holdout"]
         near = {"gen": x, "holdout": holdout}
         nearness = find_nearness(near, train, (self.measured.to_train, self.fresh), self.settings, self.run)
@@ -287,11 +289,11 @@ class AuditData:
                 device=self.run.torch_device,
             ),
         )
-        names = [principal.over[cell].id for cell in cells] if principal.over else [None] * x.n
+        names = [kind_id(cell) for cell in cells]
         threshold = suspicious_threshold(fresh.calibrated)
         told, strata = against_holdout(
             [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
-            copying_by_stratum(principal, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
+            copying_by_stratum(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
             np.array(names, object),
             self._sides(nearness),
         )

@@ -124,15 +124,13 @@ class Nearness:
             for power in powers("hash", kind, scores, self.ways["hash"].fresh, n, alpha, rng)
         )
 
-    def pairs(
-        self, gen: Embeddings, train: Embeddings, strata: list[str | None], count: int
-    ) -> tuple[SuspiciousPair, ...]:
+    def pairs(self, gen: Embeddings, train: Embeddings, strata: list[str], count: int) -> tuple[SuspiciousPair, ...]:
         """Return the most suspicious pairs, those first that fewest fresh samples are as near as, by any measure.
 
         Args:
             gen: the generated set.
             train: the training set.
-            strata: id of the mode of each generated sample.
+            strata: id of the kind of each generated sample.
             count: number of pairs.
         """
         names = list(self.ways)

@@ -42,7 +42,7 @@ class SuspiciousPair(Record):
         calibrated: distance over the mean distance to the nearest training samples by that measure; 0 for a copy,
             about 1 for a sample that is as near to many.
         fresh_share: share of fresh samples that are as near to the training set by that measure.
-        stratum: id of the training set's mode that the generated sample belongs to; None if none was found.
+        stratum: id of the training set's kind that the generated sample is of.
     """
 
     gen: str
@@ -53,7 +53,7 @@ class SuspiciousPair(Record):
     hash_distance: int | None
     calibrated: float
     fresh_share: float
-    stratum: str | None
+    stratum: str
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Copying(Record):
         measures: measures of copying, each with its control.
         copies: number of exact copies, and a lower bound of the number of all.
         pairs: the most suspicious pairs, in that order.
-        strata: modes of the training set, the most suspicious first.
+        strata: kinds of the training set, the most suspicious first.
         power: power of the tests by calibrated distance and, where there are pictures, by hash.
         power_alpha: level of these tests: the measures' part of α over their number, the least that Holm's adjustment
             leaves it.

@@ -1,7 +1,6 @@
-"""Strata of an audit: which modes of the training set are memorized, with a test of copying in each.
+"""Strata of an audit: which kinds of the training set are memorized, with a test of copying in each.
 
-A stratum consists of the samples that score highest on one principal mode of the training set. The modes are found from
-training samples only, so fresh and generated samples of a stratum compare.
+The kinds are found from training samples only, so fresh and generated samples of a stratum compare.
 """
 
 from __future__ import annotations
@@ -12,16 +11,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.compare import compare
-from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.settings import Finc, Settings
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.memorization.copying import MIN_CELL_SAMPLES, CellTest
 from finc_eval.memorization.settings import STRATA_PART
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.numerics.inference import holm
+from finc_eval.partitions.answer import kind_id
+from finc_eval.partitions.counts import Examples, count
+from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.modes import names_of
 
 MAX_STRATA = 12
 """Maximum number of strata."""
@@ -29,19 +29,14 @@ MAX_STRATA = 12
 STRATUM_EXAMPLES = 8
 """Number of training samples that are kept as examples of a stratum."""
 
-STRATA_FEATURES = 500
-"""Number of random frequencies that principal modes are found with."""
-
-MAX_STRATA_SAMPLES = 5000
-"""Maximum number of samples of each half that principal modes are found with."""
-
 
 @dataclass(frozen=True)
 class Stratum(Record):
-    """Copying among the samples of one mode of the training set.
+    """Copying among the samples of one kind of the training set.
 
     Attributes:
-        id: id of the mode.
+        id: id of the kind.
+        name: what most of its training samples have in common; None without significant evidence.
         examples: ids of the training samples that are most typical of it.
         generated, fresh: number of its samples in the generated set and in the holdout.
         suspicious: number of generated samples as near to the training set as the nearest hundredth of all fresh ones.
@@ -54,6 +49,7 @@ class Stratum(Record):
     """
 
     id: str
+    name: str | None
     examples: tuple[str, ...]
     generated: int
     fresh: int
@@ -64,34 +60,37 @@ class Stratum(Record):
     against_holdout: float | None = None
 
 
-def principal_modes(samples: Embeddings, seed: int, run: Run | None = None) -> Comparison:
-    """Find the modes of one set: rotated directions that have mass in it, whatever other sets have.
+@dataclass(frozen=True, eq=False)
+class TrainingKinds:
+    """At most `MAX_STRATA` kinds of the training set.
 
-    They are the modes that one half of the set has more of than ρ = 0.05 times the other half. A ρ of 0 would need no
-    other half; so small a ρ subtracts next to nothing, and the other half gives cross-fitted masses.
-
-    Args:
-        samples: the set, of which at most 2 × `MAX_STRATA_SAMPLES` are drawn.
-        seed: random seed of the halves and of the frequencies.
-        run: how to compute.
+    Attributes:
+        tree: the kinds, which are its leaves.
+        examples: training samples that show each kind.
+        names: name of each kind; None without significant evidence.
     """
-    order = np.random.default_rng(seed).permutation(samples.n)[: 2 * MAX_STRATA_SAMPLES]
-    half, other = (Subset(samples, np.sort(order[start::2])) for start in (0, 1))
-    how = Settings(method=Finc(clusters=False), rho=0.05, features=STRATA_FEATURES, modes=MAX_STRATA, seed=seed)
-    return compare(half, other, how, run=run)
 
+    tree: KindTree
+    examples: tuple[Examples, ...]
+    names: tuple[str | None, ...]
 
-def assign_strata(principal: Comparison, samples: Embeddings) -> NDArray[np.int64]:
-    """Return the index of the mode that each sample scores highest on, shape (n,); all 0 without modes."""
-    found = np.zeros(samples.n, np.int64)
-    if principal.over:
-        for batch, scores in principal.score_batches(samples, principal.over):
-            found[batch.start : batch.start + len(scores)] = scores.argmax(1)
-    return found
+    @classmethod
+    def of(cls, train: Embeddings, seed: int, run: Run) -> TrainingKinds:
+        """Divide a training set into kinds, and name them."""
+        tree = KindTree.of_sets([train], seed, run).pruned(MAX_STRATA)
+        counted, kinds = count(train, tree, run=run), range(tree.tree.leaves)
+        names = names_of(kinds, {"train": counted}, {"train": train})
+        examples = tuple(counted.examples(train, kind) for kind in kinds)
+        return cls(tree, examples, tuple(names[kind].text for kind in kinds))
+
+    def assign(self, samples: Embeddings, run: Run) -> NDArray[np.int64]:
+        """Return the number of the kind of each sample, shape (n,)."""
+        found = [self.tree.assign(batch.rows, run)[0] for batch in samples.batches(run.portion)]
+        return np.concatenate(found).astype(np.int64)
 
 
 def copying_by_stratum(
-    principal: Comparison,
+    kinds: TrainingKinds,
     cells: NDArray[np.int64],
     fresh_cells: NDArray[np.int64],
     calibrated: NDArray[np.float64],
@@ -102,23 +101,24 @@ def copying_by_stratum(
     """Test for copying in each stratum that has enough samples, and return the most suspicious one first.
 
     Args:
-        principal: the principal modes.
-        cells: index of the mode of each generated sample, shape (n,).
-        fresh_cells: index of the mode of each fresh sample, shape (m,).
+        kinds: the kinds.
+        cells: number of the kind of each generated sample, shape (n,).
+        fresh_cells: number of the kind of each fresh sample, shape (m,).
         calibrated: calibrated distances of generated samples, shape (n,).
         fresh_calibrated: calibrated distances of fresh samples, shape (m,).
         threshold: largest calibrated distance of a suspicious sample.
         test: C_T in these cells.
     """
     found = []
-    for cell, mode in enumerate(principal.over):
+    for cell, (name, examples) in enumerate(zip(kinds.names, kinds.examples, strict=True)):
         ours, fresh = calibrated[cells == cell], fresh_calibrated[fresh_cells == cell]
         if min(len(ours), len(fresh)) < MIN_CELL_SAMPLES:
             continue
         found.append(
             Stratum(
-                id=mode.id,
-                examples=mode.tails[0].gen_ids[:STRATUM_EXAMPLES],
+                id=kind_id(cell),
+                name=name,
+                examples=examples.top_ids[:STRATUM_EXAMPLES],
                 generated=len(ours),
                 fresh=len(fresh),
                 suspicious=int((ours <= threshold).sum()),

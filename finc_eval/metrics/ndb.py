@@ -10,14 +10,17 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.metrics.inputs import Metric, MetricInputs, split_reference
 from finc_eval.metrics.score import Score
 from finc_eval.numerics.inference import normal_quantile
-from finc_eval.partitions.counts import count
-from finc_eval.partitions.partition import FIT_SAMPLES_PER_KIND, Partition, pooled_sample
+from finc_eval.partitions.kmeans import Cells
+from finc_eval.partitions.pooled import pooled_sample
 
 BINS = 100
 """Bins of the paper."""
 
 MIN_SAMPLES_PER_BIN = 5
 """Samples of the reference per bin, below which there are fewer bins."""
+
+FIT_SAMPLES_PER_BIN = 50
+"""Samples of the reference that the bins are fitted to, per bin."""
 
 SIGNIFICANCE = 0.05
 """Level of the test of each bin, as in the paper: without a correction, so of equal laws it counts 5 in 100."""
@@ -36,10 +39,11 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = No
 
     A reference of fewer than five samples a bin gets fewer bins.
     """
-    rows = pooled_sample([ref], FIT_SAMPLES_PER_KIND * bins)
-    partition = Partition.fit(rows, (bins,), run=run, least=MIN_SAMPLES_PER_BIN)
-    x, y = (count(one, partition, run=run).counts.members(0) for one in (gen, ref))
-    return different_bins(x, y), partition.levels[0]
+    rows = pooled_sample([ref], FIT_SAMPLES_PER_BIN * bins)
+    bins = max(min(bins, len(rows) // MIN_SAMPLES_PER_BIN), 2)
+    cells = Cells.fit(rows, bins, [0], run)
+    x, y = (cells.count(one, run)[0] for one in (gen, ref))
+    return different_bins(x, y), bins
 
 
 def _ndb(inputs: MetricInputs) -> list[Score]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,11 +9,14 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.metrics.inputs import Metric, MetricInputs, split_reference
 from finc_eval.metrics.score import Score
-from finc_eval.partitions.counts import count
-from finc_eval.partitions.partition import Partition, pooled_sample
+from finc_eval.partitions.kmeans import Cells
+from finc_eval.partitions.pooled import pooled_sample
 
 KINDS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
 """The paper's number of kinds, of runs of k-means, of points on the curve, and weight of recall."""
+
+MIN_SAMPLES_PER_KIND = 20
+"""Samples per kind, below which there are fewer kinds."""
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -43,14 +44,9 @@ def best_f(curve: Curve, beta: float) -> float:
 def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Curve:
     """Return the PRD curve, averaged over ten runs of k-means of both sets together."""
     rows = pooled_sample([gen, ref])
-    fits = [Partition.fit(rows, (KINDS,), seed, run) for seed in range(RUNS)]
-    joined = replace(
-        fits[0],
-        centers=tuple(one.centers[0] for one in fits),
-        radii=tuple(one.radii[0] for one in fits),
-    )
-    x, y = (count(one, joined, run=run).counts for one in (gen, ref))
-    curves = [prd_curve(x.members(place) / x.n, y.members(place) / y.n) for place in range(RUNS)]
+    cells = Cells.fit(rows, max(min(KINDS, len(rows) // MIN_SAMPLES_PER_KIND), 2), range(RUNS), run)
+    x, y = (cells.count(one, run) for one in (gen, ref))
+    curves = [prd_curve(one / gen.n, other / ref.n) for one, other in zip(x, y, strict=True)]
     precision, recall = np.array(curves).mean(0)
     return precision, recall
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -12,19 +12,77 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.naming.evidence import Name
 from finc_eval.naming.in_common import in_common
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.counts import Counted, Examples, count, tallied
+from finc_eval.partitions.counts import Counted, Counts, Examples, count, tallied
 from finc_eval.partitions.difference import Difference, total_variation
-from finc_eval.partitions.kind_tree import FIT_SAMPLES, KindTree
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import Kind, described_kinds, names_of_unions
-from finc_eval.partitions.partition import pooled_sample
 from finc_eval.partitions.settings import MAIN_LEVEL
-from finc_eval.partitions.tally import EffectiveCounts, Tally
+from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tests import KindTests, test_kinds
+from finc_eval.partitions.tree import Tree
 
 COVERED = 0.9
 """Part of a heading's members that must be of kinds below it that differ in the same way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The nodes of a tree of kinds that answer how sets differ.
+
+    Attributes:
+        tree: the tree.
+        tests: tests of all nodes; node i is column i.
+        differing: nodes that differ: no two overlap, the clearest first.
+        others: nodes that hold all other samples, the largest first.
+        headings: nodes above kinds that all differ in the same way, with these kinds, the largest first.
+    """
+
+    tree: Tree
+    tests: KindTests
+    differing: tuple[int, ...]
+    others: tuple[int, ...]
+    headings: dict[int, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, tree: Tree, tests: KindTests) -> Choice:
+        """Choose among the nodes of a tree by their tests."""
+        differing = chosen(tree, tests)
+        return cls(tree, tests, differing, rest_of(tree, tests, differing), headings(tree, tests, differing))
+
+    @property
+    def listed(self) -> tuple[int, ...]:
+        """All kinds: their shares of each set add to 1."""
+        return self.differing + self.others
+
+    @property
+    def named(self) -> tuple[int, ...]:
+        """Kinds and headings that get a name."""
+        return (*self.differing, *self.headings)
+
+    def described(
+        self,
+        names: Mapping[int, Name],
+        examples: Callable[[str, int], Examples],
+        id_of: Callable[[int], str] | None = None,
+    ) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
+        """Return all listed kinds, those that differ first, and the headings, with shares, names and samples.
+
+        Args:
+            names: names of nodes that have one.
+            examples: function from the label of a set and a node to samples that show it.
+            id_of: function from a node to its id; default: `kind_id`.
+        """
+        id_of = id_of or kind_id
+        nodes = (*self.listed, *self.headings)
+        found = dict(zip(nodes, described_kinds(self.tests, nodes, names, examples, id_of), strict=True))
+        differing = [found[node] for node in self.differing]
+        heads = tuple(
+            _heading(found[node], [found[one] for one in inside], differing) for node, inside in self.headings.items()
+        )
+        return tuple(found[node] for node in self.listed), heads
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,67 +92,43 @@ class Answer:
     Attributes:
         kinds: the tree.
         counted: counts of the leaves in each set, by label.
-        tests: tests of all nodes; node i is column i.
-        differing: nodes that differ: no two overlap, the clearest first.
-        others: nodes that hold all other samples, the largest first.
-        headings: nodes above kinds that all differ in the same way, with these kinds, the largest first.
+        tallies: tallies of the nodes in each set, by label.
+        choice: the kinds that tell the sets apart, and all others.
     """
 
     kinds: KindTree
     counted: dict[str, Counted]
-    tests: KindTests
-    differing: tuple[int, ...]
-    others: tuple[int, ...]
-    headings: dict[int, tuple[int, ...]]
+    tallies: dict[str, Tally]
+    choice: Choice
 
     @property
-    def listed(self) -> tuple[int, ...]:
-        """All kinds: their shares of each set add to 1."""
-        return self.differing + self.others
+    def tests(self) -> KindTests:
+        """Tests of all nodes; node i is column i."""
+        return self.choice.tests
 
     def described(self, embeddings: Mapping[str, Embeddings]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-        """Return all listed kinds, those that differ first, and the headings, with shares, names and samples.
+        """Return all listed kinds and the headings; see `Choice.described`.
 
         Args:
             embeddings: the sets that were counted, by label.
         """
-        members = self.kinds.tree.members
-        leaves = {node: np.flatnonzero(members[node]).tolist() for node in (*self.listed, *self.headings)}
-        named = {node: leaves[node] for node in (*self.differing, *self.headings)}
-        names = names_of_unions(named, self.counted, embeddings)
+        names = names_of_nodes(self.kinds.tree, self.choice.named, self.counted, embeddings)
 
         def examples(label: str, node: int) -> Examples:
-            return self.counted[label].examples(embeddings[label], *leaves[node])
+            return self.counted[label].examples(embeddings[label], *self.kinds.tree.leaves_of(node))
 
-        found = {kind.id: kind for kind in described_kinds(self.tests, leaves, names, examples, kind_id)}
-        differing = [found[kind_id(node)] for node in self.differing]
-        heads = tuple(
-            _heading(found[kind_id(node)], [found[kind_id(one)] for one in inside], differing)
-            for node, inside in self.headings.items()
-        )
-        return tuple(found[kind_id(node)] for node in self.listed), heads
+        return self.choice.described(names, examples)
 
     def place_of_leaves(self) -> NDArray[np.int64]:
         """Return the place of each leaf's kind among the listed kinds, shape (leaves,)."""
-        found = np.full(self.kinds.tree.leaves, -1)
-        for place, node in enumerate(self.listed):
-            found[self.kinds.tree.members[node]] = place
-        return found
+        return np.asarray(self.kinds.tree.members[list(self.choice.listed)].argmax(0))
 
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
         nodes = self.kinds.tree.cut(MAIN_LEVEL)
-        effective = {label: self._effective(place, nodes) for place, label in enumerate(self.tests.labels)}
+        effective = {label: one.at(nodes).effective(0) for label, one in self.tallies.items()}
         others = {label: [one for other, one in effective.items() if other != label] for label in effective}
         return {label: total_variation(own, reduce(add, others[label]), seed) for label, own in effective.items()}
-
-    def _effective(self, place: int, nodes: NDArray[np.int64]) -> EffectiveCounts:
-        tests = self.tests
-        tally = Tally(
-            (len(nodes),), int(tests.sizes[place]), tests.members[place, nodes], tests.effects[place, nodes],
-            tests.cautious[place, nodes], tests.members[place, nodes],
-        )  # fmt: skip
-        return tally.effective(0)
 
 
 def _heading(kind: Kind, inside: Sequence[Kind], differing: Sequence[Kind]) -> Kind:
@@ -132,34 +166,30 @@ def divide(
     run = Run.of(run)
     if kinds is None:
         run.progress("partition", 0, 1)
-        kinds = KindTree.fit(pooled_sample(list(sets.values()), FIT_SAMPLES), seed, run)
+        kinds = KindTree.of_sets(list(sets.values()), seed, run)
         run.progress("partition", 1, 1)
     counted = {label: count(one, kinds, run=run.named(f"count {label}")) for label, one in sets.items()}
-    tests = node_tests(kinds, counted, rho, part)
-    differing = chosen(kinds, tests)
-    return Answer(kinds, counted, tests, differing, rest_of(kinds, tests, differing), headings(kinds, tests, differing))
+    tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
+    return Answer(kinds, counted, tallies, Choice.of(kinds.tree, test_kinds(tallies, rho, part)))
 
 
-def node_tests(kinds: KindTree, counted: Mapping[str, Counted], rho: float, part: float) -> KindTests:
-    """Test all nodes of a tree as one family; column i of the tests is node i."""
-    tree = kinds.tree
-    tallies = tallied({label: one.counts.at_nodes(tree) for label, one in counted.items()})
+def node_tallies(tree: Tree, counts: Mapping[str, Counts]) -> dict[str, Tally]:
+    """Return the tallies of all nodes of a tree, node i at place i, from counts of its leaves."""
     real = tree.numbers >= 0
-    for label, one in tallies.items():
-        tallies[label] = replace(one, members=np.where(real, one.members, 0))
-    found = test_kinds(tallies, rho)
     order = np.empty(tree.nodes, np.int64)
     order[tree.numbers[real]] = np.flatnonzero(real)
-    return replace(
-        found,
-        level=np.zeros(tree.nodes, np.int64),
-        index=np.arange(tree.nodes),
-        adjusted=np.minimum(found.adjusted[:, order] / part, 1.0),
-        **{name: getattr(found, name)[:, order] for name in ("members", "effects", "cautious", "raw")},
-    )
+    found = tallied({label: one.at_nodes(tree) for label, one in counts.items()})
+    return {label: one.at(order) for label, one in found.items()}
 
 
-def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
+def names_of_nodes(
+    tree: Tree, nodes: Iterable[int], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
+) -> dict[int, Name]:
+    """Name nodes of a tree whose leaves were counted; see `names_of_unions`."""
+    return names_of_unions({node: tree.leaves_of(node) for node in nodes}, counted, embeddings)
+
+
+def chosen(tree: Tree, tests: KindTests) -> tuple[int, ...]:
     """Choose the nodes that differ, as large as they are one thing, the clearest first.
 
     The tree is read from its leaves up. A node is one kind if its own evidence is at least that of the kinds below it
@@ -168,10 +198,10 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
     is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the family-wise error.
 
     Args:
-        kinds: the tree.
+        tree: the tree.
         tests: tests of all nodes.
     """
-    tree, p = kinds.tree, np.maximum(tests.raw.min(0), np.finfo(float).tiny)
+    p = np.maximum(tests.raw.min(0), np.finfo(float).tiny)
     significant = tests.adjusted.min(0) <= ALPHA
     own = np.where(significant, np.maximum(-np.log(p) - np.log(tree.nodes), np.finfo(float).eps), 0.0)
     best = own.copy()
@@ -187,9 +217,9 @@ def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:
     return tuple(sorted(found, key=lambda node: (tests.adjusted[:, node].min(), p[node])))
 
 
-def rest_of(kinds: KindTree, tests: KindTests, differing: tuple[int, ...]) -> tuple[int, ...]:
+def rest_of(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> tuple[int, ...]:
     """Return the largest nodes that lie together and do not differ: they hold all other samples."""
-    tree, found = kinds.tree, []
+    found = []
     taken = tree.members[list(differing)].any(0) if differing else np.zeros(tree.leaves, bool)
     waiting = [tree.nodes - 1]
     while waiting:
@@ -205,9 +235,9 @@ def rest_of(kinds: KindTree, tests: KindTests, differing: tuple[int, ...]) -> tu
     return tuple(sorted((node for node in found if size[node]), key=lambda node: (-size[node], node)))
 
 
-def headings(kinds: KindTree, tests: KindTests, differing: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
+def headings(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
     """Return the largest nodes whose members are of two or more kinds that differ in the same way, with these kinds."""
-    tree, row, size = kinds.tree, tests.raw.argmin(0), tests.members.sum(0)
+    row, size = tests.raw.argmin(0), tests.members.sum(0)
     found: dict[int, tuple[int, ...]] = {}
     for node in range(tree.nodes - 1, tree.leaves - 1, -1):
         inside = tuple(kind for kind in differing if tree.members[node][tree.members[kind]].all())

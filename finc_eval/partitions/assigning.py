@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.tally import Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,10 +23,12 @@ class KindsOfSamples:
     Attributes:
         tree: the tree.
         place: place of each leaf's kind among the listed kinds, shape (leaves,); −1 for none.
+        tallies: tallies of all nodes in each set that was counted, by label.
     """
 
     tree: KindTree
     place: NDArray[np.int64]
+    tallies: Mapping[str, Tally]
 
     def assign(self, embeddings: object) -> NDArray[np.int64]:
         """Return the place of the kind of each sample, shape (n,); −1 for samples of no listed kind."""
@@ -36,9 +40,13 @@ class KindsOfSamples:
         return self.place[self.tree.assign(rows)[0]]
 
     def write(self, file: NewFile) -> None:
-        """Write the tree and the places into a file."""
+        """Write the tree, the places and the tallies into a file."""
         self.tree.write(file)
         file.array("kinds/place", self.place)
+        file.header["tallies"] = {label: one.n for label, one in self.tallies.items()}
+        for number, one in enumerate(self.tallies.values()):
+            file.array(f"kinds/members/{number}", one.members)
+            file.array(f"kinds/effects/{number}", np.stack([one.effects, one.even, one.within]))
 
 
 def read_kinds(file: StoredFile, listed: int) -> KindsOfSamples:
@@ -47,4 +55,14 @@ def read_kinds(file: StoredFile, listed: int) -> KindsOfSamples:
     place = file.array("kinds/place", tree.tree.leaves, dtype="<i8")
     if not ((place >= -1) & (place < listed)).all():
         raise ValueError("its kinds are not those of its tree")
-    return KindsOfSamples(tree, place)
+    return KindsOfSamples(tree, place, dict(_read_tallies(file, tree.tree.nodes)))
+
+
+def _read_tallies(file: StoredFile, nodes: int) -> Iterator[tuple[str, Tally]]:
+    for number, (label, n) in enumerate(file.header["tallies"].items()):
+        members = file.array(f"kinds/members/{number}", nodes, dtype="<i8")
+        effects, even, within = file.array(f"kinds/effects/{number}", 3, nodes, dtype="<f8")
+        fit = (members >= 0).all() and members[-1] == n and min(effects.min(), even.min()) >= 1 and (within >= 0).all()
+        if not fit:
+            raise ValueError("its counts are not of its kinds")
+        yield str(label), Tally((nodes,), int(n), members, effects, even, within)

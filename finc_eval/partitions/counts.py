@@ -21,7 +21,6 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.partition import Partition
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
 
@@ -249,7 +248,7 @@ class Counter:
         run: device, portions and progress.
     """
 
-    def __init__(self, partition: Partition | KindTree, *, far: bool = False, run: Run | None = None) -> None:
+    def __init__(self, partition: KindTree, *, far: bool = False, run: Run | None = None) -> None:
         self.partition, self._far, self._run = partition, far, Run.of(run)
         self._assign = partition.on(self._run.torch_device)
         self._waiting: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
@@ -345,9 +344,7 @@ def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
     return np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
 
 
-def count(
-    embeddings: Embeddings, partition: Partition | KindTree, *, far: bool = False, run: Run | None = None
-) -> Counted:
+def count(embeddings: Embeddings, partition: KindTree, *, far: bool = False, run: Run | None = None) -> Counted:
     """Count a set by the kinds of a partition, in one pass.
 
     Args:

@@ -225,6 +225,6 @@ def _count(
             ("kinds", answer.kinds.digest[:12]),
         ),
         warnings=warnings,
-        divided=KindsOfSamples(answer.kinds, answer.place_of_leaves()),
+        divided=KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies),
         provenance=Provenance.here(run.device),
     )

@@ -1,10 +1,19 @@
-"""k-means, by faiss where it is installed, else by scipy."""
+"""k-means, by faiss where it is installed, else by scipy, and numbers of samples in its cells."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from finc_eval.core.device import sent
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.numerics.axes import PrincipalAxes, unit_of
 
 ITERATIONS = 12
 """Steps of Lloyd's algorithm. What a comparison finds hardly changes after ten."""
@@ -66,3 +75,40 @@ def spread_rows(rows: NDArray[np.float32], count: int, seed: int) -> NDArray[np.
         reached = squared.cumsum()
         drawn.append(int(min(reached.searchsorted(rng.random() * reached[-1], "right"), len(x) - 1)))
     return rows[drawn]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells of several runs of k-means: a sample is of the nearest center of each run.
+
+    Attributes:
+        centers: centers of each run, shape (runs, cells, d), relative to `origin`.
+        origin: mean of the fitted rows, shape (d,).
+    """
+
+    centers: torch.Tensor
+    origin: torch.Tensor
+
+    @classmethod
+    def fit(cls, rows: torch.Tensor, cells: int, seeds: Sequence[int], run: Run | None = None) -> Cells:
+        """Fit k-means to the coordinates of rows on their principal axes, once for each seed."""
+        axes = PrincipalAxes.of(rows)
+        x = np.ascontiguousarray(axes(rows.cpu()).numpy())
+        found = [torch.from_numpy(kmeans(x, cells, seed, Run.of(run).torch_device)) for seed in seeds]
+        return cls(torch.stack([axes.points(one) for one in found]), axes.origin)
+
+    def count(self, embeddings: Embeddings, run: Run | None = None) -> NDArray[np.int64]:
+        """Return the number of samples in each cell of each run, shape (runs, cells)."""
+        run = Run.of(run)
+        runs, cells, _ = self.centers.shape
+        unit, device = unit_of(self.centers), run.torch_device
+        centers, origin = sent(self.centers.flatten(0, 1), device) / unit, sent(self.origin, device)
+        norms, first = centers.square().sum(1), torch.arange(runs, device=device) * cells
+        found = torch.zeros(runs * cells, dtype=torch.long, device=device)
+        for batch in embeddings.batches(run.portion, partial(sent, device=device)):
+            # ‖x − c‖² without ‖x‖², which all centers share.
+            squared = norms - 2 * ((batch.rows - origin) / unit) @ centers.T
+            nearest = squared.view(-1, runs, cells).argmin(2)
+            found += torch.bincount((nearest + first).flatten(), minlength=runs * cells)
+            run.progress("count", batch.start + len(batch.rows), embeddings.n)
+        return found.reshape(runs, cells).cpu().numpy()

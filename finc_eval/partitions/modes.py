@@ -101,18 +101,20 @@ class Kind(Record, Shown):
     @property
     def share_difference(self) -> float:
         """share_gen − share_ref."""
-        return self.difference if self._is_of_gen else -self.difference
+        self._of("gen"), self._of("ref")
+        return self.seen_from("gen")[0]
 
     @property
     def share_difference_interval(self) -> tuple[float, float]:
         """Interval of the difference of the shares of "gen" and "ref"."""
-        low, high = self.interval
-        return (low, high) if self._is_of_gen else (-high, -low)
-
-    @property
-    def _is_of_gen(self) -> bool:
         self._of("gen"), self._of("ref")
-        return (self.set_with_least or self.set_with_most) == "gen"
+        return self.seen_from("gen")[1]
+
+    def seen_from(self, label: str) -> tuple[float, tuple[float, float]]:
+        """Return the difference of one of two sets from the other, with its interval."""
+        if (self.set_with_least or self.set_with_most) == label:
+            return self.difference, self.interval
+        return -self.difference, (-self.interval[1], -self.interval[0])
 
     def _of(self, label: str) -> KindShare:
         if label not in self.shares:
@@ -169,7 +171,7 @@ def described_kinds(
     examples: Callable[[str, int], Examples],
     id_of: Callable[[int], str],
 ) -> tuple[Kind, ...]:
-    """Return some kinds with their shares, the clearest first.
+    """Return some kinds with their shares, in their order.
 
     Args:
         tests: the tests of all kinds.
@@ -178,10 +180,9 @@ def described_kinds(
         examples: function from the label of a set and a kind to samples that show it.
         id_of: function from the number of a kind to its id.
     """
-    best, p, intervals = tests.raw.argmin(0), tests.adjusted.min(0), _Intervals(tests)
+    intervals = _Intervals(tests)
     return tuple(
-        _kind(number, names.get(number, Name(None)), tests, intervals, examples, id_of(number))
-        for number in sorted(numbers, key=lambda number: (p[number], tests.raw[best[number], number]))
+        _kind(number, names.get(number, Name(None)), tests, intervals, examples, id_of(number)) for number in numbers
     )
 
 

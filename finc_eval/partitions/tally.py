@@ -79,6 +79,11 @@ class Tally:
         """True where the samples are worth enough independent ones for tests to hold."""
         return bool(self.n >= MIN_INDEPENDENT * self.even.max())
 
+    def at(self, kinds: NDArray[np.int64]) -> Tally:
+        """Return the tally of some kinds, as one level of them."""
+        effects, even, within = (one[kinds] for one in (self.effects, self.even, self.within))
+        return Tally((len(kinds),), self.n, self.members[kinds], effects, even, within)
+
     def units(self, level: int) -> tuple[Array, Array]:
         """Return effective numbers of members, and of samples, for the test of each kind of a level by itself."""
         effects = self.effects[self._at(level)]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.exact_tests import ShareTests, detectable_share
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER
-from finc_eval.partitions.partition import FIT_SAMPLES
+from finc_eval.partitions.pooled import FIT_SAMPLES
 from finc_eval.partitions.tally import Tally
 
 Array = NDArray[np.float64]
@@ -21,8 +21,8 @@ MAX_COUNT = 2000
 """Members that the search for the smallest detectable share tries at most."""
 
 MIN_FITTED = 8
-"""Samples of a kind that k-means must see to give it a center. At 50 000 + 50 000 samples, of which it sees 10 000, a
-separate kind of 5 was found in 3 of 4 runs, one of 10 in 4 of 4."""
+"""Samples of a kind that must be among those that kinds are fitted to, for it to be found. At 50 000 + 50 000 samples,
+of which 10 000 are fitted to, a separate kind of 5 was found in 3 of 4 runs, one of 10 in 4 of 4."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class KindTests:
         return max(found)
 
 
-def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
+def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0) -> KindTests:
     """Test all kinds of all levels: each set against all others together, in one family.
 
     Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. Of more sets,
@@ -97,6 +97,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
     Args:
         tallies: the tally of each set by its label, from one partition.
         rho: ρ, factor that the share must exceed.
+        part: part of the family-wise error that the tests may spend.
     """
     labels, sets = tuple(tallies), list(tallies.values())
     if len(sets) < 2:
@@ -123,7 +124,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0) -> KindTests:
         effects=effects,
         cautious=cautious,
         raw=family.p_values.reshape(-1, members.shape[1]),
-        adjusted=np.where(tested[:, None], family.adjusted.reshape(-1, members.shape[1]), 1.0),
+        adjusted=np.where(tested[:, None], np.minimum(family.adjusted.reshape(-1, members.shape[1]) / part, 1.0), 1.0),
         family=family,
     )
 

@@ -117,6 +117,10 @@ class Tree:
                 found[self.members[node], depth] = place - starts[depth]
         return found
 
+    def leaves_of(self, node: int) -> list[int]:
+        """Return the leaves of a node."""
+        return np.flatnonzero(self.members[node]).tolist()
+
     def lies_together(self, node: int) -> bool:
         """Return whether a node is one thing: a leaf, or two parts that lie together."""
         return node < self.leaves or bool(self.closeness[node - self.leaves] >= TOGETHER)
@@ -125,3 +129,17 @@ class Tree:
         """Return the nodes of the cut into `most` kinds, or all leaves where there are fewer: what was joined last."""
         end = self.nodes - min(max(most, 1), self.leaves) + 1
         return np.flatnonzero((np.arange(self.nodes) < end) & ((self.parents >= end) | (self.parents < 0)))
+
+    def pruned(self, most: int) -> Tree:
+        """Return the tree above the cut into `most` kinds, which are its leaves in the order of `cut`."""
+        kept = self.cut(most)
+        first = self.nodes - len(kept) + 1
+        numbers = np.full(self.nodes, -1)
+        numbers[kept], numbers[first:] = np.arange(len(kept)), np.arange(len(kept), 2 * len(kept) - 1)
+        return Tree(numbers[self.joins[first - self.leaves :]], self.closeness[first - self.leaves :])
+
+    def with_another(self) -> Tree:
+        """Return the tree with one more leaf, the last one, which stands apart from all others."""
+        leaves, root = self.leaves, self.nodes
+        joins = np.append(self.joins + (self.joins >= leaves), [[leaves, root if leaves > 1 else 0]], 0)
+        return Tree(joins, np.append(self.closeness, 0.0))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 RESULTS: dict[str, tuple[str, str]] = {
     "comparison": ("comparison", "finc_eval.comparison.result:Comparison"),
     "kinds": ("kinds", "finc_eval.partitions.kinds:Kinds"),
-    "models": ("models", "finc_eval.comparison.models:ModelComparison"),
     "leaderboard": ("leaderboard", "finc_eval.leaderboards.result:Leaderboard"),
     "methods": ("methods", "finc_eval.comparison.methods:MethodComparison"),
     "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),

@@ -44,7 +44,7 @@ MEASURES_EXPLAINED: dict[MeasureName, str] = {
     "views": "the same share by embedding, for suspicious samples over mirrored, widened and shifted views",
     "calibrated": f"share of samples as near to the training set as the nearest {SUSPICIOUS_SHARE:.0%} of fresh ones",
     "authpct": "percentage of samples farther from their training sample than that is from its own set",
-    "c_t": "rank test of distances to the training set, by mode of the training set; far above 0 means poor samples",
+    "c_t": "rank test of distances to the training set, by kind of the training set; far above 0 means poor samples",
     "dcr": "share of samples nearer to the training set than to the holdout",
     "nndr": "nearest over second nearest distance, median",
     "mifid": "Fréchet distance over the cosine distance to the training set; p is of that distance",
@@ -165,7 +165,7 @@ def show(result: Audit) -> None:
     print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh ones")
     if copies.same_pixels is not None:
         print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh ones")
-    print(f"modes of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
+    print(f"kinds of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
     title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
     print_table(title, ["Attack", *ATTACK_COLUMNS], _attack_rows(result), names=["Attack"])
@@ -187,7 +187,7 @@ def summary(audit: Audit) -> str:
         )
     if copying.memorized_strata:
         found, tested = len(copying.memorized_strata), len(copying.strata)
-        sentences.append(f"Copying is found in {found} of {tested} modes of the training set.")
+        sentences.append(f"Copying is found in {found} of {tested} kinds of the training set.")
     elif not copying.found_by:
         sentences.append(power_sentence(audit))
     best = audit.strongest

@@ -11,7 +11,6 @@ from pathlib import PurePath
 from typing import Any
 
 from finc_eval.comparison.headline import drifts
-from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import SETS_OF, Mode, Role, SetLabel, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
@@ -356,7 +355,7 @@ def not_significant(count: int, thing: str = "direction") -> str:
     return f"{counted(count, thing)} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
 
 
-def print_unstable(modes: Sequence[Mode | SharedMode]) -> None:
+def print_unstable(modes: Sequence[Mode]) -> None:
     """Print what the mark of a significant direction that does not count means, where there is one."""
     if any(remark(mode) for mode in modes):
         print("– refits find less than half of it again: not counted")

@@ -42,15 +42,13 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
 
     Samples that cannot be read are shown by their ids, and the page says why.
     """
-    gallery = read_gallery(board.sets, shown_of(board.modes, board.sets, SHOWN_SAMPLES), samples)
+    gallery = read_gallery(board.sets, shown_of((*board.kinds, *board.headings), board.sets, SHOWN_SAMPLES), samples)
     sizes_of_models = [info.n for label, info in board.sets.items() if label != REFERENCE]
     return render(
         "leaderboard.html",
         board,
         outline(board),
-        **kinds_on_page(
-            board.modes, (), {label: label for kind in board.modes[:1] for label in kind.shares}, SHOWN_SAMPLES
-        ),
+        **kinds_on_page(board.kinds, board.headings, {label: label for label in board.kinds[0].shares}, SHOWN_SAMPLES),
         pictures=gallery.pictures,
         notes=gallery.notes,
         models=several(row.name for row in board.rows),
@@ -235,7 +233,7 @@ def _matrix(board: Leaderboard) -> list[list[tuple[int, str]]]:
     """
     if len(board.rows) > MATRIX_MODELS:
         return []
-    names = UniqueNames(board.modes)
+    names = UniqueNames((*board.headings, *board.kinds))
     return [[_cell(board, one.name, other.name, names) for other in board.rows] for one in board.rows]
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from finc_eval.comparison.headline import more_and_less, overall, qualified, top_level, untested
-from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent
@@ -16,7 +15,6 @@ from finc_eval.partitions.modes import Kind
 from finc_eval.report.cards.groups import of_kinds
 from finc_eval.report.cards.modes import TOO
 
-ModeOfSets = TypeVar("ModeOfSets", SharedMode, Kind)
 KindOrMode = TypeVar("KindOrMode", Kind, Mode)
 
 TOLD = 2
@@ -54,14 +52,14 @@ def lead(comparison: Comparison) -> str:
     return " ".join([*overall(comparison), *qualified(comparison)])
 
 
-def such_as(modes: Sequence[ModeOfSets], groups: Sequence[tuple[str, Sequence[ModeOfSets]]]) -> list[str]:
-    """Return the clearest named modes of each group, no two of which read the same, as the end of a sentence on it.
+def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
+    """Return the clearest named kinds of each group, no two of which read the same, as the end of a sentence on it.
 
     Args:
-        modes: all modes of the result.
+        kinds: all kinds of the result.
         groups: each with the label of the set whose shares are told.
     """
-    names = UniqueNames(modes)
+    names = UniqueNames(kinds)
     examples = names.examples([[one for one in found if one.name] for _, found in groups], TOLD)
     told = [
         [f"{names.kind(one)} ({percent(one.shares[label].share)} of {label})" for one in few]

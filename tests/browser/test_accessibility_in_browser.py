@@ -28,7 +28,7 @@ NAMELESS = """() => [...document.querySelectorAll('input, select, button, img, s
   .map(one => one.outerHTML.slice(0, 200))"""
 
 
-PICTURED = ("comparison", "models", "methods", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
+PICTURED = ("comparison", "methods", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
 OTHERS = ("scores", "evaluation", "membership-score", "private-score", "private-comparison", "synthesis")
 NAMES = (*PICTURED, *OTHERS, "index")
 
@@ -44,13 +44,12 @@ def pages(squares, documents, tmp_path_factory):
     sets = {"train": train, "holdout": holdout, "gen": np.concatenate([train[:20], holdout[::-1][:90] // 2])}
     results = {
         "comparison": compared,
-        "models": fe.compare_models({"one": gen, "two": ref}, ref, **small),
         "methods": fe.compare_methods(gen, ref, ["finc", "rarity"], **small),
         "sweep": fe.sweep(gen, ref, "rho", [1, 2], **small),
         "changes": fe.compare_releases(compared, compared),
         "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),
         "kinds": fe.kinds({"one": gen, "ref": ref}),
-        "leaderboard": fe.leaderboard({f"a model {i}": (gen, ref)[i % 2] for i in range(12)}, ref, level=5),
+        "leaderboard": fe.leaderboard({f"a model {i}": (gen, ref)[i % 2] for i in range(12)}, ref),
         "verdict": fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 5}}),
         **{name: documents[name] for name in OTHERS},
     }

@@ -27,15 +27,14 @@ def folder(documents, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pictured(squares, tmp_path_factory):
-    """Pages with pictures: of two sets, of models, of kinds, of a board, and of the gate."""
+    """Pages with pictures: of two sets, of kinds, of a board, and of the gate."""
     folder = tmp_path_factory.mktemp("pictured")
     made = {
         "comparison": fe.compare(squares["gen"], squares["ref"], features=100, modes=4),
-        "models": fe.compare_models({"a": squares["gen"], "b": squares["ref"]}, features=60, modes=3),
         "kinds": fe.kinds({"a": squares["gen"], "b": squares["ref"], "c": squares["ref"]}),
-        "leaderboard": fe.leaderboard({"a": squares["gen"], "b": squares["ref"]}, squares["ref"], level=5),
+        "leaderboard": fe.leaderboard({"a": squares["gen"], "b": squares["ref"]}, squares["ref"]),
         "many models": fe.leaderboard(
-            {f"a model {i}": squares["ref" if i % 2 else "gen"] for i in range(12)}, squares["ref"], level=5
+            {f"a model {i}": squares["ref" if i % 2 else "gen"] for i in range(12)}, squares["ref"]
         ),
         "verdict": fe.gate(
             squares["gen"], squares["ref"], squares["ref"], {"kinds": {"lose": 0.5, "level": 5, "min_share": 0.1}}
@@ -130,7 +129,7 @@ def test_kinds_and_limits_are_sorted_and_led_to_and_their_samples_enlarge(browse
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "no-script"])
-@pytest.mark.parametrize("name", ["comparison", "models", "kinds", "leaderboard", "verdict"])
+@pytest.mark.parametrize("name", ["comparison", "kinds", "leaderboard", "verdict"])
 def test_a_printed_page_has_every_picture(browser, pictured, name, script):
     context = browser.new_context(java_script_enabled=script)
     page = context.new_page()

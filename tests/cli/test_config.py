@@ -74,9 +74,9 @@ def test_a_mistake_in_the_file_is_one_sentence(folder, text, sentence):
 
 def test_a_default_of_another_verb_does_not_stop_a_verb(folder):
     (folder / CONFIG_NAME).write_text('[compare]\nmethod = "rarity"\nfeatures = 20\n')
-    result = run("models", "--gen", "x.npy", "--gen", "y.npy", "--out", "o", "--json")
+    result = run("kinds", "--gen", "x.npy", "--gen", "y.npy", "--out", "o", "--json")
     assert result.exit_code == 0, result.stderr
-    assert json.loads(result.stdout)["settings"]["features"] == 20
+    assert json.loads(result.stdout)["type"] == "kinds"
 
 
 def test_a_sweep_of_sigma_takes_its_features_from_the_file(folder):

@@ -57,7 +57,6 @@ WRONG = [
     ("evaluate", "--gen", ".", "--ref", ".", "--train", ".", "--holdout", "gone"),
     ("extract", "gone"),
     ("metrics", "--gen", "gone", "--ref", "."),
-    ("models", "--gen", "a=gone", "--gen", "b=."),
     ("kinds", "--gen", "a=gone", "--gen", "b=."),
     ("report", "gone"),
     ("score", "--comparison", "gone", ".", "--out", "s.csv"),

@@ -65,11 +65,11 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
             ("compare", "methods", *SAME_SETS, "--methods", ""),
             "--methods must be one of finc, clusters, ken, rarity, fld, got ''",
         ),
-        (("models", "--gen", "a=", "--gen", "b={gen}"), "is not of the form NAME=PATH"),
-        (("models", "--gen", "a={gen}", "--gen", "a={gen}"), "two models are called 'a'"),
-        (("models", "--gen", "a={gen}", "--gen", "b=missing.h5"), "missing.h5"),
-        (("models", "--gen", "a={gen}"), "at least two sets are needed"),
-        (("models", "--gen", "ref={gen}", "--gen", "a={gen}"), 'a model cannot be called "ref"'),
+        (("kinds", "--gen", "a=", "--gen", "b={gen}"), "is not of the form NAME=PATH"),
+        (("kinds", "--gen", "a={gen}", "--gen", "a={gen}"), "two models are called 'a'"),
+        (("kinds", "--gen", "a={gen}", "--gen", "b=missing.h5"), "missing.h5"),
+        (("kinds", "--gen", "a={gen}"), "at least two sets are needed"),
+        (("kinds", "--gen", "ref={gen}", "--gen", "a={gen}"), 'a model cannot be called "ref"'),
         (("compare", "changes", "--old", "missing.h5", "--new", "{text}"), "missing.h5 does not exist"),
         (("compare", "changes", "--old", "{text}", "--new", "{text}"), "text was not written by finc-eval"),
     ],
@@ -101,7 +101,7 @@ def test_what_a_user_gets_wrong_is_one_sentence_and_exit_code_3(folders, tmp_pat
 def test_a_page_does_not_take_the_place_of_embeddings(caches):
     before = (caches / "gen.h5").read_bytes()
     result = run(
-        "models", "--gen", f"a={caches / 'gen.h5'}", "--gen", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5"
+        "kinds", "--gen", f"a={caches / 'gen.h5'}", "--gen", f"b={caches / 'ref.h5'}", "--out", caches / "gen.h5"
     )
     assert result.exit_code == 3 and "--out is the folder of several files" in result.stderr
     assert (caches / "gen.h5").read_bytes() == before

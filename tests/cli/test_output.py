@@ -29,10 +29,10 @@ def planned(folder, verb="changes", type_name="changes", force=False, out=None, 
 
 
 def test_a_result_has_a_page_and_a_json_file_which_bear_its_mark(tmp_path, capsys):
-    output = replace(planned(tmp_path, gen="a", ref="b"), type_name="models", stem="models")
+    output = replace(planned(tmp_path, gen="a", ref="b"), type_name="kinds", stem="kinds")
     result = a_comparison()
     emit(result, output, as_json=True)
-    page, twin = tmp_path / "out" / "models.html", tmp_path / "out" / "models.json"
+    page, twin = tmp_path / "out" / "kinds.html", tmp_path / "out" / "kinds.json"
     assert capsys.readouterr().out.strip() == twin.read_text(encoding="utf-8").strip()
     assert mark_of(page) == mark_of(twin) == f"comparison {output.job}"
     assert mark_of(result.to_html(tmp_path / "python.html")) == result.mark

@@ -132,7 +132,7 @@ def test_report_takes_samples_that_have_moved(folders, tmp_path):
 
 def test_the_schema_of_a_result_is_printed():
     listed = run("doctor", "schema").stdout.split()
-    assert {"comparison", "models", "methods", "sweep", "changes"} <= set(listed)
+    assert {"comparison", "kinds", "methods", "sweep", "changes"} <= set(listed)
     assert json.loads(run("doctor", "schema", "comparison").stdout)["properties"]["type"]["const"] == "comparison"
     wrong = run("doctor", "schema", "comparisons")
     assert wrong.exit_code == 3 and 'did you mean "comparison"?' in wrong.stderr

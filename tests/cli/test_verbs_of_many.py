@@ -1,12 +1,11 @@
-"""`finc-eval compare sweep`, `models`, `methods` and `changes`: a row a value, mode, group or change."""
+"""`finc-eval compare sweep`, `methods` and `changes`: a row a value, mode, group or change."""
 
 import json
 
 import numpy as np
 from _verbs import run, table_rows
 
-import finc_eval as fe
-from finc_eval.core.words import counted, percent, points
+from finc_eval.core.words import percent, points
 from finc_eval.demo.planted import gray, shipped_digits
 
 
@@ -55,36 +54,6 @@ def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
     assert (tmp_path / "sweep-rho.json").read_text().strip() == result.stdout.strip()
 
 
-def test_models_prints_the_significant_modes_against_the_sets(folders, caches, tmp_path):
-    out = tmp_path / "out"
-    result = run(
-        "models", "--gen", f"mine={folders / 'gen'}", "--gen", f"theirs={caches / 'ref.h5'}",
-        "--ref", caches / "ref.h5", "--features", 100, "--out", out,
-    )  # fmt: skip
-    assert result.exit_code == 0, result.stderr
-    twin = json.loads((out / "models.json").read_text())
-    significant = [mode for mode in twin["modes"] if mode["p_value"] <= 0.05]
-    rows = table_rows(result.stdout)
-    titles = [f"{mode['name']}, {mode['id']}" if mode["name"] else mode["id"] for mode in significant]
-    assert titles and [row[0].removeprefix("– ") for row in rows] == titles
-    for row, mode in zip(rows, significant, strict=True):
-        assert row[1] == mode["set_with_most"]
-        for cell, label in zip(row[3:], ("mine", "theirs", "ref"), strict=True):
-            part = mode["shares"][label]
-            ends = [percent(end, 1).removesuffix(" %") for end in (part["share"], *part["interval"])]
-            assert cell == f"{ends[0]} [{ends[1]}, {ends[2]}]"
-    assert f"{len(twin['modes']) - len(significant)} modes are not significant" in result.stdout
-    assert "data:image/" in (out / "models.html").read_text() and "mine: extract" in result.stderr
-
-
-def test_models_as_json_is_all_there_is_on_stdout(caches, tmp_path):
-    result = run(
-        "models", "--gen", f"a={caches / 'gen.h5'}", "--gen", f"b={caches / 'ref.h5'}", "--features", 60,
-        "--out", tmp_path / "m", "--json",
-    )  # fmt: skip
-    assert list(json.loads(result.stdout)["sets"]) == ["a", "b"]
-
-
 def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(folders, caches, tmp_path):
     out = tmp_path / "out"
     result = run(
@@ -107,28 +76,24 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
     assert "data:image/" in (out / "methods.html").read_text() and "rarity: decompose" in result.stderr
 
 
-def test_changes_follows_the_modes_between_releases(caches, tmp_path):
-    run("extract", "sketch", caches / "ref.h5", "--out", tmp_path / "ref.h5", "--features", 100)
-    for name, release in (("old", "gen"), ("new", "ref")):
-        made = run("compare", "--gen", caches / f"{release}.h5", "--ref", tmp_path / "ref.h5", "--out", tmp_path / name)
-        assert made.exit_code == 0, made.stderr
+def test_changes_follows_the_kinds_between_releases(caches, tmp_path):
     old, new = (("--old", tmp_path / "old" / "comparison.h5"), ("--new", tmp_path / "new" / "comparison.h5"))
+    for name, release, more in (("old", "gen", ()), ("new", "ref", ("--kinds", old[1]))):
+        made = run(
+            "compare", "--gen", caches / f"{release}.h5", "--ref", caches / "ref.h5", "--method", "clusters", *more,
+            "--out", tmp_path / name,
+        )  # fmt: skip
+        assert made.exit_code == 0, made.stderr
     out = ("--out", tmp_path)
     result = run("compare", "changes", *old, *new, *out)
     assert result.exit_code == 0, result.stderr
-    significant = {mode.id: mode for mode in fe.load(old[1]).directions if mode.p_value <= 0.05}
-    rows = {row[0].split(", ")[-1]: row for row in table_rows(result.stdout)}
-    assert rows and set(rows) <= set(significant)
-    for name, row in rows.items():
-        assert row[1] in ("gone", "shrunk") and row[2] == significant[name].role and row[5].startswith("−")
-    assert (
-        f"{counted(len(rows), 'mode')} {'was' if len(rows) == 1 else 'were'} followed" in result.stdout
-        and "Changes between two releases" in (tmp_path / "changes.html").read_text()
-    )
+    assert "followed: " in result.stdout and "Changes between two releases" in (tmp_path / "changes.html").read_text()
     twin = json.loads((tmp_path / "changes.json").read_text())
-    assert [change["id"] for change in twin["changes"]] == list(rows)
+    rows = table_rows(result.stdout)
+    assert rows and [row[1] for row in rows] == [change["status"] for change in twin["changes"]]
+    assert {change["status"] for change in twin["changes"] if change["kind"]["p_value"] <= 0.05} <= {"gone", "shrunk"}
     assert json.loads(run("compare", "changes", *old, *new, *out, "--json").stdout)["changes"] == twin["changes"]
     same = run("compare", "changes", *old, "--new", old[1], *out, "--force")
-    assert "Nothing changed: the interval of every change holds zero." in same.stdout
+    assert "Nothing changed: no share of a kind is significantly larger or smaller than it was." in same.stdout
     none = run("compare", "changes", "--old", new[1], *new, *out, "--force")
-    assert none.stdout.startswith("Nothing changed: no mode is significant in either comparison")
+    assert none.stdout.startswith("Nothing changed: no kind differs in either comparison")

@@ -71,8 +71,9 @@ def test_draws_of_a_law_with_few_values_are_not_called_shared():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x, y: fe.compare_models(x), "models must be sets by label, .*, or a list of sets, got ndarray"),
-        (lambda x, y: fe.compare_models([x]), "at least two sets are needed to compare, got 1"),
+        (lambda x, y: fe.kinds(x), "sets must be sets by label, .*, or a list of sets, got ndarray"),
+        (lambda x, y: fe.kinds([x]), "at least two sets are needed to compare, got 1"),
+        (lambda x, y: fe.compare(x, y, kinds=3), "kinds must be a comparison, as fe.compare returns it, or the path"),
         (lambda x, y: fe.Sketch.of(x, "phi"), "feature_map must be a feature map or a sketch that has one, got str"),
         (lambda x, y: fe.compare_releases(x, y), "old must be a comparison, as fe.compare returns it, or the path"),
         (lambda x, y: fe.compare_releases("no.h5", "no.h5"), "no.h5 does not exist"),
@@ -87,11 +88,6 @@ def test_a_careless_call_is_answered_in_one_sentence(sets, call, message):
         call(*sets)
 
 
-def test_models_of_a_list_are_numbered(sets):
-    found = fe.compare_models(sets, features=100, modes=1)
-    assert found.models == ("model 1", "model 2")
-
-
 def test_one_method_need_not_be_in_a_list(sets):
     found = fe.compare_methods(*sets, methods="ken", features=100, modes=1)
     assert list(found.comparisons) == ["ken"]
@@ -100,7 +96,7 @@ def test_one_method_need_not_be_in_a_list(sets):
 def test_releases_are_compared_by_the_paths_of_their_comparisons(sets, tmp_path):
     gen, ref = sets
     sketch = fe.Sketch.reference(ref[:300], features=100)
-    for name, rows in (("old", ref[300:]), ("new", gen)):
-        fe.compare(rows, sketch, modes=2).save(tmp_path / f"{name}.h5")
+    fe.compare(ref[300:], sketch, modes=2).save(tmp_path / "old.h5")
+    fe.compare(gen, sketch, modes=2, kinds=tmp_path / "old.h5").save(tmp_path / "new.h5")
     found = fe.compare_releases(tmp_path / "old.h5", str(tmp_path / "new.h5"))
     assert (found.old, found.new) == tuple(fe.load(tmp_path / f"{name}.h5").signature for name in ("old", "new"))

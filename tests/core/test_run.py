@@ -13,7 +13,6 @@ ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
     "call",
     [
         lambda run: fe.compare(ROWS, ROWS + 1, run=run),
-        lambda run: fe.compare_models({"a": ROWS, "b": ROWS + 1}, ROWS, run=run),
         lambda run: fe.kinds({"a": ROWS, "b": ROWS + 1}, run=run),
         lambda run: fe.evaluate({"a": ROWS}, ROWS + 1, run=run),
         lambda run: fe.Sketch.reference(ROWS, sigma=1.0, run=run),

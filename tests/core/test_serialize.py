@@ -103,5 +103,5 @@ def test_the_command_line_is_recorded_without_the_programs_folder(monkeypatch):
 
 
 def test_the_command_line_is_recorded_as_a_shell_takes_it(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["finc-eval", "models", "--gen", "one=model one/"])
-    assert Provenance.here("cpu").command == "finc-eval models --gen 'one=model one/'"
+    monkeypatch.setattr("sys.argv", ["finc-eval", "kinds", "--gen", "one=model one/"])
+    assert Provenance.here("cpu").command == "finc-eval kinds --gen 'one=model one/'"

@@ -68,12 +68,12 @@ def test_a_result_has_a_view_in_notebooks_and_plain_types(results):
 def test_a_result_has_a_data_frame(results, documents):
     pytest.importorskip("pandas")
     frames = {type(one).__name__: one.to_frame() for one in results}
-    comparison, models = documents["comparison"], documents["models"]
+    comparison, kinds = documents["comparison"], documents["kinds"]
     assert list(frames["Comparison"]["id"]) == [kind.id for kind in comparison.kinds]
     ends = frames["Comparison"][["interval.low", "interval.high"]]
     assert tuple(ends.iloc[0]) == comparison.kinds[0].interval
-    label = models.modes[0].set_with_most
-    assert frames["ModelComparison"][f"shares.{label}.share"][0] == models.modes[0].shares[label].share
+    label = kinds.kinds[0].set_with_most
+    assert frames["Kinds"][f"shares.{label}.share"][0] == kinds.kinds[0].shares[label].share
     assert list(frames["Scores"]["key"]) == [score.key for score in documents["scores"]]
     assert set(frames["Audit"]["block"]) == {"copying", "attacks"}
     assert list(frames["PrivateComparison"]["name"]) == [one.name for one in documents["private-comparison"].scores]

@@ -53,14 +53,6 @@ def test_the_number_of_frequencies_and_of_samples_change_no_bound():
     assert device.waits <= 200, device.by_place()
 
 
-def test_a_comparison_of_models_waits_a_bounded_number_of_times():
-    found = check_steady(
-        lambda run: fe.compare_models({"a": GEN, "b": THIRD}, REF, run=run, **SMALL), waits=200, sets=3
-    )
-    expected = fe.compare_models({"a": GEN, "b": THIRD}, REF, run=fe.Run(device="cpu"), **SMALL)
-    assert [mode.id for mode in found.modes] == [mode.id for mode in expected.modes]
-
-
 def test_a_sweep_waits_a_bounded_number_of_times_per_value():
     found = check_steady(lambda run: fe.sweep(GEN, REF, "sigma", [3.0], run=run, **SMALL), waits=200)
     assert len(found.points) == 1

@@ -260,7 +260,7 @@ def small_board(path):
     """A board of two models in a folder beside this path."""
     gen, ref = sets()
     board = fe.StoredBoard(path.with_suffix(".board"))
-    board.add({"gen": gen, "other": ref[:40]}, ref, level=2, metrics=("kid",))
+    board.add({"gen": gen, "other": ref[:40]}, ref, metrics=("kid",))
     return board
 
 
@@ -277,7 +277,7 @@ def use_entry(path):
 
 def use_reference(path):
     found = BoardReference.load(path)
-    return str(found.signature), found.tally.members.tolist(), found.examples, found.settings, found.partition.digest
+    return str(found.signature), found.tally.members.tolist(), found.examples, found.settings, found.kinds.digest
 
 
 def make_index(path):
@@ -294,7 +294,7 @@ def use_index(path):
 
 def make_leaderboard(path):
     gen, ref = sets()
-    fe.leaderboard({"gen": gen, "other": ref[:40]}, ref, level=2, metrics=("kid",)).to_json(path)
+    fe.leaderboard({"gen": gen, "other": ref[:40]}, ref, metrics=("kid",)).to_json(path)
 
 
 def make_evaluation(path):

@@ -36,7 +36,7 @@ def sets():
 
 @pytest.fixture(scope="module")
 def board(sets):
-    return fe.leaderboard(sets, samples(range(10), 1500, 5), level=20)
+    return fe.leaderboard(sets, samples(range(10), 1500, 5))
 
 
 def test_planted_gaps_are_ranked_and_equal_models_are_not_told_apart(board, sets):
@@ -67,7 +67,7 @@ def test_the_headline_begins_with_who_is_first(board, sets):
     assert twin in board.groups[0]
     told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be told apart from it: "
     assert summary(board).startswith(told)
-    clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5), level=20)
+    clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5))
     assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be told apart (5 %). ")
 
 
@@ -82,7 +82,7 @@ def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path
 
 
 def test_the_same_sets_give_the_same_board_in_any_order(board, sets):
-    again = fe.leaderboard(dict(reversed(sets.items())), samples(range(10), 1500, 5), level=20)
+    again = fe.leaderboard(dict(reversed(sets.items())), samples(range(10), 1500, 5))
     for name in sets:
         for key in ("unmatched", "fd"):
             one, other = board[name].scores[key], again[name].scores[key]
@@ -92,7 +92,7 @@ def test_the_same_sets_give_the_same_board_in_any_order(board, sets):
 
 def test_a_model_whose_metric_has_no_interval_is_shown_and_not_ranked(sets):
     few = {"good": sets["good"], "gaps": sets["gaps"], "few": samples(range(10), 60, 9)}
-    board = fe.leaderboard(few, samples(range(10), 800, 5), metrics=("fd",), rank_by="fd", level=5)
+    board = fe.leaderboard(few, samples(range(10), 800, 5), metrics=("fd",), rank_by="fd")
     standing = board["few"].scores["fd"]
     assert standing.rank_set is None
     assert standing.value > 0
@@ -106,33 +106,82 @@ def test_a_model_whose_metric_has_no_interval_is_shown_and_not_ranked(sets):
         board.separable("few", "good")
 
 
-def test_a_collapsed_model_does_not_blind_the_shares_of_others(sets):
-    models = {"good": sets["good"], "gaps": sets["gaps"], "collapsed": np.repeat(samples(range(10), 4, 9), 250, axis=0)}
-    board = fe.leaderboard(models, samples(range(10), 1500, 5), metrics=("kid",), level=20)
-    standing = board["collapsed"].scores["missing"]
+def test_a_model_whose_samples_are_few_copies_does_not_blind_the_shares_of_others(sets):
+    copies = np.repeat(samples(range(10), 4, 9), 250, axis=0)  # each as often as all others: its files were duplicated
+    models = {"good": sets["good"], "gaps": sets["gaps"], "copied": copies}
+    board = fe.leaderboard(models, samples(range(10), 1500, 5), metrics=("kid",))
+    standing = board["copied"].scores["missing"]
     assert (standing.value, standing.rank_set) == (None, None)
-    assert "its 1,000 samples inform like 4 independent ones, because many are copies" in standing.reason
+    assert "its 1,000 samples inform like 4 independent ones, and this share of 50 kinds needs 50" in standing.reason
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "missing")
-    assert board["collapsed"].scores["kid"].rank_set is not None
+    assert board["copied"].scores["kid"].rank_set is not None
     page = Page(report.page(board, {}))
     (reason,) = [text for text in page.texts("p", "note") if "not ranked" in text]  # one sentence for all numbers
-    assert reason.startswith("collapsed is not ranked by unmatched, missing and novel (its 1,000 samples inform like 4")
-    profile = page.find("article", "profile")[[row.name for row in board.rows].index("collapsed")]
-    assert page.texts("dd", inside=profile)[:3] == ["–, not ranked"] * 3
+    assert reason.startswith("copied is not ranked by missing and novel (its 1,000 samples inform like 4")
+    profile = page.find("article", "profile")[[row.name for row in board.rows].index("copied")]
+    assert page.texts("dd", inside=profile)[1:3] == ["–, not ranked"] * 2
+
+
+@pytest.mark.parametrize("distinct", [40, 369])
+def test_a_generator_that_repeats_itself_is_ranked_last_among_models_that_are_otherwise_like_the_reference(distinct):
+    """Its samples are all good, and far fewer than they seem: 369 of 5 000, as those of a collapsed GAN of digits."""
+    rng = np.random.default_rng(0)
+    few = samples(range(10), distinct, 9)
+    collapsed = few[np.append(np.arange(distinct), rng.choice(distinct, 5000 - distinct))]
+    models = {"one": samples(range(10), 5000, 1), "two": samples(range(10), 5000, 2), "collapsed": collapsed}
+    board = fe.leaderboard(models, samples(range(10), 5000, 5), metrics=("kid",))
+    assert board["collapsed"].rank_set == (3, 3) and board.rows[-1].name == "collapsed"
+    assert not board.separable("one", "two")
+    told = f"collapsed repeats itself: {distinct} distinct samples among 5,000, which count as they come"
+    assert told in board.warnings
+
+
+def near_copies(n, seed):
+    rows = np.repeat(samples(range(10), n // 3, seed), 3, 0)
+    groups = np.repeat(np.arange(n // 3), 3).astype(str).tolist()
+    return fe.EmbeddingSet(rows + np.float32(0.1) * rows[::-1] * 0, metadata={"group": groups})
+
+
+@pytest.mark.parametrize(
+    "gen, ref, options",
+    [
+        (samples(range(8), 900, 1), samples(range(10), 1200, 2), {}),
+        (samples(range(10), 60, 1), samples(range(10), 1200, 2), {}),
+        (samples(range(10), 900, 1), samples(range(10), 300, 2), {"seed": 3}),
+        (np.repeat(samples(range(10), 200, 1), 2, 0), samples(range(10), 600, 2), {}),
+        (near_copies(900, 1), near_copies(600, 2), {"groups": "group"}),
+        (near_copies(300, 1), samples(range(9), 600, 2), {}),
+    ],
+)
+def test_a_board_of_one_model_and_a_comparison_tell_one_difference(gen, ref, options):
+    board, comparison = (
+        fe.leaderboard({"m": gen}, ref, metrics=("kid",), **options),
+        fe.compare(gen, ref, method="clusters", **options),
+    )
+    told = board["m"].scores["unmatched"]
+    assert told.value == comparison.difference
+    assert tuple(told.interval) == comparison.difference_interval
+
+
+def test_the_kinds_of_a_board_do_not_overlap_and_add_up(board, sets):
+    for label in (*sets, "ref"):
+        assert sum(kind.shares[label].share for kind in board.kinds) == pytest.approx(1)
+    assert len(board.kinds) <= 50
+    assert [kind.p_value > 0.05 for kind in board.kinds] == sorted(kind.p_value > 0.05 for kind in board.kinds)
+    ids = {kind.id for kind in board.kinds}
+    assert all(set(heading.children) <= ids for heading in board.headings)
 
 
 def test_metrics_without_a_common_error_are_ranked_by_their_intervals(sets):
-    board = fe.leaderboard(
-        {"good": sets["good"], "gaps": sets["gaps"]}, samples(range(10), 800, 5), metrics=("mmd",), level=5
-    )
+    board = fe.leaderboard({"good": sets["good"], "gaps": sets["gaps"]}, samples(range(10), 800, 5), metrics=("mmd",))
     assert board.separable("good", "gaps", "mmd")
     assert board["good"].scores["mmd"].rank_set == (1, 1)
 
 
 def test_a_metric_of_several_scores_says_which_one_ranks(sets):
     few = {"good": sets["good"][:200], "gaps": sets["gaps"][:200]}
-    board = fe.leaderboard(few, samples(range(10), 200, 5), metrics=("precision_recall", "vendi"), level=5)
+    board = fe.leaderboard(few, samples(range(10), 200, 5), metrics=("precision_recall", "vendi"))
     assert board.criterion("precision_recall").title.startswith("precision, of ")
     (precision, _) = fe.evaluate(few["good"], samples(range(10), 200, 5), "precision_recall")
     assert board["good"].scores["precision_recall"].value == precision.value
@@ -143,7 +192,7 @@ def test_two_halves_of_one_model_are_not_called_different():
     called = 0
     for seed in range(20):
         rows = samples(range(8), 600, 100 + seed)
-        board = fe.leaderboard({"a": rows[:300], "b": rows[300:]}, samples(range(10), 400, 200 + seed), level=20)
+        board = fe.leaderboard({"a": rows[:300], "b": rows[300:]}, samples(range(10), 400, 200 + seed))
         called += any(board.separable("a", "b", one.key) for one in board.criteria)
     assert called <= 2
 
@@ -151,7 +200,7 @@ def test_two_halves_of_one_model_are_not_called_different():
 @pytest.mark.parametrize(
     "models, options, error, message",
     [
-        (["one"], {}, UsageError, "at least two models are needed"),
+        ([], {}, UsageError, "at least one model is needed"),
         (["one", "ref"], {}, UsageError, 'a model cannot be called "ref"'),
         (["one", "two"], {"metrics": ("fdd",)}, UsageError, 'did you mean "fd"'),
         (
@@ -167,7 +216,7 @@ def test_two_halves_of_one_model_are_not_called_different():
             "does not have mmd: .*; or add it to metrics",
         ),
         (["one", "two"], {"rank_by": "uniq"}, UsageError, "no number is called 'uniq': rank by"),
-        (["one", "two"], {"level": 1}, UsageError, "level must be"),
+        (["one", "two"], {"level": 5}, UsageError, "unknown option 'level'"),
         (["one", "two"], {"kinds": 5}, UsageError, "unknown option 'kinds'"),
     ],
 )
@@ -198,8 +247,9 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
         assert name in next(part for part in page.texts("p") if part.startswith("Group 1"))
     assert f"{board.criterion().separable_pairs} of all 6 pairs can be told apart (Holm" in text
     assert "sampling noise only" in text
-    assert board.modes
-    assert len(page.find("tr", "mode", page.find("table", "heat")[0])) == len(board.modes)
+    differing = [kind for kind in board.kinds if kind.p_value <= 0.05]
+    assert differing
+    assert len(page.find("tr", "mode", page.find("table", "heat")[0])) == len(differing)
 
 
 def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(board, capsys):
@@ -217,7 +267,7 @@ def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(bo
 
 def test_pages_and_tables_have_a_minus_where_csv_and_json_have_a_hyphen(capsys):
     rows = samples(range(10), 900, 1)
-    board = fe.leaderboard({"a": rows[:300], "b": rows[300:600]}, rows[600:], metrics=("kid",), rank_by="kid", level=5)
+    board = fe.leaderboard({"a": rows[:300], "b": rows[300:600]}, rows[600:], metrics=("kid",), rank_by="kid")
     low = board["a"].scores["kid"].interval[0]
     assert low < 0
     report.show(board)
@@ -227,20 +277,9 @@ def test_pages_and_tables_have_a_minus_where_csv_and_json_have_a_hyphen(capsys):
     assert str(low) in board.to_csv() and str(low) in board.to_json()
 
 
-def test_a_small_set_that_leaves_few_kinds_for_all_models_is_told():
-    def warnings(n, level):
-        models = {"few": samples(range(10), n, 1), "many": samples(range(10), 300, 2)}
-        return fe.leaderboard(models, samples(range(10), 300, 3), metrics=("kid",), level=level).warnings
-
-    assert warnings(30, 20)[0].startswith(
-        "samples are divided into 3 kinds in place of 20, because a set is small (few has 30 samples): shares of all"
-    )
-    assert warnings(30, 5) == warnings(250, 50) == ()
-
-
 def test_the_top_of_a_page_of_many_models_stays_short():
     models = {f"m{number}": samples(range(10), 60, number) for number in range(14)}
-    board = fe.leaderboard(models, samples(range(10), 80, 99), metrics=("kid",), level=5)
+    board = fe.leaderboard(models, samples(range(10), 80, 99), metrics=("kid",))
     page = Page(report.page(board, {}))
     first = [row.name for row in board.rows]
     assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
@@ -269,9 +308,7 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
         "--gen",
         f"b={tmp_path}/b.npy",
     ]
-    shown = CliRunner().invoke(
-        app, [*words, "--out", f"{tmp_path}/board", "--json", "--metrics", "kid", "--level", "10"]
-    )
+    shown = CliRunner().invoke(app, [*words, "--out", f"{tmp_path}/board", "--json", "--metrics", "kid"])
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["rows"][0]["name"] == "a"
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
@@ -290,10 +327,10 @@ def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
         return done
 
     ref = ("--ref", "{}/ref.npy", "--quiet")
-    run("add", "{}/board", *ref, "a={}/a.npy", "--level", "10", "--metrics", "fd", "--rank-by", "fd")
+    run("add", "{}/board", *ref, "a={}/a.npy", "--metrics", "fd", "--rank-by", "fd")
     assert "is on the board" in run("add", "{}/board", *ref, "a={}/a.npy", rc=3).stderr
-    assert "level is 20 here and 10 in" in run("add", "{}/board", *ref, "b={}/b.npy", "--level", "20", rc=3).stderr
-    assert "at least two models" in run("show", "{}/board", rc=3).stderr
+    assert "seed is 2 here and 0 in" in run("add", "{}/board", *ref, "b={}/b.npy", "--seed", "2", rc=3).stderr
+    assert "fewer than two models are ranked" in run("show", "{}/board").stdout
     twice = run("add", "{}/board", *ref, "b={}/b.npy", "b={}/b.npy", rc=3).stderr
     assert "training runs 1 and 2 of b are the same samples" in twice
     added = json.loads(run("add", "{}/board", *ref, "b={}/b.npy", "b={}/again.npy", "--json").stdout)
@@ -328,15 +365,17 @@ def test_a_stored_board_shows_pictures_of_the_samples_that_are_named_and_keeps_t
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
     rng = np.random.default_rng(0)
-    for name, low in (("a", 0), ("b", 128), ("ref", 0)):
-        np.savez(f"{name}.npz", images=rng.integers(low, low + 128, (60, 4, 4, 3), dtype=np.uint8))
+    for name, low in (("a", 0), ("b", 127), ("ref", 0)):
+        images = rng.integers(0, 128, (60, 4, 4, 3), dtype=np.uint8)
+        images[:, :2] += np.uint8(low)
+        np.savez(f"{name}.npz", images=images)
 
     def run(*words, rc=0):
         done = CliRunner().invoke(app, ["leaderboard", *words])
         assert done.exit_code == rc, done.output
         return done
 
-    run("add", "board", "--ref", "ref.npz", "a=a.npz", "b=b.npz", "--extractor", "pixels", "--level", "3")
+    run("add", "board", "--ref", "ref.npz", "a=a.npz", "b=b.npz", "--extractor", "pixels")
     run("render", "board", *(word for name in ("a", "b", "ref") for word in ("--samples", f"{name}={name}.npz")))
     page = Page((tmp_path / "board" / "leaderboard.html").read_text())
     assert page.find("img", inside=page.find("table", "heat")[0])
@@ -361,7 +400,7 @@ def test_numbers_that_surely_disagree_are_told():
     """One model lacks kinds, the other has all of them and a new one far away."""
     few, far = samples(range(6), 1000, 1), samples(range(10), 950, 2)
     models = {"few": few, "far": np.concatenate([far, np.full((50, 8), 60, np.float32) + far[:50]])}
-    board = fe.leaderboard(models, samples(range(10), 1500, 5), level=20)
+    board = fe.leaderboard(models, samples(range(10), 1500, 5))
     (found,) = board.disagreements()
     better = dict(zip((found.first, found.second), found[2:], strict=True))
     assert "missing" in better["far"]

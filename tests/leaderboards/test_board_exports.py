@@ -24,7 +24,7 @@ def board():
     rng = np.random.default_rng(0)
     ref = rng.normal(size=(600, 4)).astype(np.float32)
     models = {"a": ref[:300] * 1.3, STRANGE: rng.normal(size=(300, 4)).astype(np.float32)}
-    return fe.leaderboard(models, ref[300:], metrics=("fd", "kid", "vendi"), level=5)
+    return fe.leaderboard(models, ref[300:], metrics=("fd", "kid", "vendi"))
 
 
 @pytest.mark.parametrize("name", ["a", STRANGE])

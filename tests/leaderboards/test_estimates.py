@@ -8,13 +8,13 @@ from scipy.stats import norm
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.influences import FrechetReference, Influence, kernel_influence
-from finc_eval.leaderboards.shares import ShareRule, share_estimates
+from finc_eval.leaderboards.shares import ShareRule, share_estimates, unmatched
 from finc_eval.metrics.frechet import frechet_interval
 from finc_eval.metrics.kid import polynomial_kernel
 from finc_eval.metrics.mmd import kernel_sums
+from finc_eval.partitions.tally import EffectiveCounts
 
 KINDS = 30
 REF = 1 / np.arange(1, KINDS + 1)
@@ -38,7 +38,7 @@ def test_shares_have_no_bias_at_any_size_and_covariances_that_hold(rule):
     for _ in range(400):
         ref = rng.multinomial(3000, REF).astype(float)
         models = [rng.multinomial(n, law).astype(float) for n, law in ((1000, LACKING), (4000, LACKING), (1000, REF))]
-        estimates = share_estimates([rule], models, ref)
+        estimates = share_estimates(rule, models, ref)
         found.append([one.value for one in estimates])
         covariances.append(joint_covariance(estimates))
     truth = [expected(rule, law, REF, (500, 1500)) for law in (LACKING, LACKING, REF)]
@@ -53,28 +53,34 @@ def test_shares_have_no_bias_at_any_size_and_covariances_that_hold(rule):
 
 def test_a_model_that_makes_nothing_of_a_kind_misses_about_its_share():
     ref, model = np.array([100.0, 300, 600]), np.array([0.0, 350, 650])
-    (found,) = share_estimates([MISSING], [model], ref)
+    (found,) = share_estimates(MISSING, [model], ref)
     assert found.value == pytest.approx(0.1, abs=0.005)
     low, high = found.interval
     assert low < 0.1 < high
-    (same,) = share_estimates([MISSING], [ref], ref)
+    (same,) = share_estimates(MISSING, [ref], ref)
     assert same.value < 0.001
 
 
-def test_too_much_of_one_kind_is_as_unmatched_as_too_little_of_it():
-    """One model has too much of a large kind in place of many small ones, and another has it the other way round."""
-    rng, moved = np.random.default_rng(0), np.zeros(KINDS)
-    moved[0], moved[1::2] = 0.1, -0.1 * REF[1::2] / REF[1::2].sum()
-    found = []
+@pytest.mark.parametrize("sizes", [(300, 300, 600), (2000, 500, 1500)])
+@pytest.mark.parametrize("first, second", [(REF, REF), (LACKING, LACKING), (LACKING, REF)])
+def test_the_error_of_a_difference_of_two_models_is_not_too_small(first, second, sizes):
+    rng, gaps, errors = np.random.default_rng(0), [], []
     for _ in range(100):
-        ref, *models = (rng.multinomial(500, law).astype(float) for law in (REF, REF + moved, REF - moved, REF))
-        found.append([[one.value for one in share_estimates(rules, models, ref)] for _, rules in SHARES.values()])
-    unmatched, missing, novel = np.array(found).transpose(1, 0, 2)
-    assert (unmatched >= np.maximum(missing, novel)).all()
-    more, less, same = unmatched.mean(0)
-    assert more == pytest.approx(less, abs=0.015)
-    assert 0.06 < more < 0.1
-    assert same < 0.015
+        one, other, ref = (
+            EffectiveCounts.of(rng.multinomial(n, law)) for n, law in zip(sizes, (first, second, REF), strict=True)
+        )
+        found = [unmatched(model, ref, 0) for model in (one, other)]
+        covariance = joint_covariance(found)
+        gaps.append(found[0].value - found[1].value)
+        errors.append(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    assert np.mean(errors) ** 0.5 > 0.85 * np.std(gaps)
+
+
+def test_what_two_models_share_makes_their_difference_more_exact():
+    ref, model = REF * 500, LACKING * 5000
+    one, other = (unmatched(EffectiveCounts.of(model), EffectiveCounts.of(ref), 0) for _ in range(2))
+    covariance = joint_covariance([one, other])
+    assert covariance[0, 1] > 0.8 * covariance[0, 0]
 
 
 def frechet(x, weights_x, y, weights_y):

@@ -33,7 +33,7 @@ REF = samples(range(10), 900, 4)
 
 
 def board_of(columns, names=SETS, **options):
-    settings = {"level": 10, "metrics": ("fd",), "rank_by": "fd", **options}
+    settings = {"metrics": ("fd",), "rank_by": "fd", **options}
     return fe.leaderboard({name: SETS[name][:, columns] for name in names}, REF[:, columns], **settings)
 
 
@@ -121,7 +121,7 @@ def test_the_verbs_put_boards_side_by_side(tmp_path):
     for name, columns in (("one", slice(4)), ("two", slice(4, 8))):
         stored = fe.StoredBoard(tmp_path / name)
         cut = {label: rows[:, columns] for label, rows in SETS.items()}
-        stored.add(cut, REF[:, columns], level=10, metrics=("fd",), rank_by="fd")
+        stored.add(cut, REF[:, columns], metrics=("fd",), rank_by="fd")
     words = ["leaderboard", "show", f"{tmp_path}/one", "--beside", f"two={tmp_path}/two", "--json"]
     shown = CliRunner().invoke(app, words)
     assert shown.exit_code == 0, shown.output
@@ -135,7 +135,7 @@ def test_the_verbs_put_boards_side_by_side(tmp_path):
 
 def test_the_kinds_that_one_model_makes_more_of_than_another_are_those_it_alone_has():
     models = {"all": samples(range(10), 900, 1), "half": samples(range(5), 900, 2)}
-    board = fe.leaderboard(models, samples(range(10), 900, 3), level=10)
+    board = fe.leaderboard(models, samples(range(10), 900, 3))
     more, less = board.more_of("all", "half"), board.more_of("half", "all")
     assert more and less
     gaps = [one.shares["all"].share - one.shares["half"].share for one in more]

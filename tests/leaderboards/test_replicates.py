@@ -66,7 +66,7 @@ def board():
         return (rng.normal(size=(400, 4)) + shift + rng.normal(0, 0.2, 4)).astype(np.float32)
 
     models = {"near": [run(0.0) for _ in range(3)], "far": [run(3.0), run(3.0)], "once": run(0.0)}
-    return fe.leaderboard(models, rng.normal(size=(800, 4)).astype(np.float32), level=10, rank_by="fd")
+    return fe.leaderboard(models, rng.normal(size=(800, 4)).astype(np.float32), rank_by="fd")
 
 
 def test_a_model_of_several_runs_is_one_row_with_both_kinds_of_noise(board):
@@ -103,7 +103,7 @@ def test_a_board_says_that_few_training_runs_make_ranks_wide(board):
     assert "the 5 training runs of near and far say little about the noise of training" in board.warnings[0]
     rng = np.random.default_rng(0)
     runs = [rng.normal(size=(60, 4)).astype(np.float32) for _ in range(7)]
-    enough = fe.leaderboard({"a": runs[:3], "b": runs[3:6]}, runs[6], metrics=("kid",), level=5)
+    enough = fe.leaderboard({"a": runs[:3], "b": runs[3:6]}, runs[6], metrics=("kid",))
     assert not any("training runs" in warning for warning in enough.warnings)
 
 
@@ -111,7 +111,7 @@ def test_replicates_are_kept_on_a_stored_board(tmp_path):
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=(300, 4)).astype(np.float32) for _ in range(4)]
     stored = fe.StoredBoard(tmp_path / "board")
-    stored.add({"a": sets[:2], "b": sets[2]}, sets[3], level=5)
+    stored.add({"a": sets[:2], "b": sets[2]}, sets[3])
     assert {row.name: row.runs for row in stored.leaderboard().rows} == {"a": 2, "b": 1}
     assert stored.leaderboard().criterion("fd").training_error is not None
 

@@ -38,7 +38,7 @@ MODELS = {"good": samples(range(10), 500, 1), "gaps": samples(range(6), 500, 2),
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    fe.StoredBoard(folder).add({name: MODELS[name] for name in ("good", "gaps")}, REF, level=20)
+    fe.StoredBoard(folder).add({name: MODELS[name] for name in ("good", "gaps")}, REF)
     return folder
 
 
@@ -66,7 +66,7 @@ def test_adding_a_model_writes_its_file_and_the_index_alone(board):
 
 
 def test_a_board_of_all_models_at_once_has_the_numbers_of_leaderboard(board):
-    stored, direct = board.leaderboard(), fe.leaderboard({name: MODELS[name] for name in board.names}, REF, level=20)
+    stored, direct = board.leaderboard(), fe.leaderboard({name: MODELS[name] for name in board.names}, REF)
     for name in board.names:
         for key in ("unmatched", "missing", "novel", "fd"):
             one, other = stored[name].scores[key], direct[name].scores[key]
@@ -91,7 +91,7 @@ def test_the_order_of_adding_leaves_no_trace_but_in_provenance(tmp_path):
     texts = []
     for order in (("b", "c"), ("c", "b")):
         board = fe.StoredBoard(tmp_path / order[0])
-        board.add({"a": MODELS["good"]}, REF, level=20)
+        board.add({"a": MODELS["good"]}, REF)
         for name in order:
             board.add({name: MODELS["gaps" if name == "b" else "Org/Twin"]}, REF)
         texts.append(board.leaderboard().to_dict()["rows"])
@@ -102,7 +102,7 @@ def test_what_is_kept_of_a_model_does_not_grow_with_samples(tmp_path):
     sizes = {}
     for n in (3000, 6000):
         board = fe.StoredBoard(tmp_path / str(n))
-        board.add({"a": samples(range(10), n, 1)}, samples(range(10), n, 2), level=20, metrics=("fd",))
+        board.add({"a": samples(range(10), n, 1)}, samples(range(10), n, 2), metrics=("fd",))
         sizes[n] = (board.folder / "entries" / "a.json").stat().st_size
     assert sizes[6000] < 1.05 * sizes[3000]
 
@@ -189,13 +189,13 @@ def test_a_command_that_another_has_overtaken_in_making_the_board_adds_to_it(boa
 
 
 def test_settings_are_of_a_new_board_and_options_must_be_those_of_a_board_that_exists(board, tmp_path):
-    asked = fe.LeaderboardSettings(metrics=("kid",), level=10)
+    asked = fe.LeaderboardSettings(metrics=("kid",), seed=3)
     board.add({"c": MODELS["good"][::-1]}, REF, asked)
     new = fe.StoredBoard(tmp_path / "new")
-    new.add({"c": MODELS["good"]}, REF, asked, level=15)
-    assert (new.reference().settings.metrics, new.reference().settings.level) == (("kid",), 15)
-    with pytest.raises(IncompatibleError, match="level is 10 here and 20 in"):
-        board.add({"d": MODELS["gaps"]}, REF, asked, level=10)
+    new.add({"c": MODELS["good"]}, REF, asked, seed=4)
+    assert (new.reference().settings.metrics, new.reference().settings.seed) == (("kid",), 4)
+    with pytest.raises(IncompatibleError, match="seed is 3 here and 0 in"):
+        board.add({"d": MODELS["gaps"]}, REF, asked, seed=3)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_settings_are_of_a_new_board_and_options_must_be_those_of_a_board_that_e
         ({}, REF, {}, UsageError, "no model was given"),
         ({"ref": "good"}, REF, {}, UsageError, 'cannot be called "ref"'),
         ({"c": "good"}, REF[1:], {}, IncompatibleError, r"the digest of ref is \w+ here and \w+ in .*reference.h5"),
-        ({"c": "good"}, REF, {"level": 30}, IncompatibleError, "level is 30 here and 20 in .*reference.h5"),
+        ({"c": "good"}, REF, {"seed": 3}, IncompatibleError, "seed is 3 here and 0 in .*reference.h5"),
         ({"c": "good"}, REF, {"levels": 3}, UsageError, "unknown option 'levels'"),
     ],
 )
@@ -219,13 +219,45 @@ def test_what_does_not_belong_on_a_board_is_refused(board, models, ref, options,
 def test_sets_of_another_extractor_and_sets_that_are_too_small_are_refused(board):
     with pytest.raises(IncompatibleError, match=r"the extractor of ref is array-5 here and array-6 in .*reference.h5"):
         board.add({"c": MODELS["good"][:, :5]}, REF[:, :5])
-    with pytest.raises(DataError, match=r"the 20 kinds that .* fixed need 200: give more, or make another .* level 10"):
-        board.add({"c": MODELS["good"][:100]}, REF)
+    with pytest.raises(DataError, match="c has 19 samples: at least 20 of each set are needed"):
+        board.add({"c": MODELS["good"][:19]}, REF)
+
+
+@pytest.mark.parametrize("name", ["reference.h5", "entries/good.json"])
+def test_a_board_of_an_earlier_layout_is_refused_in_one_sentence(board, name, monkeypatch):
+    where = {"reference.h5": "reference", "entries/good.json": "entry"}[name]
+    monkeypatch.setattr(f"finc_eval.leaderboards.{where}.LAYOUT", 4)
+    with pytest.raises(fe.FincEvalError, match=rf"{name.replace('good', 'gaps')} .*layout 3") as told:
+        board.leaderboard()
+    assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3])
+def test_a_kind_that_the_board_has_never_seen_is_far(board, share):
+    """It lies in another direction: of its samples the nearest kind would take all."""
+    rows = MODELS["good"].copy()
+    new = int(share * len(rows))
+    rows[:new] = samples([0], new, 3) @ -np.eye(rows.shape[1], dtype=np.float32) * 3
+    board.add({"new": rows}, REF)
+    ranked = board.leaderboard()
+    far = next(kind for kind in ranked.kinds if kind.id == "far")
+    assert far.shares["new"].share == pytest.approx(share, abs=0.02)
+    assert far.p_value <= 0.05 and far.shares["ref"].share == 0
+    assert ranked["new"].scores["unmatched"].value == pytest.approx(share, abs=0.05)
+
+
+def test_later_samples_of_the_same_law_are_hardly_ever_far(board):
+    later = [samples(range(10), 1000, 100 + seed) for seed in range(3)]
+    board.add({f"later {place}": rows for place, rows in enumerate(later)}, REF)
+    entries = [one for one in board.entries() if one.name.startswith("later")]
+    place = board.reference().tree.leaves - 1
+    assert all(one.runs[0].members[place] <= 15 for one in entries)
+    assert not any(kind.id == "far" and kind.p_value <= 0.05 for kind in board.leaderboard().kinds)
 
 
 def test_an_entry_of_another_board_is_refused_with_field_both_values_and_file(board, tmp_path):
     other = fe.StoredBoard(tmp_path / "other")
-    other.add({"good": MODELS["good"], "gaps": MODELS["gaps"]}, REF[:800], level=20)
+    other.add({"good": MODELS["good"], "gaps": MODELS["gaps"]}, REF[:800])
     strange = (other.folder / "entries" / "good.json").read_bytes()
     (board.folder / "entries" / "good.json").write_bytes(strange)
     ours, theirs = board.reference().shared[0][1], other.reference().shared[0][1]
@@ -285,12 +317,14 @@ def test_a_metric_that_an_entry_lacks_leaves_it_unranked(board):
     assert ranked[entries[0].name].scores["missing"].rank_set is not None
 
 
-def test_a_board_of_one_model_and_a_folder_without_a_board_are_refused(tmp_path):
+def test_a_board_of_one_model_has_its_numbers_and_a_folder_without_a_board_is_refused(tmp_path):
     board = fe.StoredBoard(tmp_path / "board")
     with pytest.raises(DataError, match="is not a stored board: pass the folder of one, or add"):
         board.leaderboard()
-    board.add({"a": MODELS["good"]}, REF, level=20)
-    with pytest.raises(UsageError, match=r"at least two models are needed to rank, .* has 1"):
+    board.add({"a": MODELS["good"]}, REF)
+    assert board.leaderboard()["a"].rank_set == (1, 1)
+    board.remove(["a"])
+    with pytest.raises(UsageError, match="has lost all its models: add one"):
         board.leaderboard()
 
 
@@ -332,7 +366,7 @@ def test_a_board_does_not_tell_where_its_samples_lie(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
     board = fe.StoredBoard(tmp_path / "board")
-    board.add({"a": fe.extract("far away/model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"), level=3)
+    board.add({"a": fe.extract("far away/model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     board.add({"b": fe.extract(folder / "model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"))
@@ -351,5 +385,5 @@ def test_files_of_models_are_told_apart_where_cases_are_not():
 def test_a_folder_of_other_files_is_not_made_a_board(tmp_path):
     (tmp_path / "a.png").write_bytes(b"")
     with pytest.raises(UsageError, match=r"has other files, such as a\.png: name a new folder"):
-        fe.StoredBoard(tmp_path).add(MODELS, REF, level=20)
+        fe.StoredBoard(tmp_path).add(MODELS, REF)
     assert [one.name for one in tmp_path.iterdir()] == ["a.png"]

@@ -12,7 +12,7 @@ import finc_eval as fe
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.memorization import alterations, nearness, strata
+from finc_eval.memorization import alterations, nearness
 from finc_eval.memorization import views as views_module
 from finc_eval.memorization.hashes import PLAIN_VIEWS
 from finc_eval.memorization.nearness import NO_PICTURES
@@ -25,9 +25,8 @@ SIZE, COPIES = 250, 25
 
 @pytest.fixture(scope="module", autouse=True)
 def quick():
-    """Fewer frequencies and no shifted views, for speed."""
+    """No shifted views, for speed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strata, "STRATA_FEATURES", 100)
         patch.setattr(alterations, "MAX_ALTERED", 20)
         patch.setattr(nearness, "query_views", lambda *_: PLAIN_VIEWS)
         yield

@@ -9,21 +9,12 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
-from finc_eval.memorization import strata
 from finc_eval.memorization.nearness import Near, Nearness
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.sides import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.report.audit import summary
 
 SIZE = 400
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_frequencies():
-    """Fewer than an audit takes, for speed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(strata, "STRATA_FEATURES", 100)
-        yield
 
 
 @pytest.fixture(scope="module")

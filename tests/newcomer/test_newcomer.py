@@ -69,7 +69,7 @@ def check_ending(command, code, stdout, stderr):
     assert len(told) < MAX_SENTENCE
 
 
-LONG = ("audit", "dp-generate", "kinds", "leaderboard", "methods", "models", "sweep")
+LONG = ("audit", "dp-generate", "kinds", "leaderboard", "methods", "sweep")
 """Verbs that compute for seconds, where they are not refused."""
 
 

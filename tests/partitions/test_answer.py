@@ -1,7 +1,5 @@
 """Kinds that differ are as large as they are one thing, do not overlap, and are found where the sets differ alone."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from _blobs import CENTERS, blobs
@@ -10,8 +8,8 @@ from test_tree import FIVE, random_tree
 
 import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.partitions.answer import Choice, divide, node_tallies
 from finc_eval.partitions.answer import _heading as heading_of
-from finc_eval.partitions.answer import chosen, divide, headings, node_tests, rest_of
 from finc_eval.partitions.counts import Counts, tallied
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -23,15 +21,13 @@ TOGETHER = Tree(FIVE.joins, np.array([9.0, 3.0, 2.0, 1.5]))
 
 def answered(tree, gen, ref):
     """Tests of a tree whose leaves have so many samples in each set; its chosen kinds, the others, and the headings."""
-    kinds = SimpleNamespace(tree=tree)
 
     def counted(members):
-        cells = np.repeat(np.arange(tree.leaves), members).astype(np.int32)[:, None]
-        return SimpleNamespace(counts=Counts.of((tree.leaves,), cells))
+        return Counts.of((tree.leaves,), np.repeat(np.arange(tree.leaves), members).astype(np.int32)[:, None])
 
-    tests = node_tests(kinds, {"gen": counted(gen), "ref": counted(ref)}, 1.0, 1.0)
-    differing = chosen(kinds, tests)
-    return tests, differing, rest_of(kinds, tests, differing), headings(kinds, tests, differing)
+    tests = tests_of(node_tallies(tree, {"gen": counted(gen), "ref": counted(ref)}))
+    found = Choice.of(tree, tests)
+    return tests, found.differing, found.others, found.headings
 
 
 # FIVE: 5 = {0, 1}, 6 = {0, 1, 2}, 7 = {3, 4}, 8 = all; 8 stands apart.
@@ -127,12 +123,11 @@ def test_every_node_is_tested_in_one_family(seed):
 
 
 def test_tests_that_spend_a_part_of_the_error_have_larger_p_values():
-    kinds = SimpleNamespace(tree=FIVE)
     sets = {
-        label: SimpleNamespace(counts=Counts.of((5,), np.repeat(np.arange(5), many).astype(np.int32)[:, None]))
+        label: Counts.of((5,), np.repeat(np.arange(5), many).astype(np.int32)[:, None])
         for label, many in (("gen", [30, 9, 9, 9, 9]), ("ref", [9, 9, 9, 9, 9]))
     }
-    whole, part = (node_tests(kinds, sets, 1.0, part).adjusted for part in (1.0, 0.5))
+    whole, part = (tests_of(node_tallies(FIVE, sets), part=part).adjusted for part in (1.0, 0.5))
     assert part == pytest.approx(np.minimum(2 * whole, 1))
 
 

@@ -248,3 +248,11 @@ def written(kinds, folder):
 def read(path):
     with StoredFile(path, "kinds", 1) as file, content_of(path):
         return KindTree.read(file)
+
+
+@pytest.mark.parametrize("most", [1, 5, 20, 1000])
+def test_samples_of_a_pruned_tree_are_of_the_unions_of_those_of_the_whole(kinds, most):
+    small = kinds.pruned(most)
+    leaves, pruned = kinds.assign(ROWS)[0], small.assign(ROWS)[0]
+    assert (pruned == kinds.tree.members[kinds.tree.cut(most)].argmax(0)[leaves]).all()
+    assert small.tree.leaves == min(most, kinds.tree.leaves)

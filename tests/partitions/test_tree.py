@@ -79,3 +79,23 @@ def test_the_most_closely_linked_for_their_sizes_join_first():
     assert tree.closeness[0] == pytest.approx(2 * links.sum() / (3 * 3))
     assert tree.closeness[2] == 0
     assert [tree.lies_together(node) for node in (0, 4, 6)] == [True, True, False]
+
+
+@pytest.mark.parametrize("tree", [FIVE, ALONE, random_tree(40, 4), random_tree(40, 5, 0.01)])
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 40, 90])
+def test_a_pruned_tree_has_the_nodes_of_the_cut_as_leaves(tree, most):
+    kept, small = tree.cut(most), tree.pruned(most)
+    assert small.leaves == len(kept) and small.nodes == 2 * len(kept) - 1
+    for node in range(small.nodes):
+        held = tree.members[kept[small.members[node]]].any(0)
+        whole = kept[node] if node < small.leaves else tree.nodes - small.nodes + node
+        assert (held == tree.members[whole]).all()
+
+
+@pytest.mark.parametrize("tree", [FIVE, ALONE, random_tree(9, 6)])
+def test_a_further_leaf_stands_apart_from_all_others(tree):
+    more = tree.with_another()
+    assert more.leaves == tree.leaves + 1
+    assert sorted(more.joins.ravel()) == list(range(more.nodes - 1))
+    assert more.closeness[-1] == 0 and tree.leaves in more.joins[-1]
+    assert (more.members[more.leaves : -1, : tree.leaves] == tree.members[tree.leaves :]).all()

@@ -173,6 +173,6 @@ def test_how_a_result_was_made_names_versions_device_git_and_the_file_of_default
     assert how_made(made, "fe.f()").command == "fe.f()"
     assert how_made(replace(made, command="finc-eval compare --gen /a/b/c"), "fe.f()").by_command
     assert shareable("finc-eval compare --gen /a/b/c") == "finc-eval compare --gen c"
-    assert shareable("finc-eval models --gen m=/a/b --gen n=c/d=/e --ref=/a/r") == (
-        "finc-eval models --gen m=b --gen n=c/d=/e --ref=r"
+    assert shareable("finc-eval kinds --gen m=/a/b --gen n=c/d=/e --ref=/a/r") == (
+        "finc-eval kinds --gen m=b --gen n=c/d=/e --ref=r"
     )

@@ -119,12 +119,12 @@ def test_files_beyond_the_limit_are_counted(tmp_path):
 
 
 def test_a_page_of_another_result_is_not_linked(folder, documents):
-    documents["models"].to_html(folder / "kinds.html")
+    documents["sweep"].to_html(folder / "kinds.html")
     run(folder)
     page = Page((folder / "index.html").read_text(encoding="utf-8"))
     (title,) = page.find("h3", inside=cards(page)["kinds.json"])
     assert not page.find("a", inside=title)
-    assert page.find("a", inside=cards(page)["models.json"])
+    assert page.find("a", inside=cards(page)["sweep.json"])
 
 
 def test_links_lead_from_where_the_index_is(folder, tmp_path):

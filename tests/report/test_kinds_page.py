@@ -123,13 +123,19 @@ def test_of_several_sets_the_one_that_was_tested_is_told_with_its_share():
     page, kind = Page(report.page(result, {})), result.significant()[0]
     (row,) = [n for n in page.find("tbody") if page.attributes(n).get("data-mode") == anchor(kind.id)]
     assert kind.set_with_least == "b"
-    others = sorted(kind.shares[label].share for label in "ac")
     cells = [cell.partition(" [")[0] for cell in page.texts("td", "n", row)]
-    assert cells[:3] == [
-        "least in b",
-        percent(kind.shares["b"].share, 1),
-        " to ".join(percent(one, 1) for one in others),
-    ]
+    assert cells[:4] == ["least in b", *(percent(kind.shares[label].share, 1) for label in "abc")]
+
+
+def test_of_many_sets_the_share_of_the_one_apart_and_the_range_of_the_others_are_told():
+    sets = {label: a_set(6 - (label == "b"), 300, place) for place, label in enumerate("abcdef")}
+    result = fe.kinds(sets)
+    page, kind = Page(report.page(result, {})), result.significant()[0]
+    (row,) = [n for n in page.find("tbody") if page.attributes(n).get("data-mode") == anchor(kind.id)]
+    cells = [cell.partition(" [")[0] for cell in page.texts("td", "n", row)]
+    others = sorted(part.share for label, part in kind.shares.items() if label != "b")
+    ends = dict.fromkeys(percent(one, 1) for one in (others[0], others[-1]))
+    assert cells[:3] == ["least in b", percent(kind.shares["b"].share, 1), " to ".join(ends)]
 
 
 def alike(modes):
@@ -158,9 +164,9 @@ def test_what_one_set_has_more_of_does_not_read_like_what_it_has_less_of(found, 
 
 
 def test_kinds_of_a_board_with_one_name_are_told_apart():
-    board = fe.leaderboard({"few": a_set(3), "all": a_set(6, seed=2)}, a_set(6, seed=3), level=6)
-    (lost,) = board.more_of("ref", "few")
-    board = replace(board, modes=alike([replace(lost, id=f"k6-{i}") for i in range(3)]))
+    board = fe.leaderboard({"few": a_set(3), "all": a_set(6, seed=2)}, a_set(6, seed=3))
+    lost = board.more_of("ref", "few")[0]
+    board = replace(board, kinds=alike([replace(lost, id=f"k6-{i}") for i in range(3)]), headings=())
     page = Page(report.page(board, {}))
     rows = page.texts("th", "id", page.find("table", "heat")[0])
     links = [text for n in page.find("article", "profile") for text in page.texts("a", inside=n)]
@@ -178,16 +184,18 @@ def test_json_comes_back(found, tmp_path):
 
 
 def test_every_kind_of_a_board_is_a_card_that_the_table_and_the_models_lead_to():
-    board = fe.leaderboard({"few": a_set(4), "all": a_set(6, seed=2)}, a_set(6, seed=3), level=6)
+    board = fe.leaderboard({"few": a_set(4), "all": a_set(6, seed=2)}, a_set(6, seed=3))
     page = Page(report.page(board, {}))
-    assert board.modes and cards(page) == {anchor(kind.id): False for kind in board.modes}
+    differing = [kind for kind in board.kinds if kind.p_value <= 0.05]
+    assert differing
+    assert cards(page) == {anchor(kind.id): kind.p_value > 0.05 for kind in (*board.headings, *board.kinds)}
     rows = [page.attributes(n)["data-mode"] for n in page.find("tr", "mode", page.find("table", "heat")[0])]
-    assert rows == [anchor(kind.id) for kind in board.modes]
+    assert rows == [anchor(kind.id) for kind in differing]
     lost = board.more_of("ref", "few")
     told = page.find("article", "profile")[[row.name for row in board.rows].index("few")]
     links = [page.attributes(n)["href"] for n in page.find("a", inside=told)]
     assert lost and links == [f"#{anchor(kind.id)}" for kind in lost]
-    assert len(page.find("img", inside=page.section(board.modes[0]))) == 4 * SHOWN_SAMPLES
+    assert len(page.find("img", inside=page.section(board.kinds[0]))) == 4 * SHOWN_SAMPLES
 
 
 def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held():

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import finc_eval as fe
@@ -45,10 +46,12 @@ def test_without_kinds_the_directions_are_drawn():
 
 
 def test_several_models(documents):
-    models = documents["models"]
+    rows = np.random.default_rng(0).normal(size=(3, 300, 4)).astype(np.float32)
+    rows[0, :60] += 9
+    models = fe.kinds(dict(zip("abc", rows, strict=True)))
     modes = models.significant(0.9)
     shares = drawn(fe.shares_figure(models, 0.9))
-    assert set(shares) == set(models.sets)
+    assert modes and set(shares) == set(models.sets)
     for label, points in shares.items():
         assert points == [percents(mode.shares[label].share, mode.shares[label].interval) for mode in modes]
 

@@ -162,7 +162,7 @@ ROWS = np.random.default_rng(0).normal(size=(4, 300, 4)).astype(np.float32)
 @pytest.fixture(scope="module")
 def board_made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made") / "board"
-    fe.StoredBoard(folder).add({"a": ROWS[0], "b": ROWS[1]}, ROWS[2], metrics=("fd",), level=5)
+    fe.StoredBoard(folder).add({"a": ROWS[0], "b": ROWS[1]}, ROWS[2], metrics=("fd",))
     return folder
 
 

@@ -1,4 +1,4 @@
-"""`finc-eval compare changes`: what became of the modes from one release of a model to the next."""
+"""`finc-eval compare changes`: what became of the kinds from one release of a model to the next."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
 def changes(
     old: Annotated[Path, typer.Option(help="Comparison of the earlier release, an .h5 file that compare wrote.")],
-    new: Annotated[Path, typer.Option(help="Comparison of the later release with the same sketch of the reference.")],
+    new: Annotated[
+        Path, typer.Option(help="Comparison of the later release with the same reference, made with --kinds.")
+    ],
     out: Out = None,
     force: Force = False,
     pictures: Pictures = SHOWN_SAMPLES,
     as_json: Json = False,
 ) -> None:
-    """Follow the modes from one release of a model to the next.
+    """Follow the kinds from one release of a model to the next.
 
-    Each mode is new, grown, unchanged, undecided, shrunk or gone. Compare both releases with one sketch of the
-    reference, with the same settings.
+    Each kind is new, grown, unchanged, undecided, shrunk or gone. Compare both releases with one reference, the later
+    one by the kinds of the earlier one: compare --kinds old.h5.
     """
     sources = {"old": str(old), "new": str(new)}
     check_given(sources.values())

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 import finc_eval as fe
 from finc_eval.cli.options import Gen, Json, Pictures, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
@@ -19,6 +24,10 @@ def compare(
     settings: Settings,
     extraction: Extraction,
     work: Work,
+    kinds: Annotated[
+        Path | None,
+        typer.Option(help="Earlier comparison, an .h5 file, whose kinds to count by; then changes tells what changed."),
+    ] = None,
     out: Out = None,
     force: Force = False,
     pictures: Pictures = SHOWN_SAMPLES,
@@ -30,9 +39,9 @@ def compare(
     FINC's directions: they show differences that no separate kind shows, such as a change of style over many kinds.
     """
     sources = {"gen": gen, "ref": ref}
-    check_given(sources.values(), extraction.extractor)
+    check_given([*sources.values(), kinds], extraction.extractor)
     check_shown(pictures)
     output = output_folder("compare", "comparison", sources, out, force)
     with work.running() as run:
-        result = fe.compare(gen, ref, settings, extractor=extraction, run=run)
+        result = fe.compare(gen, ref, settings, kinds=kinds, extractor=extraction, run=run)
     emit(result.showing(pictures), output, as_json)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from finc_eval.comparison.headline import top_level
-from finc_eval.comparison.models import SharedMode
 from finc_eval.core.words import counted
 from finc_eval.naming.in_common import in_common
 from finc_eval.numerics.inference import ALPHA
@@ -68,16 +67,14 @@ def not_differing(count: int) -> str:
     return f"{counted(count, 'kind')} that {'does' if count == 1 else 'do'} not differ"
 
 
-def set_apart(mode: SharedMode | Kind) -> str:
+def set_apart(kind: Kind) -> str:
     """Return the label of the set that was tested against all others together."""
-    return (mode.set_with_least if isinstance(mode, Kind) else None) or mode.set_with_most
+    return kind.set_with_least or kind.set_with_most
 
 
 def difference_of(kind: Kind, labels: Sequence[str]) -> tuple[float, tuple[float, float]]:
     """Return the difference of shares with its interval: of two sets first minus second, else of the set apart."""
-    if len(labels) == 2 and set_apart(kind) != labels[0]:
-        return -kind.difference, (-kind.interval[1], -kind.interval[0])
-    return kind.difference, kind.interval
+    return kind.seen_from(labels[0]) if len(labels) == 2 else (kind.difference, kind.interval)
 
 
 def more_in(titles: Mapping[str, str], kind: Kind) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from finc_eval.comparison.models import SharedMode
 from finc_eval.comparison.modes import FIRM_STABILITY, SETS_OF, Mode, Role, SetLabel
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
@@ -195,7 +194,7 @@ def sorts_of(names: tuple[str, str]) -> dict[str, str]:
     return {key: text.format(*names) for key, text in SORTS.items()}
 
 
-def remark(mode: Mode | SharedMode) -> str | None:
+def remark(mode: Mode) -> str | None:
     """Return why a direction is muted; None for one that counts."""
     if mode.p_value > ALPHA:
         return NOT_SIGNIFICANT

@@ -1,14 +1,13 @@
-"""Cards and rows of kinds, and of the modes of several models: the same on every page that shows them."""
+"""Cards and rows of kinds: the same on every page that shows them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from finc_eval.comparison.headline import top_level
-from finc_eval.comparison.models import ModeShare, SharedMode
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.counts import told_sets
@@ -17,14 +16,15 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
 from finc_eval.report.cards.card import DRAWN, TYPICAL, Card, Grid, View, anchor
 from finc_eval.report.cards.groups import below, difference_of, groups_of, more_in, not_differing, set_apart
-from finc_eval.report.cards.modes import NOT_SIGNIFICANT, remark
+from finc_eval.report.cards.modes import NOT_SIGNIFICANT
 from finc_eval.report.cards.rows import Cell, Link, Row, Rows
 from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
-from finc_eval.report.formats import interval, number, p_value, points_interval, points_range, share_interval
+from finc_eval.report.formats import p_value, points_interval, points_range, share_interval
 from finc_eval.report.pages import LEAD_SAMPLES
 
-AnyMode = TypeVar("AnyMode", SharedMode, Kind)
+MAX_COLUMNS = 5
+"""Sets whose shares have a column each."""
 
 
 @dataclass(frozen=True)
@@ -36,38 +36,38 @@ class Common:
         names: names of all that the page shows.
         scale: scale of its drawings.
         shown: samples of each set and draw on a card.
-        tag: function from a kind or mode to its role in a word or two.
+        tag: function from a kind to its role in a word or two.
     """
 
     titles: Mapping[str, str]
     names: UniqueNames
     scale: Axis
     shown: int
-    tag: Callable[[Any], str]
+    tag: Callable[[Kind], str]
 
     @classmethod
     def of(
         cls,
-        modes: Sequence[AnyMode],
+        kinds: Sequence[Kind],
         titles: Mapping[str, str],
         shown: int,
-        tag: Callable[[Any], str] | None = None,
+        tag: Callable[[Kind], str] | None = None,
         also: Sequence[float] = (),
     ) -> Common:
-        """Return what cards and rows of these modes or kinds have in common; `tag` is by default the set apart.
+        """Return what cards and rows of these kinds have in common; `tag` is by default the set apart.
 
         Args:
-            modes: all modes or kinds of the page.
+            kinds: all kinds of the page.
             titles: titles of the sets, by label.
             shown: samples of each set and draw on a card.
-            tag: function from a mode or kind to its role.
+            tag: function from a kind to its role.
             also: further shares that the drawings have.
         """
-        ends: list[float] = [part.interval[1] for mode in modes for part in mode.shares.values()]
+        ends: list[float] = [part.interval[1] for kind in kinds for part in kind.shares.values()]
         scale = forest_scale([*ends, *also])
-        if tag is None and len(titles) == 2 and all(isinstance(mode, Kind) for mode in modes):
+        if tag is None and len(titles) == 2:
             tag = partial(more_in, titles)
-        return cls(titles, UniqueNames(modes), scale, shown, tag or (lambda mode: mode.side))
+        return cls(titles, UniqueNames(kinds), scale, shown, tag or (lambda kind: kind.side))
 
     @property
     def are_two(self) -> bool:
@@ -116,33 +116,13 @@ def kinds_on_page(
     sorts = {key: f"share of {[*titles.values()][place]}" for key, place in sets.items()} or {"share": "largest share"}
     return {
         "reference": REFERENCE,
-        "table": _table("forest", "Kind", rows, common) if kinds else None,
+        "table": _table(rows, common) if kinds else None,
         "cards_shown": [_kind_card(kind, common, known) for kind in ordered],
         "cards_folded": [_kind_card(kind, common, known) for kind in others],
         "names": common.names,
         "lead_samples": LEAD_SAMPLES,
         "roles": {told: told for told in dict.fromkeys(map(common.tag, ordered))},
         "sorts": {"": "difference", **sorts, "p": "p", "name": "name"},
-    }
-
-
-def modes_on_page(modes: Sequence[SharedMode], titles: Mapping[str, str], shown: int) -> dict[str, Any]:
-    """Return what a page needs to show the modes of several models: the first table, the cards, and how to sort them.
-
-    Args:
-        modes: all of them, in the order of the page.
-        titles: titles of the sets, by label.
-        shown: samples of each set and draw on a card.
-    """
-    common = Common.of(modes, titles, shown)
-    found = [mode for mode in modes if mode.p_value <= ALPHA]
-    return {
-        "reference": REFERENCE,
-        "table": _table("forest", "Mode", [_mode_row(mode, common) for mode in found], common) if found else None,
-        "cards_shown": [_mode_card(mode, common) for mode in found],
-        "cards_folded": [_mode_card(mode, common) for mode in modes if mode.p_value > ALPHA],
-        "roles": {mode.side: mode.side for mode in modes},
-        "sorts": {"": "excess", "share": "largest share", "p": "p", "name": "name"},
     }
 
 
@@ -156,11 +136,11 @@ def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
         "Difference": f"{points(value)} {points_interval(ends)}",
     }
     return replace(
-        _card(kind, common, NOT_SIGNIFICANT if kind.p_value > ALPHA else None, TYPICAL),
+        _card(kind, common),
         says=_says(kind, common),
         links=(("The kinds under this heading:", inside),) if inside else (),
         facts=facts,
-        table=_shares_table(kind, "Samples", [f"{kind.shares[label].count:,}" for label in common.titles], common),
+        table=_shares_table(kind, common),
     )
 
 
@@ -172,9 +152,9 @@ def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
         Cell(percent(kind.shares[label].share, 1), share_interval(kind.shares[label].interval), title)
         for label, title in common.titles.items()
     ]
-    cells = [*shares, apart] if common.are_two else [*_cells_apart(kind, common), apart]
+    cells = [*shares, apart] if common.are_two else [*_cells_apart(kind, shares), apart]
     return replace(
-        _row(kind, common, cells, NOT_SIGNIFICANT if kind.p_value > ALPHA else None),
+        _row(kind, common, cells),
         below=inside,
         summary=f"{counted(len(inside), 'kind')}: {listed([f'{row.words} {row.id}'.strip() for row in inside])}"
         if inside
@@ -203,54 +183,57 @@ def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = 
     if common.are_two:
         cells.append(Cell(points(sums[0] - sums[1]), "", "difference, points"))
     else:
-        cells = [Cell("–")] * len(_columns(common))
+        cells = [Cell("–"), *(cells if len(cells) <= MAX_COLUMNS else [Cell("–")] * 2), Cell("–")]
     return Row(words=words, cells=cells, is_group=is_group)
 
 
-def _mode_row(mode: SharedMode, common: Common) -> Row:
-    return _row(mode, common, [*_cells_apart(mode, common), Cell(p_value(mode.p_value), "", "adj. p")], remark(mode))
-
-
-def _row(mode: SharedMode | Kind, common: Common, cells: Sequence[Cell], muted: str | None) -> Row:
-    own = mode.set_with_most
-    part = mode.shares[own]
+def _row(kind: Kind, common: Common, cells: Sequence[Cell]) -> Row:
+    own, muted = kind.set_with_most, _muted(kind)
+    part = kind.shares[own]
     return Row(
-        words=common.names.words(mode),
+        words=common.names.words(kind),
         cells=cells,
-        anchor=anchor(mode.id),
-        title=mode.title,
-        id=mode.id if common.names.is_shared(mode) else "",
-        remark=muted or "",
-        is_muted=muted is not None,
+        anchor=anchor(kind.id),
+        title=kind.title,
+        id=kind.id if common.names.is_shared(kind) else "",
+        remark=muted,
+        is_muted=bool(muted),
         samples=[(own, part.top_ids[:LEAD_SAMPLES]), (own, part.drawn_ids[:LEAD_SAMPLES])],
-        drawing=_drawing(mode, common),
+        drawing=_drawing(kind, common),
     )
 
 
-def _cells_apart(mode: SharedMode | Kind, common: Common) -> list[Cell]:
-    """Return which set is apart, its share, and the smallest and largest share of the others."""
-    apart = set_apart(mode)
-    others = [part.share for label, part in mode.shares.items() if label != apart]
+def _muted(kind: Kind) -> str:
+    """Return why a kind does not count; "" if it does."""
+    return NOT_SIGNIFICANT if kind.p_value > ALPHA else ""
+
+
+def _cells_apart(kind: Kind, shares: list[Cell]) -> list[Cell]:
+    """Return which set is apart, and all shares; of many sets, its own, and the range of the others."""
+    apart = Cell(kind.side, "", "set apart")
+    if len(shares) <= MAX_COLUMNS:
+        return [apart, *shares]
+    own = kind.shares[set_apart(kind)]
+    others = [part.share for label, part in kind.shares.items() if label != set_apart(kind)]
     ends = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
-    own = mode.shares[apart]
     return [
-        Cell(mode.side, "", "set apart"),
+        apart,
         Cell(percent(own.share, 1), share_interval(own.interval), "share there"),
         Cell(" to ".join(ends), "", "in others"),
     ]
 
 
-def _table(name: str, thing: str, rows: Sequence[Row], common: Common) -> Rows:
+def _table(rows: Sequence[Row], common: Common) -> Rows:
     most = "" if common.are_two else ", the set with most in color"
     return Rows(
-        id=name,
-        caption=f"Share of each set that is of each {thing.lower()}, in percent{most}. All intervals hold together "
+        id="forest",
+        caption=f"Share of each set that is of each kind, in percent{most}. All intervals hold together "
         "with probability 0.95.",
         legend=_legend(common),
-        thing=thing,
+        thing="Kind",
         samples="Typical, and at random",
         axis=forest_axis(common.scale),
-        columns=_columns(common) if thing == "Kind" else ["Set apart", "Share there", "In others", "Adj. p"],
+        columns=_columns(common),
         rows=rows,
     )
 
@@ -258,65 +241,42 @@ def _table(name: str, thing: str, rows: Sequence[Row], common: Common) -> Rows:
 def _columns(common: Common) -> list[str]:
     if common.are_two:
         return [*common.titles.values(), "Difference, points"]
-    return ["Set apart", "Share there", "In others", "Apart by, points"]
+    shares = [*common.titles.values()] if len(common.titles) <= MAX_COLUMNS else ["Share there", "In others"]
+    return ["Set apart", *shares, "Apart by, points"]
 
 
-def _mode_card(mode: SharedMode, common: Common) -> Card:
-    facts = {
-        "Set apart": mode.side,
-        "Adj. p": p_value(mode.p_value),
-        "Stability": percent(mode.stability),
-        "Excess": f"{number(mode.excess)} {interval(mode.interval)}",
-    }
-    masses = [number(mode.shares[label].mass) for label in common.titles]
-    return replace(
-        _card(mode, common, remark(mode), "Most alike, members or not"),
-        says=_shares_of(mode, common),
-        facts=facts,
-        table=_shares_table(mode, "Mass", masses, common),
-    )
-
-
-def _card(mode: SharedMode | Kind, common: Common, muted: str | None, alike: str) -> Card:
-    """Return what the cards of modes and kinds have in common.
-
-    Args:
-        mode: the mode or kind.
-        common: what all cards of the page have in common.
-        muted: why it does not count; None if it does.
-        alike: heading of the typical samples of sets that do not have most of it.
-    """
-    own, titles = mode.set_with_most, common.titles
+def _card(kind: Kind, common: Common) -> Card:
+    own, titles, muted = kind.set_with_most, common.titles, _muted(kind)
     ink = common.inks(own)
-    sizes = _size_keys(mode, common)
+    sizes = _size_keys(kind, common)
     return Card(
-        id=mode.id,
-        title=mode.title,
+        id=kind.id,
+        title=kind.title,
         ink=ink[own],
-        tag=muted or common.tag(mode),
-        is_muted=muted is not None,
+        tag=muted or common.tag(kind),
+        is_muted=bool(muted),
         says="",
-        drawing=_drawing(mode, common),
+        drawing=_drawing(kind, common),
         views=tuple(
             View(
                 ink[label],
                 titles[label],
-                mode.side.partition(" in ")[0] if not common.are_two and label == set_apart(mode) else "",
-                _grids(mode.shares[label], TYPICAL if label == own else alike, label, common.shown),
+                kind.side.partition(" in ")[0] if not common.are_two and label == set_apart(kind) else "",
+                _grids(kind.shares[label], label, common.shown),
             )
-            for label in told_sets(mode.shares, own)
+            for label in told_sets(kind.shares, own)
         ),
         facts={},
-        evidence=mode.evidence,
-        named=((f"{TYPICAL}, {titles[own]}", mode.shares[own].top_ids[: common.shown]),),
-        keys={"role": common.tag(mode), **sizes, "p": f"{mode.p_value:.3e}"},
+        evidence=kind.evidence,
+        named=((f"{TYPICAL}, {titles[own]}", kind.shares[own].top_ids[: common.shown]),),
+        keys={"role": common.tag(kind), **sizes, "p": f"{kind.p_value:.3e}"},
     )
 
 
-def _size_keys(mode: SharedMode | Kind, common: Common) -> dict[str, str]:
+def _size_keys(kind: Kind, common: Common) -> dict[str, str]:
     """Return the shares by which cards are sorted: of two sets both, else the largest."""
-    shares = [f"{mode.shares[label].share:.6f}" for label in common.titles]
-    own = f"{mode.shares[mode.set_with_most].share:.6f}"
+    shares = [f"{kind.shares[label].share:.6f}" for label in common.titles]
+    own = f"{kind.shares[kind.set_with_most].share:.6f}"
     return dict(zip(("first", "second"), shares, strict=True)) if common.are_two else {"share": own}
 
 
@@ -337,35 +297,33 @@ def _says(kind: Kind, common: Common) -> str:
     )
 
 
-def _shares_of(mode: SharedMode | Kind, common: Common) -> str:
-    own, titles = mode.set_with_most, common.titles
-    rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in mode.shares.items() if label != own]
-    return f"{percent(mode.shares[own].share, 1)} of the samples of {titles[own]} are of this kind, and {listed(rest)}."
+def _shares_of(kind: Kind, common: Common) -> str:
+    own, titles = kind.set_with_most, common.titles
+    rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in kind.shares.items() if label != own]
+    return f"{percent(kind.shares[own].share, 1)} of the samples of {titles[own]} are of this kind, and {listed(rest)}."
 
 
-def _drawing(mode: SharedMode | Kind, common: Common) -> Any:
-    ink = common.inks(mode.set_with_most)
+def _drawing(kind: Kind, common: Common) -> Any:
+    ink = common.inks(kind.set_with_most)
     drawn = [
-        Drawn(ink[label], title, mode.shares[label].share, mode.shares[label].interval)
+        Drawn(ink[label], title, kind.shares[label].share, kind.shares[label].interval)
         for label, title in common.titles.items()
     ]
-    return forest(mode.title, drawn, common.scale)
+    return forest(kind.title, drawn, common.scale)
 
 
-def _grids(part: ModeShare | KindShare, heading: str, label: str, shown: int) -> tuple[Grid, ...]:
-    """Return the typical samples of a set, under a heading, and as many members drawn at random."""
-    return Grid(heading, label, part.top_ids[:shown]), Grid(DRAWN, label, part.drawn_ids[:shown])
+def _grids(part: KindShare, label: str, shown: int) -> tuple[Grid, ...]:
+    """Return the typical samples of a set, and as many members drawn at random."""
+    return Grid(TYPICAL, label, part.top_ids[:shown]), Grid(DRAWN, label, part.drawn_ids[:shown])
 
 
-def _shares_table(
-    mode: SharedMode | Kind, heading: str, numbers: Sequence[str], common: Common
-) -> tuple[Sequence[str], Sequence[list[str]]]:
-    """Return the table of a card: the shares of all sets, and another number of each."""
+def _shares_table(kind: Kind, common: Common) -> tuple[Sequence[str], Sequence[list[str]]]:
+    """Return the table of a card: the shares of all sets, and their numbers of samples."""
     rows = []
-    for (label, title), more in zip(common.titles.items(), numbers, strict=True):
-        part = mode.shares[label]
-        rows.append([title, f"{percent(part.share, 1)} {share_interval(part.interval)}", more])
-    return ("Set", "Share", heading), rows
+    for label, title in common.titles.items():
+        part = kind.shares[label]
+        rows.append([title, f"{percent(part.share, 1)} {share_interval(part.interval)}", f"{part.count:,}"])
+    return ("Set", "Share", "Samples"), rows
 
 
 def _legend(common: Common) -> dict[str, Ink]:

@@ -1,16 +1,16 @@
-"""`shares_figure`: the shares of kinds or modes as a matplotlib figure, for a paper or a notebook."""
+"""`shares_figure`: the shares of kinds or directions as a matplotlib figure, for a paper or a notebook."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from finc_eval.comparison.models import ModelComparison, SharedMode
 from finc_eval.comparison.modes import significant
 from finc_eval.comparison.result import SET_NAMES, Comparison
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.kinds import Kinds
 from finc_eval.partitions.modes import Kind
 from finc_eval.report.drawings.svg import COLORS
 from finc_eval.report.formats import printable
@@ -27,21 +27,21 @@ PLAIN = {"parse_math": False, "usetex": False}
 """Names are text, whatever they hold: where matplotlib is set to start TeX, it would run the commands in them."""
 
 SPREAD = 0.6
-"""Part of the height of a mode that its shares take."""
+"""Part of the height of a kind that its shares take."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     SET_NAMES["gen"]: {"color": COLORS["gen"]},
     SET_NAMES["ref"]: {"fmt": "s", "color": COLORS["ref"]},
 }
-"""Marks of the two sets of a comparison, as on its page; models have the colors of matplotlib."""
+"""Marks of the two sets of a comparison, as on its page; other sets have the colors of matplotlib."""
 
 
-def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) -> Figure:
+def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
     """Draw the share of each significant kind in each set, with its interval; without kinds, those of directions.
 
     Args:
-        result: a comparison of two sets or of several models.
-        alpha: level up to which a kind, a direction or a mode is significant.
+        result: a comparison of two sets, or kinds of several.
+        alpha: level up to which a kind or a direction is significant.
 
     Returns:
         The figure. Its `savefig("shares.pdf")` writes it, and a notebook shows it.
@@ -58,8 +58,8 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
     """
     from matplotlib.figure import Figure
 
-    if not isinstance(result, Comparison | ModelComparison):
-        raise UsageError(f"result must be a comparison of two sets or of models, got {type(result).__name__}")
+    if not isinstance(result, Comparison | Kinds):
+        raise UsageError(f"result must be a comparison or kinds, got {type(result).__name__}")
     known, modes = _found(result, alpha)
     rows = [_shares(mode) for mode in modes]
     if not rows:
@@ -86,20 +86,17 @@ def shares_figure(result: Comparison | ModelComparison, alpha: float = ALPHA) ->
     return figure
 
 
-def _found(result: Comparison | ModelComparison, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return all kinds, directions or modes of a result, and those that are significant."""
-    if isinstance(result, ModelComparison):
-        return result.modes, result.significant(alpha)
-    known = result.kinds or result.directions
+def _found(result: Comparison | Kinds, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return all kinds or directions of a result, and those that are significant."""
+    known: Sequence[Any] = result.kinds or (() if isinstance(result, Kinds) else result.directions)
     return known, significant(known, alpha)
 
 
-def _shares(mode: Kind | Mode | SharedMode) -> dict[str, tuple[float, Interval]]:
-    """Return share and interval of a mode in each set."""
-    if isinstance(mode, SharedMode):
-        return {label: (part.share, part.interval) for label, part in mode.shares.items()}
+def _shares(mode: Kind | Mode) -> dict[str, tuple[float, Interval]]:
+    """Return share and interval of a kind or direction in each set."""
     if isinstance(mode, Kind):
-        return {name: (mode.shares[label].share, mode.shares[label].interval) for label, name in SET_NAMES.items()}
+        titles = [*(SET_NAMES.values() if mode.shares.keys() == SET_NAMES.keys() else mode.shares)]
+        return {title: (part.share, part.interval) for title, part in zip(titles, mode.shares.values(), strict=True)}
     return {
         SET_NAMES["gen"]: (mode.share_gen, mode.share_gen_interval),
         SET_NAMES["ref"]: (mode.share_ref, mode.share_ref_interval),
