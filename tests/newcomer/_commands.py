@@ -66,7 +66,7 @@ FIRST_WORDS = [
     refused("compare --generated gen --ref ref", "No such option"),
     refused("extract", "Missing argument"),
     refused("score", "Missing argument"),
-    refused("kinds", "Missing option '--gen'"),
+    refused("kinds", "at least two sets are needed"),
     refused("doctor schema comparisons", 'did you mean "comparison"?'),
     done("doctor schema", "comparison"),
     done("doctor schema kinds", '"properties"'),
@@ -220,7 +220,7 @@ STEPS = [
     refused("kinds --gen a=gen.h5 --gen a=other.h5 --out o", "two models are called 'a'"),
     refused("kinds --gen ref=gen.h5 --ref ref.h5 --out o", 'a model cannot be called "ref"'),
     refused("kinds --gen a= --gen b=other.h5 --out o", "is not of the form NAME=PATH"),
-    refused("kinds gen.h5 other.h5", "Missing option '--gen'"),
+    done("kinds one=gen.h5 two=other.h5 --ref ref.h5 --out o", "", within("o", KINDS)),
     refused("models --gen a=gen.h5 --gen b=other.h5", "No such command 'models'"),
     done(
         "leaderboard add board --ref ref.h5 a=gen.h5 b=other.h5",
