@@ -34,6 +34,7 @@ class Answer:
     Attributes:
         kinds: the tree.
         counted: counts of the leaves in each set, by label.
+        tallies: counts of all nodes, by label; node i is kind i.
         tests: tests of all nodes; node i is column i.
         differing: nodes that differ: no two overlap, the clearest first.
         others: nodes that hold all other samples, the largest first.
@@ -42,6 +43,7 @@ class Answer:
 
     kinds: KindTree
     counted: dict[str, Counted]
+    tallies: dict[str, Tally]
     tests: KindTests
     differing: tuple[int, ...]
     others: tuple[int, ...]
@@ -83,18 +85,9 @@ class Answer:
 
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
-        nodes = self.kinds.tree.cut(MAIN_LEVEL)
-        effective = {label: self._effective(place, nodes) for place, label in enumerate(self.tests.labels)}
+        effective = main_counts(self.kinds, self.tallies)
         others = {label: [one for other, one in effective.items() if other != label] for label in effective}
         return {label: total_variation(own, reduce(add, others[label]), seed) for label, own in effective.items()}
-
-    def _effective(self, place: int, nodes: NDArray[np.int64]) -> EffectiveCounts:
-        tests = self.tests
-        tally = Tally(
-            (len(nodes),), int(tests.sizes[place]), tests.members[place, nodes], tests.effects[place, nodes],
-            tests.cautious[place, nodes], tests.members[place, nodes],
-        )  # fmt: skip
-        return tally.effective(0)
 
 
 def _heading(kind: Kind, inside: Sequence[Kind], differing: Sequence[Kind]) -> Kind:
@@ -130,33 +123,52 @@ def divide(
         run: device, portions and progress.
     """
     run = Run.of(run)
-    if kinds is None:
-        run.progress("partition", 0, 1)
-        kinds = KindTree.fit(pooled_sample(list(sets.values()), FIT_SAMPLES), seed, run)
-        run.progress("partition", 1, 1)
+    kinds = fitted(sets, seed, run) if kinds is None else kinds
     counted = {label: count(one, kinds, run=run.named(f"count {label}")) for label, one in sets.items()}
-    tests = node_tests(kinds, counted, rho, part)
+    tallies = node_tallies(kinds, counted)
+    tests = node_tests(tallies, rho, part)
     differing = chosen(kinds, tests)
-    return Answer(kinds, counted, tests, differing, rest_of(kinds, tests, differing), headings(kinds, tests, differing))
+    rest, heads = rest_of(kinds, tests, differing), headings(kinds, tests, differing)
+    return Answer(kinds, counted, tallies, tests, differing, rest, heads)
 
 
-def node_tests(kinds: KindTree, counted: Mapping[str, Counted], rho: float, part: float) -> KindTests:
-    """Test all nodes of a tree as one family; column i of the tests is node i."""
+def fitted(sets: Mapping[str, Embeddings], seed: int, run: Run) -> KindTree:
+    """Divide a sample of all sets together into kinds."""
+    run.progress("partition", 0, 1)
+    kinds = KindTree.fit(pooled_sample(list(sets.values()), FIT_SAMPLES), seed, run)
+    run.progress("partition", 1, 1)
+    return kinds
+
+
+def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str, EffectiveCounts]:
+    """Divide sets into kinds, and return effective counts of at most `MAIN_LEVEL` of them, by label.
+
+    The total variation of those of two sets is the difference that a comparison of these sets finds.
+    """
+    kinds = fitted(sets, seed, run)
+    counted = {label: count(one, kinds, run=run.named(f"count {label}")) for label, one in sets.items()}
+    return main_counts(kinds, node_tallies(kinds, counted))
+
+
+def main_counts(kinds: KindTree, tallies: Mapping[str, Tally]) -> dict[str, EffectiveCounts]:
+    """Return effective counts of at most `MAIN_LEVEL` kinds that hold all samples, by label."""
+    nodes = kinds.tree.cut(MAIN_LEVEL)
+    return {label: one.only(nodes).effective(0) for label, one in tallies.items()}
+
+
+def node_tallies(kinds: KindTree, counted: Mapping[str, Counted]) -> dict[str, Tally]:
+    """Return the counts of all nodes of a tree by the label of the set; node i is kind i of one level."""
     tree = kinds.tree
-    tallies = tallied({label: one.counts.at_nodes(tree) for label, one in counted.items()})
-    real = tree.numbers >= 0
-    for label, one in tallies.items():
-        tallies[label] = replace(one, members=np.where(real, one.members, 0))
-    found = test_kinds(tallies, rho)
+    found = tallied({label: one.counts.at_nodes(tree) for label, one in counted.items()})
     order = np.empty(tree.nodes, np.int64)
-    order[tree.numbers[real]] = np.flatnonzero(real)
-    return replace(
-        found,
-        level=np.zeros(tree.nodes, np.int64),
-        index=np.arange(tree.nodes),
-        adjusted=np.minimum(found.adjusted[:, order] / part, 1.0),
-        **{name: getattr(found, name)[:, order] for name in ("members", "effects", "cautious", "raw")},
-    )
+    order[tree.numbers[tree.numbers >= 0]] = np.flatnonzero(tree.numbers >= 0)
+    return {label: one.only(order) for label, one in found.items()}
+
+
+def node_tests(tallies: Mapping[str, Tally], rho: float, part: float) -> KindTests:
+    """Test all nodes of a tree as one family; column i of the tests is node i."""
+    found = test_kinds(dict(tallies), rho)
+    return replace(found, adjusted=np.minimum(found.adjusted / part, 1.0))
 
 
 def chosen(kinds: KindTree, tests: KindTests) -> tuple[int, ...]:

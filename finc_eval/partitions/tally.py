@@ -96,6 +96,11 @@ class Tally:
         mean = max(float(np.average(effects[there], weights=weights if weights.any() else None)), 1.0)
         return EffectiveCounts(members / mean, effects / mean, float(self.n))
 
+    def only(self, kinds: NDArray[np.int64]) -> Tally:
+        """Return the numbers of some kinds, as those of one level, in the order of `kinds`."""
+        parts = (one[kinds] for one in (self.effects, self.even, self.within))
+        return Tally((len(kinds),), self.n, self.members[kinds], *parts)
+
     def _at(self, level: int) -> slice:
         start = sum(self.levels[:level])
         return slice(start, start + self.levels[level])

@@ -11,7 +11,7 @@ from test_tree import FIVE, random_tree
 import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.answer import _heading as heading_of
-from finc_eval.partitions.answer import chosen, divide, headings, node_tests, rest_of
+from finc_eval.partitions.answer import chosen, divide, headings, node_tallies, node_tests, rest_of
 from finc_eval.partitions.counts import Counts, tallied
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -29,7 +29,7 @@ def answered(tree, gen, ref):
         cells = np.repeat(np.arange(tree.leaves), members).astype(np.int32)[:, None]
         return SimpleNamespace(counts=Counts.of((tree.leaves,), cells))
 
-    tests = node_tests(kinds, {"gen": counted(gen), "ref": counted(ref)}, 1.0, 1.0)
+    tests = node_tests(node_tallies(kinds, {"gen": counted(gen), "ref": counted(ref)}), 1.0, 1.0)
     differing = chosen(kinds, tests)
     return tests, differing, rest_of(kinds, tests, differing), headings(kinds, tests, differing)
 
@@ -132,7 +132,7 @@ def test_tests_that_spend_a_part_of_the_error_have_larger_p_values():
         label: SimpleNamespace(counts=Counts.of((5,), np.repeat(np.arange(5), many).astype(np.int32)[:, None]))
         for label, many in (("gen", [30, 9, 9, 9, 9]), ("ref", [9, 9, 9, 9, 9]))
     }
-    whole, part = (node_tests(kinds, sets, 1.0, part).adjusted for part in (1.0, 0.5))
+    whole, part = (node_tests(node_tallies(kinds, sets), 1.0, part).adjusted for part in (1.0, 0.5))
     assert part == pytest.approx(np.minimum(2 * whole, 1))
 
 
