@@ -32,7 +32,7 @@ def one_of_each(folder):
         fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
         fe.kinds([x, y]),
         fe.leaderboard([x, gen[200:]], y),
-        fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "level": 5}}),
+        fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "min_share": 0.1}}),
         fe.evaluate(x, y, ["vendi", "prdc", "fid"]),
         fe.audit(gen, ref[:200], ref[200:]),
         fe.evaluate_generator(x[:60], y[:60], features=20),

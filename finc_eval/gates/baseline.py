@@ -1,8 +1,9 @@
 """Baselines: bundles of what a promoted release was, which never change.
 
 A history is a folder of bundles 0001, 0002, …, and of the verdicts on releases that were not promoted, in `refused`.
-A bundle holds the samples' embeddings, the verdict, and `baseline.json`, which has digests of both and of the bundle
-before. A bundle is put in place whole, by one renaming, and nothing in it is ever written again.
+A bundle holds the samples' embeddings, the verdict, the kinds that it was judged by, and `baseline.json`, which has
+digests of all and of the bundle before. A bundle is put in place whole, by one renaming, and nothing in it is ever
+written again.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ from finc_eval.core.doors.creating import PRIVATE_FILE, PRIVATE_FOLDER, copied, 
 from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.inside import inside
+from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
+from finc_eval.core.files.writing import new_file
 from finc_eval.core.locks import only_writer_of
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, structured
@@ -34,13 +37,14 @@ from finc_eval.core.storage import disk_errors, write_text
 from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.gates.verdict import Verdict
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.sets import OpenedSet
 
-TYPE_NAME, LAYOUT = "baseline", 1
+TYPE_NAME, KINDS_TYPE, LAYOUT = "baseline", "baseline-kinds", 1
 
 RESTORE = "restore it, or promote a release anew"
 
-STATED, JUDGED, REFUSED = "baseline.json", "verdict.json", "refused"
+STATED, JUDGED, KINDS, REFUSED = "baseline.json", "verdict.json", "kinds.tree", "refused"
 """Names of the files of a bundle, and of the folder of refused releases in a history."""
 
 
@@ -104,8 +108,8 @@ class Bundle:
         data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
         bundle = cls(folder, structured(Baseline, data, str(path)), str(data[CHECKSUM]))
         digests, samples = bundle.stated.digests, bundle.stated.samples
-        if {*digests} != {samples, JUDGED} or "/" in samples:
-            raise DataError(f"{path} has digests of {', '.join(digests)!r:.100}, not of its two files: {RESTORE}")
+        if {*digests} - {KINDS} != {samples, JUDGED} or "/" in samples or samples == KINDS:
+            raise DataError(f"{path} has digests of {', '.join(digests)!r:.100}, not of its files: {RESTORE}")
         # Every name is checked before a file is read: no message may say what another file of this machine holds.
         for file, digest in [(inside(folder, name), digest) for name, digest in digests.items()]:
             if not file.exists() or digest_of(file) != digest:
@@ -116,6 +120,14 @@ class Bundle:
     def samples(self) -> Path:
         """Path of its samples."""
         return inside(self.folder, self.stated.samples)
+
+    @cached_property
+    def kinds(self) -> KindTree | None:
+        """Kinds of the reference that it was judged by; None where no limit was on them."""
+        if KINDS not in self.stated.digests:
+            return None
+        with existing_file(inside(self.folder, KINDS), KINDS_TYPE, LAYOUT, RESTORE) as file:
+            return KindTree.read(file)
 
     @cached_property
     def verdict(self) -> Verdict:
@@ -207,13 +219,18 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
     """
     with new_bundle(folder) as place:
         samples = write_samples(opened, place)
+        files = [samples, JUDGED]
+        if verdict.tree is not None:
+            files.append(KINDS)
+            with new_file(place / KINDS, KINDS_TYPE, LAYOUT) as file:
+                verdict.tree.write(file)
         write_text(place / JUDGED, json.dumps(verdict.to_dict(), indent=1, allow_nan=False) + "\n")
         stated = Baseline(
             number=1 if parent is None else parent.stated.number + 1,
             parent=None if parent is None else parent.checksum,
             anchor=None if parent is None else parent.stated.anchor or parent.checksum,
             samples=samples,
-            digests={name: digest_of(place / name) for name in (samples, JUDGED)},
+            digests={name: digest_of(place / name) for name in files},
             n=opened.embeddings.n,
             space=opened.space,
             content=opened.embeddings.digest,

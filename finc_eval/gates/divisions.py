@@ -1,37 +1,34 @@
-"""Divisions of all sets of a gate into the same kinds: clusters, or the values of a metadata column."""
+"""Divisions of all sets of a gate into the same kinds, nodes of a tree or values of a column; which are limited."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
-from math import ceil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
+from finc_eval.core.words import counted as how_many
+from finc_eval.core.words import in_percent
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.sets import REF, GateSets
-from finc_eval.gates.shares import members_to_hold
-from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, joined, tallied
-from finc_eval.partitions.partition import MIN_SAMPLES_PER_KIND, Partition, pooled_sample
+from finc_eval.gates.shares import members_to_hold, members_to_lose
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.answer import kind_id, node_tallies
+from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, tallied
+from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.modes import names_of_unions
 from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tree import Tree
 
-SAMPLES_PER_KIND = 100
-"""Samples of each generated set per kind of the level "auto" at most: the largest number of kinds is sought whose
-shares can be shown not to have changed."""
+NEW_KIND = "new-"
+"""Beginning of the ids of kinds of all sets together, which are not those of the reference."""
 
-UNEQUAL = 1.4
-"""Factor on the mean number of samples of a kind, so that kinds smaller than the mean have enough of them."""
-
-AUTO_LEVELS = (2, 5, 10, 20, 50, 100, 200)
-"""Numbers of kinds that the level "auto" chooses from."""
-
-MOST_HIDDEN = 0.15
-"""Share of a class that can be lost within a larger cluster, from which on a limit on lost kinds shows too little to
-hold, unless the policy says so itself (`min_share`)."""
+MOST = 0.15
+"""Largest share of the smallest kind that is limited, unless the policy names the share. What fewer samples show is too
+little to pass."""
 
 
 @dataclass(frozen=True)
@@ -39,68 +36,91 @@ class CountedSets:
     """Counts of all sets by the same kinds.
 
     Attributes:
-        names: name of each kind of each level.
-        counted: counts by label.
+        names: name of each kind.
+        tree: tree whose nodes the kinds are; None for the values of a column.
+        counted: counts of the leaves, or values, by label.
+        tallies: counts of all kinds, by label.
+        cells: leaf of each sample by label, shape (n,); empty unless samples are paired.
         digest: digest of the kinds.
-        clusters: whether the kinds are clusters, in which smaller ones can hide.
-        place: place of the level that limits on lost kinds are on.
-        enough: factor on the number of generated samples from which on a new kind of the limit's share can be one by
-            itself; at most 1 if it can now.
-        more: factor on the number of generated samples from which on kinds are small enough that none of `MOST_HIDDEN`
-            can be lost within them; infinite if the policy fixes their number.
-        cells: kind of each sample at each level by label, shape (n, levels); empty unless samples are paired.
-        nearest: of each cluster of each level, the one with the nearest center; none for a column.
+        ref: the reference.
     """
 
-    names: list[list[str]]
+    names: list[str]
+    tree: Tree | None
     counted: dict[str, Counted]
-    digest: str
-    clusters: bool
-    place: int
-    enough: float
-    more: float
+    tallies: dict[str, Tally]
     cells: dict[str, NDArray[np.int32]]
-    nearest: tuple[NDArray[np.int64], ...] = ()
+    digest: str
+    ref: Embeddings
 
-    @cached_property
-    def tallies(self) -> dict[str, Tally]:
-        """Numbers of samples of each set by kind, and how much they inform, by label."""
-        return tallied({label: one.counts for label, one in self.counted.items()})
+    def called(self, kinds: Sequence[int]) -> dict[int, str]:
+        """Return what samples of the reference have in common, of those kinds of a tree that have such a name."""
+        if self.tree is None:
+            return {}
+        unions = {kind: self.leaves(kind) for kind in kinds}
+        found = names_of_unions(unions, {REF: self.counted[REF]}, {REF: self.ref})
+        return {kind: name.text for kind, name in found.items() if name.text}
 
-    def joined(self, least: float) -> CountedSets:
-        """Return the counts with neighboring clusters that the reference lacks joined into one kind.
+    def leaves(self, kind: int) -> list[int]:
+        """Return the leaves of a kind; a value of a column is its own."""
+        return [kind] if self.tree is None else np.flatnonzero(self.tree.members[kind]).tolist()
 
-        A new kind may lie in several clusters, each of them smaller than it is. So a cluster that the reference has
-        less of than the share `least`, and the nearest other one, if the reference has less of that, too, are one kind.
-        It is called after both, and the name of the one that it was joined to is empty.
-        """
-        names, joins = list(self.names), [np.arange(len(every), dtype=np.int32) for every in self.names]
-        for place, nearest in enumerate(self.nearest):
-            ref, join = self.counted[REF].counts, joins[place]
-            lacked = ref.members(place) < least * ref.n
-            for kind in np.flatnonzero(lacked & lacked[nearest]):
-                pair = join[kind], join[nearest[kind]]
-                join[join == max(pair)] = min(pair)
-            parts = [np.flatnonzero(join == kind).tolist() for kind in range(len(join))]
-            names[place] = [f"k{len(join)}-{'+'.join(map(str, part))}" if part else "" for part in parts]
-        return replace(
-            self,
-            names=names,
-            counted={label: replace(one, counts=one.counts.joined(joins)) for label, one in self.counted.items()},
-            cells={label: joined(cells, joins) for label, cells in self.cells.items()},
-        )
+    def above(self, kind: int) -> list[int]:
+        """Return the kinds that hold a kind."""
+        if self.tree is None:
+            return []
+        around = np.flatnonzero(self.tree.members[:, self.leaves(kind)[0]])
+        return [node for node in around.tolist() if node > kind]
+
+    def shares(self, label: str) -> NDArray[np.float64]:
+        """Return the share of each kind in a set."""
+        return np.asarray(self.tallies[label].members / self.tallies[label].n)
 
 
-def divided(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
-    """Count all sets by the same kinds."""
-    return _by_column(sets, limits.column) if limits.column else _by_clusters(sets, limits, seed, run)
+def tree_of_reference(sets: GateSets, seed: int, run: Run) -> KindTree:
+    """Divide the reference into kinds: given these, all releases are alike, whatever their numbers of samples."""
+    return KindTree.of_sets([sets.ref], seed, run)
 
 
-def finest_level(sets: GateSets) -> int:
-    """Return the largest number of kinds that the level "auto" knows and the samples are enough for."""
-    generated = _generated(sets)
-    rows = generated + min(independent(sets.ref), generated)
-    return max((level for level in AUTO_LEVELS if level * MIN_SAMPLES_PER_KIND <= rows), default=AUTO_LEVELS[0])
+def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> CountedSets:
+    """Count all sets by the nodes of a tree; `prefix` tells its kinds from those of another tree."""
+    counted: dict[str, Counted] = {}
+    cells: dict[str, NDArray[np.int32]] = {}
+    for label, one in sets.all.items():
+        counter = Counter(kinds, run=run.named(f"count {label}"))
+        counted[label] = counter.of(one)
+        cells |= {label: counter.kinds()[:, 0]} if sets.pairs else {}
+    names = [prefix + kind_id(node) for node in range(kinds.tree.nodes)]
+    tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
+    return CountedSets(names, kinds.tree, counted, tallies, cells, kinds.digest[:12], sets.ref)
+
+
+def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
+    """Count all sets by kinds of all of them together, blind to which set a sample is from: new kinds are kinds, too.
+
+    Of the reference, there are as many samples as of all generators together at most. Otherwise, kinds would be of the
+    reference alone, and what it lacks be hidden in them.
+    """
+    generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
+    every = sets.all | {REF: _as_many(sets.ref, generated)}
+    return by_tree(sets, KindTree.of_sets(list(every.values()), seed, run), run, NEW_KIND)
+
+
+def by_column(sets: GateSets, column: str) -> CountedSets:
+    """Count by the values of a column; samples without a value are of no kind, and count in the size of the set."""
+    values = {label: np.array(one.column(column)) for label, one in sets.all.items()}
+    kinds = np.unique(np.concatenate(list(values.values())))
+    counted: dict[str, Counted] = {}
+    every: dict[str, NDArray[np.int32]] = {}
+    for label, one in sets.all.items():
+        cells = np.searchsorted(kinds, values[label]).astype(np.int32)
+        counts = Counts.of((len(kinds),), cells[:, None], one.group_hashes())
+        drawn = drawn_members(cells[:, None], counts.levels)
+        counted[label] = Counted(counts, drawn, drawn)
+        every |= {label: cells} if sets.pairs else {}
+    names = [f"{column}={kind}" if kind else "" for kind in kinds.tolist()]
+    tallies = tallied({label: one.counts for label, one in counted.items()})
+    return CountedSets(names, None, counted, tallies, every, column, sets.ref)
 
 
 def fewest(sets: GateSets) -> int:
@@ -108,94 +128,10 @@ def fewest(sets: GateSets) -> int:
     return min(independent(one) for one in (sets.gen, *sets.baselines.values()))
 
 
-def _generated(sets: GateSets) -> int:
-    """Return the number of independent samples of all generators."""
-    return sum(independent(one) for label, one in sets.all.items() if label != REF)
-
-
-def samples_per_kind(lose: float | None) -> float:
-    """Return the number of samples per kind with which kinds that have not changed mostly hold a limit."""
-    return SAMPLES_PER_KIND if lose is None else min(SAMPLES_PER_KIND, UNEQUAL * members_to_hold(lose))
-
-
-def level_of(limits: KindLimits, sets: GateSets) -> int:
-    """Return the number of kinds that the limits are on."""
-    if limits.level != "auto":
-        return limits.level
-    most = fewest(sets) / samples_per_kind(limits.lose)
-    if limits.min_share != "auto" and limits.lose is not None:
-        # In clusters of this share, a kind of min_share cannot be lost without the loss of what lose allows.
-        wanted = ceil(limits.lose / limits.min_share)
-        most = max(most, min(wanted, finest_level(sets)))
-    return max((level for level in AUTO_LEVELS if level <= most), default=AUTO_LEVELS[0])
-
-
 def independent(embeddings: Embeddings) -> int:
     """Return the number of samples that are independent: that of groups where there are some."""
     groups = embeddings.group_hashes()
     return embeddings.n if groups is None else len(np.unique(groups))
-
-
-def hidden_share(share: float, lose: float) -> float:
-    """Return the share of a class whose loss from a cluster of this share is the loss of a part of the cluster.
-
-    The shares of all other samples grow when a class is lost, those of the rest of the cluster, too.
-    """
-    return lose * share / (1 - share + lose * share)
-
-
-def hidden_loss(share: float, least: float) -> float:
-    """Return the part of its share that a cluster loses with a class of the share `least`, 1 at most."""
-    return 1.0 if least >= share else least * (1 - share) / (share * (1 - least))
-
-
-def scattered_share(moved: float) -> float:
-    """Return from which share on a class cannot be lost while so many samples may move to other kinds.
-
-    A class of the share c in kinds of together half of the samples moves at least c/2 of what is left, 1 − c: the
-    other samples of these kinds take up half of its place.
-    """
-    return 2 * moved / (1 + 2 * moved)
-
-
-def _by_clusters(sets: GateSets, limits: KindLimits, seed: int, run: Run) -> CountedSets:
-    """Count by clusters of all samples together, blind to which generator a sample is from.
-
-    Of the reference, there are as many samples as of all generators together at most, and first centers are far from
-    each other. Otherwise, clusters would be of the reference alone, and kinds that it lacks be hidden in them.
-    """
-    generated, level, enough = _generated(sets), level_of(limits, sets), 1.0
-    rows = pooled_sample(list((sets.all | {REF: _as_many(sets.ref, generated)}).values()))
-    levels = {level}
-    if limits.new is not None:
-        # Fine enough that a new kind of the limit's share can be one by itself.
-        fine = next((level for level in AUTO_LEVELS if level * limits.new >= 1), AUTO_LEVELS[-1])
-        levels |= {fine} if fine <= finest_level(sets) else set()
-        needed = fine * MIN_SAMPLES_PER_KIND
-        enough = max(needed / 2, needed - independent(sets.ref)) / generated
-    partition = Partition.fit(rows, tuple(levels), seed, run, spread=True)
-    counted, cells = {}, {}
-    for label, one in sets.all.items():
-        counter = Counter(partition, run=run.named(f"count {label}"))
-        counted[label] = counter.of(one)
-        if sets.pairs:
-            cells[label] = counter.kinds()
-    names = [[f"k{level}-{kind}" for kind in range(level)] for level in partition.levels]
-    # The largest of the kinds has about twice their mean share, and a class may lie in two of them.
-    wanted = ceil(4 * (limits.lose or 0.0) / MOST_HIDDEN)
-    fine = next((level for level in AUTO_LEVELS if level >= wanted), AUTO_LEVELS[-1])
-    more = fine * samples_per_kind(limits.lose) / fewest(sets) if limits.level == "auto" else float("inf")
-    return CountedSets(
-        names=names,
-        counted=counted,
-        digest=partition.digest[:12],
-        clusters=True,
-        place=partition.place_of(level),
-        enough=enough,
-        more=more,
-        cells=cells,
-        nearest=tuple(map(_nearest, partition.centers)),
-    )
 
 
 def _as_many(embeddings: Embeddings, most: int) -> Embeddings:
@@ -205,25 +141,96 @@ def _as_many(embeddings: Embeddings, most: int) -> Embeddings:
     return Subset(embeddings, np.flatnonzero(keys <= kept[-1]))
 
 
-def _nearest(centers: torch.Tensor) -> NDArray[np.int64]:
-    """Return the center that is nearest to each, other than itself."""
-    squared = torch.cdist(centers.double(), centers.double())
-    return squared.fill_diagonal_(float("inf")).argmin(1).numpy()
+@dataclass(frozen=True)
+class JudgedKinds:
+    """Kinds that limits on losses are on.
+
+    Attributes:
+        limited: kinds that must be shown to keep their shares.
+        sought: kinds that are too small, or too large, to be limited, whose loss is a regression if it is seen.
+        shares: share of the reference of each kind.
+        smallest: smallest share of a limited kind.
+        least: share of the baseline that losses of rarer kinds are parts of.
+        enough: factor on the number of samples from which on kinds of `MOST` could be limited; None where they are.
+    """
+
+    limited: tuple[int, ...]
+    sought: tuple[int, ...]
+    shares: NDArray[np.float64]
+    smallest: float
+    least: float
+    enough: float | None = None
+
+    def unseen(self, rule: str, found: CountedSets) -> Iterator[str]:
+        """Yield a sentence on what can be lost while all limits hold."""
+        least = in_percent(self.smallest, 2)
+        if found.tree is not None:
+            if self.limited:
+                yield (
+                    f"{rule} limits kinds of at least {least} of the reference: smaller ones can be lost unseen; more "
+                    "samples or a labelled column show more"
+                )
+            return
+        every = zip(found.names, self.shares, strict=True)
+        rare = [name for name, share in every if name and 0 < share < self.smallest]
+        if rare:
+            yield (
+                f"{rule} does not limit {how_many(len(rare), 'kind')} of less than {least} of the reference, such as "
+                f"{rare[0]}, which can be lost unseen: set a smaller min_share"
+            )
 
 
-def _by_column(sets: GateSets, column: str) -> CountedSets:
-    """Count by the values of a column; samples without a value are of no kind, and count in the size of the set."""
-    values = {label: np.array(one.column(column)) for label, one in sets.all.items()}
-    kinds = np.unique(np.concatenate(list(values.values())))
-    counted: dict[str, Counted] = {}
-    every: dict[str, NDArray[np.int32]] = {}
-    for label, one in sets.all.items():
-        cells = np.searchsorted(kinds, values[label]).astype(np.int32)[:, None]
-        counts = Counts.of((len(kinds),), cells, one.group_hashes())
-        drawn = drawn_members(cells, counts.levels)
-        counted[label] = Counted(counts, drawn, drawn)
-        every |= {label: cells} if sets.pairs else {}
-    names = [[f"{column}={kind}" if kind else "" for kind in kinds.tolist()]]
-    return CountedSets(
-        names=names, counted=counted, digest=column, clusters=False, place=0, enough=1.0, more=1.0, cells=every
-    )
+def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) -> JudgedKinds:
+    """Return the kinds that limits on losses are on; they follow from the reference and the numbers of samples alone.
+
+    Args:
+        found: the counted sets.
+        limits: the limits.
+        lose: part of its share that no kind may lose.
+        size: number of samples of the smallest set of a generator.
+    """
+    shares, least = found.shares(REF), limits.least
+    if found.tree is None or limits.only:
+        smallest = least or 1 / size
+        kept = tuple(kind for kind in named_kinds(found, limits) if shares[kind] >= smallest)
+        return JudgedKinds(kept, (), shares, smallest, smallest)
+    seen = members_to_lose(lose, ALPHA / found.tree.nodes) / size
+    if least is not None:
+        limited, seen = _limited(found.tree, shares, least), max(seen, least)
+    else:
+        # With more kinds, one of them has lost more by chance, and so each must be larger.
+        limited, kinds = (), 1
+        while True:
+            least = members_to_hold(lose, kinds) / size
+            limited = _limited(found.tree, shares, least)
+            if len(limited) <= kinds:
+                break
+            kinds = len(limited)
+    sought = tuple(kind for kind in np.flatnonzero(shares[:-1] >= seen).tolist() if kind not in limited)
+    enough = least / MOST if limits.least is None and least > MOST else None
+    return JudgedKinds(limited, sought, shares, min(least, 1.0), min(seen, least), enough)
+
+
+def named_kinds(found: CountedSets, limits: KindLimits, *values: str) -> list[int]:
+    """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all.
+
+    Args:
+        found: the counted sets.
+        limits: the limits.
+        values: names; default: those of the policy.
+    """
+    wanted = set(values or limits.only)
+    if limits.column:
+        wanted = {f"{limits.column}={value}" for value in wanted}
+    named = [kind for kind, name in enumerate(found.names) if name and (not wanted or name in wanted)]
+    if found.tree is not None and wanted - set(found.names):
+        called = found.called([kind for kind in range(len(found.names)) if kind not in named])
+        named += [kind for kind, name in called.items() if {name, name.partition(" (")[0]} & wanted]
+    return named
+
+
+def _limited(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:
+    """Return the smallest nodes of at least this share, so that each leaf is in one of them; without the root."""
+    large = shares >= least
+    divided = np.r_[np.zeros(tree.leaves, bool), large[tree.joins].all(1)]
+    return tuple(np.flatnonzero((large & ~divided)[:-1]).tolist())

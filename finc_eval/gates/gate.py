@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def gate(
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets()
-        >>> fe.gate(1 - gen, gen, ref, {"kinds": {"new": 0.1, "level": 4}}).overall  # white on black is new
+        >>> fe.gate(1 - gen, gen, ref, {"kinds": {"new": 0.1}}).overall  # white on black is new
         'regression'
     """
     policy, run = Policy.of(policy), Run.of(run)
@@ -96,16 +96,14 @@ def gate(
         extractor=extractor,
     )
     policy.check_space(sets.space)
-    found = gathered(sets, policy, train, run)
-    shown = found.all
-    evidence = [one.evidence for one in shown]
-    judged = judge(evidence, policy.alpha, policy.looks)
-    limits = tuple(_limit(one, part) for one, part in zip(judged, shown, strict=True))
+    found = gathered(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
+    evidence = [one.evidence for one in found.all]
+    limits = shown_limits(judge(evidence, policy.alpha, policy.looks), found.all)
     warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *([FIRST] if first else [])]
     if history is not None:
         warnings += [*history.never_fired(limits), *_other_reference(history, sets)]
     return Verdict(
-        overall="pass" if first and not limits else overall_of([one.verdict for one in judged]),
+        overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
         family=family_sentence(evidence, policy.alpha, policy.looks),
         noise=noise_sentence(len(baselines)),
@@ -115,8 +113,9 @@ def gate(
         baseline=None if history is None else history.latest.checksum,
         policy=policy,
         sets=sets.infos,
-        signature=_signature(sets, policy, "+".join(found.digests) or "none"),
+        signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
         warnings=tuple(warnings),
+        tree=found.tree,
         provenance=Provenance.here(run.device),
     )
 
@@ -128,6 +127,16 @@ def noise_sentence(replicates: int) -> str:
     return (
         "the noise of sampling; limits on lost and new kinds and on differences of metrics also that of training, from "
         f"{replicates} replicates of the baseline"
+    )
+
+
+def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> tuple[Limit, ...]:
+    """Return the limits, and of what was sought beside them the largest kinds that regressed."""
+    beyond = {one.evidence.name for one in judged if one.verdict == "regressed"}
+    return tuple(
+        _limit(one, part)
+        for one, part in zip(judged, shown, strict=True)
+        if part.above is None or (part.evidence.name in beyond and not part.above & beyond)
     )
 
 

@@ -18,6 +18,7 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import REFUSED, STATED, Bundle, is_bundle, write_bundle
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.sets import OpenedSet, opened_set
 
 NUMBER = re.compile(r"[0-9]{4,}")
@@ -80,6 +81,10 @@ class History:
     def anchor(self) -> Bundle | None:
         """The first baseline, against which slow drift is seen; None as long as it is the latest."""
         return self.bundles[0] if len(self.bundles) > 1 else None
+
+    def kinds_of(self, space: str) -> KindTree | None:
+        """Return the kinds that the latest baseline was judged by, if it keeps them, for embeddings of this space."""
+        return self.latest.kinds if space == self.latest.stated.space else None
 
     def never_fired(self, limits: tuple[Limit, ...]) -> tuple[str, ...]:
         """Return a sentence on the rules of a policy that no release has ever broken: they may be too wide to."""

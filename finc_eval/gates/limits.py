@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from finc_eval.core.run import Run
 from finc_eval.gates.basics import basic_evidence, copying_evidence
+from finc_eval.gates.divisions import tree_of_reference
 from finc_eval.gates.evidence import Evidence, Missing
 from finc_eval.gates.kinds import KindEvidence, kind_evidence
 from finc_eval.gates.moved import Distance
 from finc_eval.gates.policy import KindLimits, MetricLimit, Policy, SliceLimits
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GateSets
+from finc_eval.partitions.kind_tree import KindTree
 
 Scores = dict[str, dict[str, float]]
 """Scores by the label of a set and the name of the score."""
@@ -28,6 +30,7 @@ class Gathered:
         digests: digests of the kinds of each part of the sets.
         scores: scores of whole sets.
         distances: how far the whole release is from the older ones.
+        tree: kinds of the reference; None without limits on lost ones.
         warnings: what to know of them.
     """
 
@@ -36,6 +39,7 @@ class Gathered:
     digests: list[str] = field(default_factory=list)
     scores: Scores = field(default_factory=dict)
     distances: tuple[Distance, ...] = ()
+    tree: KindTree | None = None
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -48,9 +52,9 @@ class Gathered:
     ) -> Scores:
         """Add the evidence on kinds and metrics of these sets, and return their scores."""
         if kinds:
-            found, division = kind_evidence(sets, kinds, policy.seed, run)
+            found, division = kind_evidence(sets, kinds, self.tree, policy.seed, run)
             self.kinds += found
-            self.digests.append(division.digest)
+            self.digests += division.digests
             self.distances = self.distances if sets.part else division.distances
             self.warnings += division.unseen
         if not metrics:
@@ -60,9 +64,22 @@ class Gathered:
         return scores
 
 
-def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run) -> Gathered:
-    """Return the evidence on all limits of a policy."""
-    found = Gathered()
+def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run, kinds: KindTree | None = None) -> Gathered:
+    """Return the evidence on all limits of a policy.
+
+    Args:
+        sets: the sets.
+        policy: the policy.
+        train: training samples, if there are any.
+        run: device, portions and progress.
+        kinds: kinds that were made before; default: those of the reference.
+    """
+    every = [policy.kinds, *(one.kinds for one in policy.slices.values())]
+    if all(one is None or one.lose is None or one.column for one in every):
+        kinds = None
+    elif kinds is None:
+        kinds = tree_of_reference(sets, policy.seed, run)
+    found = Gathered(tree=kinds)
     found.scores = found.add(sets, policy.kinds, policy.metrics, policy, run)
     for name, limits in policy.slices.items():
         part = sets.sliced(name, limits.column, limits.only, policy.pairs)

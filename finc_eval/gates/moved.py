@@ -5,17 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-import numpy as np
-
 from finc_eval.core.record import Record
 from finc_eval.core.words import in_percent
 from finc_eval.gates.evidence import Evidence, Side, upper_quantile
-from finc_eval.numerics.inference import ALPHA, POWER
+from finc_eval.numerics.inference import POWER
 from finc_eval.partitions.difference import HALVES_VARIANCE, Difference, largest_variation, total_variation
 from finc_eval.partitions.tally import EffectiveCounts
-
-DRAWS = 200
-"""Draws of a release without a change."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +67,3 @@ class Moved(Evidence):
         error = sqrt(HALVES_VARIANCE * variance) / 2
         found = self.margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
         return found if found <= 1 else None
-
-
-def unchanged_bound(old: EffectiveCounts, n: float) -> float:
-    """Return the upper bound that a release of n samples without a change keeps with probability 0.95."""
-    rng, shares = np.random.default_rng(0), old.members / old.n
-    draws = rng.multinomial(round(n), shares, size=(DRAWS, 2)).astype(float)
-    return float(np.quantile([largest_variation(one, other, 1 - 2 * ALPHA) for one, other in draws], 1 - ALPHA))

@@ -52,38 +52,29 @@ class KindLimits(Record):
     min_share: Annotated[
         float | Literal["auto"],
         about(
-            "smallest share of the reference of a kind that must not be lost, be it a part of a larger cluster; auto "
-            "is 0.01 for the values of a column, and for clusters what the largest of them shows"
-        ),
-    ] = "auto"
-    level: Annotated[
-        int | Literal["auto"],
-        about(
-            "number of kinds; auto takes as many as can be shown not to have lost what lose allows, at most 200: one "
-            "per hundred samples at lose = 0.5"
+            "smallest share of the reference of a kind that must not be lost; auto is 0.01 for the values of a column, "
+            "and else what so many samples can judge"
         ),
     ] = "auto"
     column: Annotated[
-        str | None, about("metadata column whose values are the kinds, such as label; default: clusters of embeddings")
+        str | None, about("metadata column whose values are the kinds, such as label; default: kinds of the reference")
     ] = None
-    only: Annotated[tuple[str, ...], about("values of the column to limit; default: all")] = ()
+    only: Annotated[
+        tuple[str, ...], about("values of the column, or else ids or names of kinds, to limit; default: all")
+    ] = ()
 
     def __post_init__(self) -> None:
         if self.lose is None and self.new is None and self.moved is None:
             raise UsageError("[kinds] limits nothing: add for example lose = 0.5 or new = 0.02")
-        if self.only and self.column is None:
-            raise UsageError('only names values of a column: add for example column = "label"')
         for name in ("lose", "new", "moved"):
             if getattr(self, name) is not None:
                 self._store(**{name: check_fraction(name, getattr(self, name))})
         if self.min_share != "auto":
             self._store(min_share=check_fraction("min_share", self.min_share))
-        if self.level != "auto":
-            self._store(level=check_count("level", self.level, 2))
 
     @property
     def least(self) -> float | None:
-        """Smallest share of a kind that must not be lost; None for clusters if it follows from their sizes."""
+        """Smallest share of a kind that must not be lost; None if it follows from the numbers of samples."""
         if self.min_share != "auto":
             return self.min_share
         return COLUMN_SHARE if self.column else None

@@ -30,9 +30,6 @@ SHARE_PART = 0.1
 NODES = [float(ndtri((place + 0.5) / 8)) for place in range(8)]
 """Quantiles of the normal law of equal weight, in place of an integral over it."""
 
-RARELY = 1 / 400
-"""Probability of the fewest members that a kind without a change is reckoned to have."""
-
 MOST_MEMBERS = 1e7
 """Members of a kind beyond which nothing is sought."""
 
@@ -186,18 +183,41 @@ class LostShare(TwoShares):
 
 
 @lru_cache(maxsize=64)
-def members_to_hold(lose: float) -> float:
-    """Return from how many members on a kind that has lost nothing is shown not to have lost this part.
+def members_to_hold(lose: float, kinds: int) -> float:
+    """Return from how many members on kinds that have lost nothing are shown not to have lost this part.
 
-    It is shown with the fewest members that such a kind has in 1 of 400 releases: in 1 of 20, of twenty kinds.
+    With probability 0.95 all of them are: each count of a release and of its baseline varies.
+
+    Args:
+        lose: the part.
+        kinds: number of kinds.
     """
+    rarely = float(ndtr(ndtri(ALPHA / kinds) / sqrt(2)))  # both counts are as far off as that together
 
     def shown(mean: float) -> bool:
-        counts = TwoCounts(float(gammaincinv(mean, RARELY)), 1e9, mean, 1e9)
-        one = LostShare(name="", value=0.0, margin=lose, least=1e-12, counts=counts)
-        return one.bound("high", ALPHA) <= lose
+        counts = TwoCounts(float(gammaincinv(mean, rarely)), 1e9, float(gammaincinv(mean + 1, 1 - rarely)), 1e9)
+        return _loss(lose, counts).bound("high", ALPHA) <= lose
 
     return smallest(shown, MOST_MEMBERS) or MOST_MEMBERS
+
+
+@lru_cache(maxsize=64)
+def members_to_lose(lose: float, level: float) -> float:
+    """Return from how many members on a kind that is lost whole is called a regression with probability 0.8.
+
+    Args:
+        lose: part of its share that it may lose.
+        level: error of the bound that decides.
+    """
+
+    def seen(mean: float) -> bool:
+        return _loss(lose, TwoCounts(mean, 1e9, mean, 1e9)).detectable(level) is not None
+
+    return smallest(seen, MOST_MEMBERS) or MOST_MEMBERS
+
+
+def _loss(lose: float, counts: TwoCounts) -> LostShare:
+    return LostShare(name="", value=0.0, margin=lose, least=1e-12, counts=counts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
-from finc_eval.core.record import Record
+from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import counted, figure, in_percent
@@ -15,6 +15,7 @@ from finc_eval.gates.evidence import Side
 from finc_eval.gates.moved import Distance
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
+from finc_eval.partitions.kind_tree import KindTree
 
 EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}
 """Exit code of each verdict."""
@@ -31,7 +32,7 @@ class Limit(Record):
     """A limit of the policy, and what was found.
 
     Attributes:
-        name: name, such as "kinds.lose k20-3" or "metrics.fd worse".
+        name: name, such as "kinds.lose k203" or "metrics.fd worse".
         verdict: held, or improved if the interval is also all better than no change; or regressed, undecided, missing.
         value: the estimate; None if it is missing.
         interval: bounds of the true value. The one towards the margin's other side holds for all limits of the run
@@ -107,15 +108,16 @@ class Verdict(Document):
         sets: descriptions of the sets, by label.
         signature: everything that changes the numbers.
         warnings: what to know before trusting the numbers.
+        tree: kinds of the reference that limits on lost kinds are on; None without such limits.
 
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets()  # gen has no zeros
-        >>> verdict = fe.gate(gen[:250], gen[250:], ref, {"kinds": {"lose": 0.9, "level": 2, "min_share": 0.9}})
+        >>> verdict = fe.gate(gen[:250], gen[250:], ref, {"kinds": {"lose": 0.9, "min_share": 0.4}})
         >>> verdict.overall, verdict.limits[0].verdict
         ('pass', 'held')
-        >>> fe.gate(1 - gen, ref[:250], ref[250:], {"kinds": {"lose": 0.5, "level": 10}}).overall
+        >>> fe.gate(1 - gen, ref[:250], ref[250:], {"kinds": {"lose": 0.5}}).overall
         'regression'
     """
 
@@ -133,6 +135,7 @@ class Verdict(Document):
     sets: dict[str, SetInfo]
     signature: SignatureText
     warnings: tuple[str, ...]
+    tree: Annotated[KindTree | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @property
     def exit_code(self) -> int:

@@ -20,7 +20,7 @@ from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import Kind, described_kinds, names_of_unions
 from finc_eval.partitions.settings import MAIN_LEVEL
-from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tally import EffectiveCounts, Tally
 from finc_eval.partitions.tests import KindTests, test_kinds
 from finc_eval.partitions.tree import Tree
 
@@ -125,8 +125,7 @@ class Answer:
 
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
-        nodes = self.kinds.tree.cut(MAIN_LEVEL)
-        effective = {label: one.at(nodes).effective(0) for label, one in self.tallies.items()}
+        effective = main_counts(self.kinds.tree, self.tallies)
         others = {label: [one for other, one in effective.items() if other != label] for label in effective}
         return {label: total_variation(own, reduce(add, others[label]), seed) for label, own in effective.items()}
 
@@ -164,13 +163,26 @@ def divide(
         run: device, portions and progress.
     """
     run = Run.of(run)
-    if kinds is None:
-        run.progress("partition", 0, 1)
-        kinds = KindTree.of_sets(list(sets.values()), seed, run)
-        run.progress("partition", 1, 1)
+    kinds = kinds or KindTree.of_sets(list(sets.values()), seed, run)
     counted = {label: count(one, kinds, run=run.named(f"count {label}")) for label, one in sets.items()}
     tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
     return Answer(kinds, counted, tallies, Choice.of(kinds.tree, test_kinds(tallies, rho, part)))
+
+
+def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str, EffectiveCounts]:
+    """Divide sets into kinds, and return effective counts of at most `MAIN_LEVEL` of them, by label.
+
+    The total variation of those of two sets is the difference that a comparison of these sets finds.
+    """
+    kinds = KindTree.of_sets(list(sets.values()), seed, run)
+    counts = {label: count(one, kinds, run=run.named(f"count {label}")).counts for label, one in sets.items()}
+    return main_counts(kinds.tree, node_tallies(kinds.tree, counts))
+
+
+def main_counts(tree: Tree, tallies: Mapping[str, Tally]) -> dict[str, EffectiveCounts]:
+    """Return effective counts of at most `MAIN_LEVEL` kinds that hold all samples, by label."""
+    nodes = tree.cut(MAIN_LEVEL)
+    return {label: one.at(nodes).effective(0) for label, one in tallies.items()}
 
 
 def node_tallies(tree: Tree, counts: Mapping[str, Counts]) -> dict[str, Tally]:

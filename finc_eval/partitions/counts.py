@@ -138,19 +138,6 @@ class Counts:
         """Return the counts of leaves as counts of all nodes of their tree, one level for each depth of it."""
         return Counts.of(tree.level_sizes, tree.at_depths[self.cells[:, 0]], self.groups, self.number)
 
-    def joined(self, joins: Sequence[NDArray[np.int32]]) -> Counts:
-        """Return the counts by kinds of which some were joined; see `joined`."""
-        return Counts.of(self.levels, joined(self.cells, joins), self.groups, self.number)
-
-    def inside(self, unions: Sequence[Sequence[tuple[int, int]]]) -> Counts:
-        """Return the counts of samples outside and inside of each union of kinds: one level of two kinds for each.
-
-        Args:
-            unions: kinds of each union, as (place of the level, number there).
-        """
-        masks = [np.any([self.cells[:, level] == index for level, index in union], axis=0) for union in unions]
-        return Counts.of((2,) * len(unions), np.stack(masks, 1).astype(np.int32), self.groups, self.number)
-
     def tally(self) -> Tally:
         """Return what tests need of the counts, by the groups of this set alone; see `tallied`."""
         return tallied({"": self})[""]
@@ -312,16 +299,6 @@ class Counter:
         """Return the kind of each row at each level, shape (n, levels)."""
         self._count()
         return np.concatenate(self._cells, dtype=np.int32)
-
-
-def joined(cells: NDArray[np.int32], joins: Sequence[NDArray[np.int32]]) -> NDArray[np.int32]:
-    """Return kinds of samples at each level, shape (n, levels), after some kinds were joined.
-
-    Args:
-        cells: kinds before.
-        joins: of each kind of each level, the one that it was joined to, or itself.
-    """
-    return np.stack([join[kinds] for join, kinds in zip(joins, cells.T, strict=True)], 1)
 
 
 def drawn_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:

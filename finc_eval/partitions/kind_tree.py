@@ -83,7 +83,11 @@ class KindTree:
     @classmethod
     def of_sets(cls, sets: Sequence[Embeddings], seed: int = 0, run: Run | None = None) -> Self:
         """Divide sets into kinds, by a sample of all together."""
-        return cls.fit(pooled_sample(sets), seed, run)
+        run = Run.of(run)
+        run.progress("partition", 0, 1)
+        kinds = cls.fit(pooled_sample(sets), seed, run)
+        run.progress("partition", 1, 1)
+        return kinds
 
     def pruned(self, most: int) -> Self:
         """Return the same tree with at most so many leaves: the nodes of its cut (`Tree.cut`)."""

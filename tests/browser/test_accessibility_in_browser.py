@@ -50,7 +50,7 @@ def pages(squares, documents, tmp_path_factory):
         "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),
         "kinds": fe.kinds({"one": gen, "ref": ref}),
         "leaderboard": fe.leaderboard({f"a model {i}": (gen, ref)[i % 2] for i in range(12)}, ref),
-        "verdict": fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 5}}),
+        "verdict": fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "min_share": 0.1}}),
         **{name: documents[name] for name in OTHERS},
     }
     assert set(results) == set(RESULTS)

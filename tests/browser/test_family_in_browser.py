@@ -36,9 +36,7 @@ def pictured(squares, tmp_path_factory):
         "many models": fe.leaderboard(
             {f"a model {i}": squares["ref" if i % 2 else "gen"] for i in range(12)}, squares["ref"]
         ),
-        "verdict": fe.gate(
-            squares["gen"], squares["ref"], squares["ref"], {"kinds": {"lose": 0.5, "level": 5, "min_share": 0.1}}
-        ),
+        "verdict": fe.gate(squares["gen"], squares["ref"], squares["ref"], {"kinds": {"lose": 0.5, "min_share": 0.1}}),
     }
     return {name: result.to_html(folder / f"{name}.html") for name, result in made.items()}
 

@@ -34,7 +34,7 @@ def folder(tmp_path_factory):
         pictures = np.random.default_rng(seed).integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
         for number, pixels in enumerate(pictures):
             Image.fromarray(pixels).save(place / name / f"{number:02}.png")
-    (place / "gate.toml").write_text("kinds.moved = 0.2\nkinds.level = 5\nmetrics.fd.worse = 0.2\n")
+    (place / "gate.toml").write_text("kinds.moved = 0.2\nmetrics.fd.worse = 0.2\n")
     return place
 
 

@@ -14,7 +14,7 @@ THREE_SETS = ("fld",)
 OWN_NETWORK = ("fid", "sfid", "fd_dinov2", "fvd", "cmmd", "inception_score")
 EMBEDDED = [name for name in fe.METRICS if name not in (*THREE_SETS, *OWN_NETWORK)]
 POLICY = {
-    "kinds": {"lose": 0.5, "new": 0.1, "level": 4},
+    "kinds": {"lose": 0.5, "new": 0.1, "min_share": 0.1},
     "metrics": {"fd": {"difference": 0.5}},
     "basics": {"duplicates": 0.5},
 }

@@ -301,7 +301,7 @@ def make_evaluation(path):
     fe.evaluate_generator(*sets(), features=15).to_json(path)
 
 
-POLICY = {"kinds": {"lose": 0.5, "new": 0.02, "level": 5}, "metrics": {"kid": {"worse": 0.1, "most": 2.0}}}
+POLICY = {"kinds": {"lose": 0.5, "new": 0.02}, "metrics": {"kid": {"worse": 0.1, "most": 2.0}}}
 
 
 def make_verdict(path):
@@ -310,7 +310,7 @@ def make_verdict(path):
 
 def make_policy(path):
     path.write_text(
-        'alpha = 0.05\nkinds.lose = 0.5\nkinds.new = 0.02\nkinds.level = "auto"\nmetrics.kid.worse = "noise"\n'
+        'alpha = 0.05\nkinds.lose = 0.5\nkinds.new = 0.02\nkinds.min_share = "auto"\nmetrics.kid.worse = "noise"\n'
         '[slices.cats]\ncolumn = "label"\nonly = ["cat"]\nkinds.lose = 0.5\n'
     )
 

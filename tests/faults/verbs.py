@@ -129,6 +129,6 @@ def make_inputs(folder: Path) -> None:
     np.savez(folder / "labeled.npz", embeddings=release(60, 3), labels=np.arange(60) % 2)
     lines = "".join(f"{number:02}.png,{number % 3}\n" for number in range(24))
     (folder / "table.csv").write_text(f"file_name,label\n{lines}")
-    (folder / "gate.toml").write_text("kinds.moved = 0.9\nkinds.level = 3\nmetrics.kid.most = 100\n")
+    (folder / "gate.toml").write_text("kinds.moved = 0.9\nmetrics.kid.most = 100\n")
     make_description(folder / "table.toml")
     make_people(folder / "people.csv")

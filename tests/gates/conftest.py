@@ -14,7 +14,7 @@ def sets():
 
 @pytest.fixture(scope="session")
 def policy():
-    return fe.Policy.of({"kinds": {"lose": 0.8, "new": 0.02, "level": 20, "min_share": 0.08}})
+    return fe.Policy.of({"kinds": {"lose": 0.5, "new": 0.02}})
 
 
 @pytest.fixture(scope="session")

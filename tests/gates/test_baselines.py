@@ -20,7 +20,7 @@ from finc_eval.embeddings.array_files import read_array_file
 from finc_eval.gates.baseline import Bundle
 from finc_eval.gates.history import History
 
-POLICY = "kinds.lose = 0.8\nkinds.moved = 0.2\nkinds.level = 10\nkinds.min_share = 0.3\nmetrics.fd.difference = 1.0\n"
+POLICY = "kinds.lose = 0.8\nkinds.moved = 0.2\nkinds.min_share = 0.1\nmetrics.fd.difference = 1.0\n"
 
 
 def gate(*arguments, gen="new.npy", code=0):
@@ -63,6 +63,7 @@ def test_the_first_baseline_is_labelled_in_every_output(place):
         "baseline.json",
         "verdict.json",
         "first.npz",
+        "kinds.tree",
     }
     assert "already" in gate("--first", code=3).output
 
@@ -107,7 +108,7 @@ def test_a_release_that_passed_is_the_next_baseline(history):
     assert not Path("other").exists()
 
 
-POLICY_TABLE = {"kinds": {"lose": 0.8, "level": 10, "min_share": 0.3}}
+POLICY_TABLE = {"kinds": {"lose": 0.8, "min_share": 0.1}}
 
 
 def test_after_a_regression_only_a_reason_promotes(history):
@@ -132,14 +133,14 @@ def test_the_distances_to_the_last_and_to_the_first_baseline_are_printed(history
     gate("--promote")
     np.save("third.npy", release(1000, 5))
     shown = " ".join(gate(gen="third.npy").output.split())
-    assert "have moved between the 10 kinds since the baseline" in shown
-    assert "have moved between the 10 kinds since the anchor" in shown
+    assert "have moved between the 50 kinds since the baseline" in shown
+    assert "have moved between the 50 kinds since the anchor" in shown
     verdict = fe.load("out/verdict.json")
     assert [one.to for one in verdict.distances] == ["baseline", "anchor"]
     assert {"kinds.moved", "kinds.moved-anchor", "metrics.fd-anchor"} <= {one.rule for one in verdict.limits}
 
 
-@pytest.mark.parametrize("name", ["baseline.json", "verdict.json", "first.npz"])
+@pytest.mark.parametrize("name", ["baseline.json", "verdict.json", "first.npz", "kinds.tree"])
 def test_an_edited_bundle_is_refused(history, name):
     path = history / "0001" / name
     data = bytearray(path.read_bytes())
@@ -244,3 +245,22 @@ def test_slow_drift_fails_against_the_anchor_by_the_third_release(place):
         last = new
     assert set(alone) == {"pass"}
     assert drift.index("regression") <= 2
+
+
+def test_releases_are_counted_by_the_kinds_that_the_baseline_keeps(history):
+    """Whatever the reference is now, the kinds are those of the first baseline."""
+    kept = History.open(history).latest.kinds
+    for ref in ("ref.npy", release(1200, 33)):
+        verdict = fe.gate("new.npy", history, ref, POLICY_TABLE)
+        assert verdict.tree.digest == kept.digest
+        assert kept.digest[:12] in str(verdict.signature)
+    assert fe.gate("new.npy", "first.npy", release(1200, 33), POLICY_TABLE).tree.digest != kept.digest
+    assert History.open(history).promote(verdict, "new.npy").name == "0002"
+    assert History.open(history).latest.kinds.digest == kept.digest
+
+
+def test_a_baseline_without_limits_on_lost_kinds_keeps_none(place):
+    (place / "gate.toml").write_text("kinds.new = 0.3\n")
+    gate("--first", gen="first.npy")
+    assert History.open(place / "releases").latest.kinds is None
+    assert fe.gate("new.npy", "releases", "ref.npy", POLICY_TABLE).overall == "pass"

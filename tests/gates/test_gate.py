@@ -111,7 +111,7 @@ def test_groups_of_samples_are_the_unit(sets):
         return fe.EmbeddingSet(rows, metadata={"prompt": [str(i) for i in range(len(rows))]})
 
     old, ref = alone(sets["old"]), alone(sets["ref"])
-    limits = {"kinds": {"lose": 0.8, "level": 5, "min_share": 0.3}}
+    limits = {"kinds": {"lose": 0.8, "min_share": 0.1}}
     clustered = fe.gate(grouped, old, ref, {**limits, "groups": "prompt"}).limits
     naive = fe.gate(grouped, old, ref, limits).limits
 
@@ -171,7 +171,7 @@ MISSING = {
     "facts about files of an array": {"basics": {"unreadable": 0.0}},
     "encodings of an array": {"basics": {"encodings": True}},
     "copying without the training set": {"copying": {"near": 0.01, "exact": 0}},
-    "kinds that the reference does not have": {"kinds": {"lose": 0.5, "min_share": 0.9, "level": 20}},
+    "kinds that the reference does not have": {"kinds": {"lose": 0.5, "min_share": 0.99}},
 }
 
 
@@ -201,7 +201,7 @@ def test_sets_that_cannot_be_judged_are_refused(sets, policy):
     "given, told", [(("old", "old", "ref"), "gen and baseline"), (("same", "ref", "ref"), "baseline and ref")]
 )
 def test_two_sets_that_are_one_are_told(sets, given, told):
-    verdict = fe.gate(*(sets[name].copy() for name in given), {"kinds": {"new": 0.1, "level": 4}})
+    verdict = fe.gate(*(sets[name].copy() for name in given), {"kinds": {"new": 0.1}})
     assert verdict.warnings[0].startswith(f"{told} are the same samples")
 
 
@@ -235,7 +235,7 @@ def test_copies_are_those_of_an_audit(sets):
 
 def test_slow_drift_is_seen_against_the_anchor_and_not_against_the_last_release(sets):
     """Each release loses a quarter of a kind's share, at a limit of one half."""
-    told = {"kinds": {"lose": 0.5, "level": 20}, "metrics": {"fd": {"difference": 5.0}}}
+    told = {"kinds": {"lose": 0.5}, "metrics": {"fd": {"difference": 5.0}}}
     releases = [release(6000, 20 + step, lost=1, part=1 - 0.75**step) for step in range(5)]
     verdicts = [fe.gate(new, old, sets["ref"], told, anchor=releases[0]) for old, new in pairwise(releases)]
     first = next(step for step, one in enumerate(verdicts, 1) if one.overall == "regression")

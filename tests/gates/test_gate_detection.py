@@ -6,90 +6,166 @@ import numpy as np
 import pytest
 from _limits import by_name
 from _releases import release
+from scipy import stats
 
 import finc_eval as fe
-from finc_eval.gates.divisions import CountedSets, scattered_share
+from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.gates.divisions import by_tree, judged_kinds
+from finc_eval.gates.evidence import Fact
 from finc_eval.gates.first_policy import first_policy
-from finc_eval.partitions.counts import Counted, Counts
+from finc_eval.gates.gate import shown_limits
+from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.policy import KindLimits
+from finc_eval.gates.rule import judge
+from finc_eval.gates.sets import GateSets
+from finc_eval.gates.shares import LostShare, TwoCounts, members_to_hold, members_to_lose
+from finc_eval.partitions.kind_tree import KindTree
+
+
+@pytest.fixture(scope="module")
+def made():
+    """The first policy for a baseline of so many samples, the baseline and the reference."""
+    found = {}
+
+    def of(n):
+        if n not in found:
+            old, ref = release(n, 1), release(2 * n, 3)
+            found[n] = tomllib.loads(first_policy([old], ref)), old, ref
+        return found[n]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    "n, change, overall, rule",
+    [
+        (1000, {}, "pass", None),
+        (1000, {"lost": 2}, "regression", "kinds.lose"),
+        (1000, {"lost": 1}, "regression", "kinds.lose"),  # of a kind that is smaller than those which must hold
+        (1000, {"new": 0.06}, "regression", "kinds.new"),
+        (100, {"lost": 3}, "undecided", "kinds.lose"),
+        (100, {}, "undecided", "kinds.lose"),
+    ],
+)
+def test_the_first_policy_tells_a_change_from_another_draw(made, n, change, overall, rule):
+    policy, old, ref = made(n)
+    verdicts = [fe.gate(release(n, seed, **change), old, ref, policy) for seed in (20, 21)]
+    assert [one.overall for one in verdicts] == [overall] * 2, [one.by_urgency[0].sentence for one in verdicts]
+    assert rule is None or all(
+        rule in {limit.rule for limit in one.of("regressed" if overall == "regression" else "undecided")}
+        for one in verdicts
+    )
+
+
+def test_a_generator_that_repeats_itself_is_a_regression(made):
+    policy, old, ref = made(1000)
+    few = release(37, 30)
+    verdict = fe.gate(few[np.random.default_rng(0).integers(37, size=1000)], old, ref, policy)
+    assert {"basics.duplicates"} <= {limit.rule for limit in verdict.of("regressed")}
+    assert any("repeats itself" in one for one in verdict.warnings)
+
+
+def test_a_baseline_that_repeats_itself_may_go_on_to_do_so():
+    few = release(40, 5)
+    old, new = (few[np.random.default_rng(seed).integers(40, size=600)] for seed in (0, 1))
+    policy = tomllib.loads(first_policy([old], release(600, 6)))
+    assert policy["basics"]["duplicates"] == pytest.approx(1 - 20 / 600, abs=0.001)
+    verdict = fe.gate(new, old, release(600, 6), policy)
+    assert "basics.duplicates" not in {limit.rule for limit in verdict.of("regressed")}
+
+
+@pytest.mark.parametrize("n, lose", [(100, 0.75), (3000, 0.5)])
+def test_the_first_policy_allows_half_of_a_share_to_be_lost_where_kinds_are_large_enough(made, n, lose):
+    assert made(n)[0]["kinds"]["lose"] == lose
 
 
 def test_few_samples_are_undecided_and_say_how_many_decide(sets):
-    verdict = fe.gate(
-        release(100, 10), sets["old"], sets["ref"], {"kinds": {"lose": 0.5, "level": 20, "min_share": 0.2}}
-    )
-    assert verdict.overall == "undecided"
+    verdict = fe.gate(release(100, 10), sets["old"], sets["ref"], {"kinds": {"lose": 0.5, "min_share": 0.04}})
     assert verdict.exit_code == 2
     assert any(limit.needed for limit in verdict.of("undecided"))
 
 
-@pytest.mark.parametrize("lost", [0, 2])
-def test_few_samples_never_pass_a_lost_class_without_a_word(lost):
-    """Of 250 samples there are too few kinds to show a class of a tenth: undecided, whether it was lost or not."""
-    old, ref = release(250, 10), release(500, 11)
-    text = first_policy([old], ref)
-    assert "# 250 samples cannot show that no class of 15 % was lost" in text
-    verdict = fe.gate(release(250, 12, lost=lost), old, ref, {"kinds": {"lose": 0.5}})
-    (unseen,) = [limit for limit in verdict.limits if limit.name == "kinds.lose"]
-    assert (verdict.overall, unseen.verdict) == ("undecided", "undecided")
-    assert "could be lost within them" in unseen.note
-    assert 1000 <= unseen.needed <= 4000
-    assert any("can be lost unseen" in warning for warning in verdict.warnings)
+def test_where_no_kind_can_be_judged_the_limit_is_undecided_and_says_how_many_samples_decide():
+    new, old, ref = (release(60, seed) for seed in (1, 2, 3))
+    (one,) = fe.gate(new, old, ref, {"kinds": {"lose": 0.5}}).limits
+    assert (one.name, one.verdict) == ("kinds.lose", "undecided")
+    assert "so few samples judge kinds of at least" in one.note
+    assert one.needed > 60
 
 
-def test_no_share_is_named_of_classes_that_two_unlike_clusters_can_hide():
-    rng = np.random.default_rng(0)
-    new, old, ref = (rng.normal(0, 1, (100, 4)) + 20.0 * (rng.random((100, 1)) < 0.2) for _ in range(3))
-    verdict = fe.gate(new, old, ref, {"kinds": {"lose": 0.5}})
-    (unseen,) = [limit for limit in verdict.limits if limit.name == "kinds.lose"]
-    assert "with so few kinds, any class could be lost within them" in unseen.note
-    assert "2 kinds: any class can be lost unseen" in verdict.warnings[0]
+@pytest.fixture(scope="module")
+def judged():
+    """The kinds that a limit of one half judges with so many samples, counted in a large reference."""
+    rows = [as_embeddings(release(4000, seed), "set") for seed in (1, 2, 3)]
+    sets = GateSets(rows[0], {"baseline": rows[1]}, None, rows[2], {}, None, {}, (), ("baseline",))
+    from finc_eval.core.run import Run
+
+    found = by_tree(sets, KindTree.fit(rows[2].rows_at(np.arange(4000))), Run())
+    return found, lambda n, **limits: judged_kinds(found, KindLimits(lose=0.5, **limits), 0.5, n)
 
 
-def test_what_has_moved_is_told_of_the_finest_kinds_unless_it_is_limited():
-    old, ref, new = release(300, 10), release(500, 11), release(300, 12, lost=5)
-
-    def distance(**kinds):
-        (found,) = fe.gate(new, old, ref, {"kinds": {"lose": 0.5, "new": 0.03, **kinds}}).distances
-        return found
-
-    fine, limited = distance(), distance(moved=0.5)
-    assert fine.kinds == 50 and limited.kinds == 2  # two kinds, as limits on losses have them here, hide a lost class
-    assert 0.15 < fine.moved < 0.35
-    assert fine.interval[0] > 0.05
-    assert "have moved between the 50 kinds since the baseline" in fine.sentence
+@pytest.mark.parametrize("n", [500, 2000, 20_000])
+def test_each_sample_is_of_a_limited_kind_that_is_as_small_as_can_be_judged(judged, n):
+    found, of = judged
+    one, members = of(n), found.tree.members
+    assert all(one.shares[kind] * n >= members_to_hold(0.5, len(one.limited)) for kind in one.limited)
+    for leaf in range(found.tree.leaves):
+        around = np.flatnonzero(members[:-1, leaf] & (one.shares >= one.smallest)[:-1])
+        assert not len(around) or around.min() in one.limited
+    assert not set(one.limited) & set(one.sought)
+    assert min(one.shares[list(one.sought)]) < one.smallest
 
 
-def test_the_first_policy_shows_the_loss_of_every_class_that_it_names():
-    old, ref = release(1000, 1), release(2000, 3)
-    text = first_policy([old], ref)
-    assert "in over 2 kinds, can be lost unseen" in text
-    table = tomllib.loads(text)
-    assert table["kinds"]["min_share"] <= 0.15
-    lost = -(-table["kinds"]["min_share"] // 0.05)  # kinds of 5 % each
-    verdicts = [fe.gate(release(1000, seed, lost=int(lost)), old, ref, table).overall for seed in range(20, 24)]
-    assert "pass" not in verdicts
+def test_kinds_are_limited_from_the_share_that_is_asked_for(judged):
+    found, of = judged
+    one = of(2000, min_share=0.2)
+    assert min(one.shares[list(one.limited + one.sought)]) >= 0.2
+    (told,) = one.unseen("kinds.lose", found)
+    assert "limits kinds of at least 20 % of the reference: smaller ones can be lost unseen" in told
 
 
-def test_a_class_that_is_scattered_over_half_of_the_kinds_is_not_lost_unseen_from_the_share_that_is_told():
-    old, ref = release(1000, 1), release(2000, 3)
-    table = tomllib.loads(first_policy([old], ref))
-    told = scattered_share(table["kinds"]["moved"])
-    assert 0.15 < told < 0.25
-    # A class of a quarter of the samples, half of each of ten kinds: no kind has lost enough to be lost.
-    verdicts = [fe.gate(release(1000, seed, lost=10, part=0.5), old, ref, table) for seed in range(20, 23)]
-    assert "pass" not in [verdict.overall for verdict in verdicts]
-    assert f"more than 2 of them and is less than {100 * told:.2g} %" in verdicts[0].warnings[0]
-    without = {"kinds": {"lose": 0.8, "min_share": 0.2}}
-    (warning, *_) = fe.gate(release(1000, 20), old, ref, without).warnings
-    assert "in more than 2 of them, can be lost unseen" in warning
+@pytest.mark.parametrize("kinds", [1, 10, 40])
+def test_kinds_of_enough_members_all_hold_in_nineteen_of_twenty_draws(kinds):
+    rng, mean = np.random.default_rng(0), members_to_hold(0.5, kinds)
+    counts = rng.poisson(mean, (300, kinds, 2))
+
+    def holds(new, old):
+        both = TwoCounts(float(new), 1e9, float(old), 1e9)
+        return LostShare(name="", value=0.0, margin=0.5, least=1e-12, counts=both).bound("high", 0.05) <= 0.5
+
+    held = sum(all(holds(*pair) for pair in draw) for draw in counts.tolist())
+    assert stats.binom.ppf(0.01, 300, 0.95) <= held
 
 
-def test_a_part_of_a_larger_cluster_has_a_closer_limit(sets):
-    limits = {"kinds": {"lose": 0.8, "level": 5, "min_share": 0.05}}
-    found = by_name(fe.gate(sets["same"], sets["old"], sets["ref"], limits), "kinds.lose")
-    assert min(limit.margin for limit in found) < 0.3 and all(limit.margin < 0.8 for limit in found)
-    share = found[0].shares["ref"]
-    assert found[0].margin == pytest.approx(0.025 * (1 - share) / (share * 0.975))
+def test_a_kind_of_enough_members_is_seen_to_be_lost_whole_in_four_of_five_draws():
+    level = 1e-4
+    mean, rng = members_to_lose(0.5, level), np.random.default_rng(1)
+    gone = [TwoCounts(0.0, 1e9, float(old), 1e9) for old in rng.poisson(mean, 400)]
+    found = [
+        LostShare(name="", value=1.0, margin=0.5, least=1e-12, counts=one).bound("low", level) > 0.5 for one in gone
+    ]
+    assert 0.75 < np.mean(found) < 0.9
+
+
+@pytest.mark.parametrize("only", [("k3",), ("mostly b",)])
+def test_a_policy_names_kinds_by_their_ids_or_names(only):
+    def told(seed):
+        rows = release(800, seed)
+        return fe.EmbeddingSet(rows, metadata={"label": ["b" if row[0] > 0 else "a" for row in rows]})
+
+    verdict = fe.gate(told(1), told(2), told(3), {"kinds": {"lose": 0.9, "only": only}})
+    assert verdict.limits
+    assert all(only[0] in (limit.name.split()[1], limit.note.partition(" (")[0]) for limit in verdict.limits)
+    (none,) = fe.gate(told(1), told(2), told(3), {"kinds": {"lose": 0.9, "only": ["k999"]}}).limits
+    assert (none.verdict, none.note) == ("missing", "no set has k999")
+
+
+def test_what_has_moved_is_the_difference_of_a_comparison(sets):
+    new, old = release(1500, 12, lost=3), sets["old"]
+    (found,) = fe.gate(new, old, sets["ref"], {"kinds": {"moved": 0.5}}).distances
+    compared = fe.compare(new, old)
+    assert (found.moved, found.interval) == (compared.difference, compared.difference_interval)
+    assert 0.05 < found.moved < 0.3 and "50 kinds since the baseline" in found.sentence
 
 
 def test_values_of_a_column_hide_nothing(sets):
@@ -111,18 +187,8 @@ def test_values_that_are_too_rare_to_be_limited_are_told(sets):
     assert not any("unseen" in warning for warning in verdict.warnings)
 
 
-def test_a_new_kind_that_so_few_samples_would_hide_is_undecided():
-    """A twelfth of 150 samples is new, and one of two clusters has it, with half of what the reference has."""
-    new, old, ref = release(150, 10, new=0.08), release(150, 11), release(500, 12)
-    policy = {"kinds": {"new": 0.02}}
-    (one,) = fe.gate(new, old, ref, policy).limits
-    assert (one.name, one.verdict, one.interval) == ("kinds.new", "undecided", (0.0, 1.0))
-    enough = [release(n, seed) for n, seed in ((one.needed, 10), (one.needed, 11), (500, 12))]
-    assert {limit.name.split("-")[0] for limit in fe.gate(*enough, policy).limits} == {"kinds.new k50"}
-
-
-def test_a_new_kind_of_clusters_is_detectable_from_more_than_its_cluster_needs(sets, monkeypatch):
-    """Other clusters take a part of it: here a fifth, and then nothing."""
+def test_a_new_kind_is_detectable_from_more_than_its_node_needs(sets, monkeypatch):
+    """Other nodes take a part of it: here a fifth, and then nothing."""
 
     def detectable():
         limits = fe.gate(sets["same"], sets["old"], sets["ref"], {"kinds": {"new": 0.05}}).limits
@@ -133,48 +199,32 @@ def test_a_new_kind_of_clusters_is_detectable_from_more_than_its_cluster_needs(s
     assert found == pytest.approx(detectable() / 0.8)
 
 
-def test_a_large_new_kind_is_one_kind_and_is_seen_next_to_a_large_reference():
+def test_a_large_new_kind_is_seen_next_to_a_large_reference():
     """Many samples of the reference do not hide what few of the release show."""
     new, old, ref = release(500, 10, new=0.3), release(500, 11), release(6000, 12)
     found = fe.gate(new, old, ref, {"kinds": {"new": 0.02}})
-    (one,) = [limit for limit in found.limits if limit.verdict == "regressed"]
-    assert one.value == pytest.approx(0.3, abs=0.05)
+    assert max(limit.value for limit in found.of("regressed")) == pytest.approx(0.3, abs=0.05)
+    assert all(limit.name.startswith("kinds.new new-k") for limit in found.limits)
 
 
-def test_neighboring_clusters_that_the_reference_lacks_are_one_kind():
-    def counted(*kinds):
-        counts = Counts.of((4,), np.array(kinds, np.int32)[:, None])
-        return Counted(counts, np.zeros((4, 0), np.int64), np.zeros((4, 0), np.int64))
+def test_of_nested_kinds_that_are_lost_the_largest_is_shown():
+    """What was sought beside the limits is shown where it regressed alone."""
 
-    found = CountedSets(
-        names=[["k4-0", "k4-1", "k4-2", "k4-3"]],
-        counted={"gen": counted(0, 0, 1, 2), "ref": counted(2, 3, 3, 3)},
-        digest="",
-        clusters=True,
-        place=0,
-        enough=1.0,
-        more=1.0,
-        cells={"gen": np.array([[0], [0], [1], [2]], np.int32)},
-        nearest=(np.array([1, 2, 0, 2]),),
-    )
-    together = found.joined(0.1)
-    assert together.names == [["k4-0+1", "", "k4-2", "k4-3"]]
-    assert together.counted["gen"].counts.members(0).tolist() == [3, 0, 1, 0]
-    assert together.cells["gen"].ravel().tolist() == [0, 0, 0, 2]
-    assert found.joined(0.0).names == found.names
+    def one(name, value, above=None):
+        return KindEvidence(
+            Fact(name=name, value=value, margin=2.0), {}, {}, None if above is None else frozenset(above)
+        )
+
+    every = [one("limit", 1.0), one("large", 3.0, []), one("inside", 3.0, ["large"]), one("calm", 1.0, [])]
+    every.append(one("other", 3.0, ["calm"]))
+    shown = shown_limits(judge([part.evidence for part in every]), every)
+    assert [limit.name for limit in shown] == ["limit", "large", "other"]
 
 
-def test_lost_kinds_are_those_of_the_level_that_was_asked_for(sets):
-    limits = {"kinds": {"lose": 0.5, "new": 0.05, "level": 40}}
-    verdict = fe.gate(sets["same"], sets["old"], sets["ref"], limits)
-    assert {limit.name.split("-")[0] for limit in by_name(verdict, "kinds.lose")} == {"kinds.lose k40"}
-
-
-def test_more_kinds_than_the_samples_are_enough_for_are_told(sets):
-    verdict = fe.gate(sets["same"], sets["old"], sets["ref"], {"kinds": {"lose": 0.5, "level": 5000}})
-    (told,) = [one for one in verdict.warnings if "asks for 5000 kinds" in one]
-    made = {limit.name.split("-")[0] for limit in by_name(verdict, "kinds.lose")}
-    assert made == {f"kinds.lose k{told.rsplit(' ', 1)[1]}"}
+def test_what_is_sought_counts_in_the_family(sets):
+    verdict = fe.gate(release(2000, 4, lost=4), sets["old"], sets["ref"], {"kinds": {"lose": 0.5}})
+    assert verdict.overall == "regression"
+    assert int(verdict.family.split("Family of ")[1].split()[0]) > 1.5 * len(by_name(verdict, "kinds.lose"))
 
 
 def test_samples_that_move_towards_the_reference_are_told_so():
@@ -183,6 +233,6 @@ def test_samples_that_move_towards_the_reference_are_told_so():
         (release(1500, 2), release(1500, 3, lost=5), True),
         (release(1500, 3, lost=5), ref, False),
     ):
-        verdict = fe.gate(new, old, ref, {"kinds": {"moved": 0.05, "level": 20}})
+        verdict = fe.gate(new, old, ref, {"kinds": {"moved": 0.05}})
         (limit,) = by_name(verdict, "kinds.moved")
         assert limit.value > 0.05 and limit.note.startswith("towards the reference, from") == towards

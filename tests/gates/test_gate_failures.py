@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from finc_eval.cli.app import app
 from finc_eval.gates.history import History
 
-POLICY = "kinds.lose = 0.8\nkinds.level = 10\nkinds.min_share = 0.3\n"
+POLICY = "kinds.lose = 0.8\nkinds.min_share = 0.1\n"
 
 
 @pytest.fixture

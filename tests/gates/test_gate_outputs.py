@@ -112,7 +112,7 @@ def files(sets, tmp_path, monkeypatch):
     np.save("ref.npy", sets["ref"])
     np.save("same.npy", sets["same"])
     np.save("bad.npy", release(2000, 4, lost=8))
-    (tmp_path / "gate.toml").write_text("kinds.lose = 0.8\nkinds.level = 20\nkinds.min_share = 0.08\n")
+    (tmp_path / "gate.toml").write_text("kinds.lose = 0.8\nkinds.min_share = 0.04\n")
     return tmp_path
 
 

@@ -116,7 +116,7 @@ def paired_releases(lost=0.0):
     )
 
 
-POLICY = {"kinds": {"lose": 0.5, "level": 20, "min_share": 0.08}, "metrics": {"fd": {"difference": 0.3}}}
+POLICY = {"kinds": {"lose": 0.5, "min_share": 0.04}, "metrics": {"fd": {"difference": 0.3}}}
 
 
 def widths(limits, rule):

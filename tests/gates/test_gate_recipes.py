@@ -29,14 +29,14 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name, rows in {"new": release(600, 2), "old": release(600, 1), "ref": release(600, 3)}.items():
         np.save(f"{name}.npy", rows[:, :4])
-    (tmp_path / "gate.toml").write_text("kinds.new = 0.2\nkinds.level = 2\nbasics.samples = 500\n")
+    (tmp_path / "gate.toml").write_text("kinds.new = 0.2\nbasics.samples = 500\n")
     return tmp_path
 
 
 def make(place, verdict):
     """Change the inputs so that this is the verdict."""
     if verdict == "undecided":
-        (place / "gate.toml").write_text("kinds.moved = 0.001\nkinds.level = 2\n")
+        (place / "gate.toml").write_text("kinds.moved = 0.001\n")
     else:
         np.save("new.npy", np.load("new.npy")[:400])
 

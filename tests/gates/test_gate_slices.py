@@ -25,7 +25,7 @@ def policy(**night):
     return {"slices": {"night": {"column": "time", "only": ["night"], **night}}}
 
 
-LIMITS = {"kinds": {"lose": 0.6, "level": 20, "min_share": 0.08}, "metrics": {"fd": {"difference": 0.5}}}
+LIMITS = {"kinds": {"lose": 0.6, "min_share": 0.04}, "metrics": {"fd": {"difference": 0.5}}}
 
 
 def test_a_slice_is_judged_by_itself(old_and_ref):

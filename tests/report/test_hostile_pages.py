@@ -51,7 +51,7 @@ def made_of(text):
 def small():
     """Kinds of two sets, and a verdict on the first of them."""
     gen, ref = example_sets(200)
-    return fe.kinds([gen, ref]), fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "level": 3}})
+    return fe.kinds([gen, ref]), fe.gate(gen, ref, ref, {"kinds": {"lose": 0.5, "min_share": 0.1}})
 
 
 def kinds_made_of(text):

@@ -199,7 +199,7 @@ def test_every_kind_of_a_board_is_a_card_that_the_table_and_the_models_lead_to()
 
 
 def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held():
-    policy = {"kinds": {"lose": 0.5, "level": 6}}
+    policy = {"kinds": {"lose": 0.5, "min_share": 0.1}}
     verdict = fe.gate(a_set(5), a_set(6, seed=2), a_set(6, seed=3), policy)
     page = Page(report.page(verdict, {}))
     about = [limit for limit in verdict.limits if limit.shares]

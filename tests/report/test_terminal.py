@@ -97,7 +97,7 @@ def some_kinds():
 
 def a_verdict():
     rows = np.random.default_rng(0).normal(size=(600, 8))
-    policy = {"kinds": {"lose": 0.5, "level": 20, "new": 0.1}, "metrics": {"fd": {"worse": 0.5}}}
+    policy = {"kinds": {"lose": 0.5, "min_share": 0.04, "new": 0.1}, "metrics": {"fd": {"worse": 0.5}}}
     return fe.gate(rows[:200], rows[200:400], rows[400:], policy)
 
 
