@@ -1,5 +1,5 @@
 # make demo   set everything up, compare two sets of digits with planted differences, write reports/demo/
-# make lint   ruff, mypy, import-linter, and which records of benchmarks are not of today's code
+# make lint   ruff, mypy, import-linter
 # make test   set everything up, run the tests
 # make long   run the tests that compute for many seconds
 # make oldest the fast tests with the oldest versions that pyproject.toml allows, in .venv-oldest (Python 3.11, 8 GB)
@@ -35,7 +35,6 @@ lint: .venv/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python benchmarks/_stale.py
 
 docs: .venv/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict

@@ -1,9 +1,10 @@
-"""Tasks of a campaign of many: the outcome of each is kept as a line of JSON, with the digests of the code behind it.
+"""Tasks of a campaign of many: the outcome of each is kept as a line of JSON.
 
     python benchmarks/damaged_files.py --minutes 25
 
-A second call takes the outcomes that today's code made, and goes on with the others. `--minutes` bounds a call: no task
-begins after that time. A record has the sums; the rows of `_rows.py` are in the record itself.
+A second call goes on with the tasks that have no outcome yet; delete the file of outcomes after a change to the code.
+`--minutes` bounds a call: no task begins after that time. A record has the sums; the rows of `_rows.py` are in the
+record itself.
 """
 
 import argparse
@@ -11,29 +12,23 @@ import json
 import time
 
 from _record import HERE
-from _stale import changed_since, code_in_use
 
 RUNS = HERE / "runs"
 
 
 class Kept:
-    """Rows that are kept in a file, as far as today's code made them.
+    """Rows that are kept in a file.
 
     Args:
         name: name of the benchmark, and of the file of its rows.
     """
 
     def __init__(self, name):
-        code_in_use()  # digests are those of this moment from now on, whatever becomes of the files
-        self._path, self._rows, current = RUNS / f"{name}.jsonl", {}, {}
+        self._path, self._rows = RUNS / f"{name}.jsonl", {}
         self._path.parent.mkdir(exist_ok=True)
         for line in self._path.read_text().splitlines() if self._path.exists() else ():
             one = json.loads(line)
-            code = json.dumps(one["code"])
-            if code not in current:
-                current[code] = not changed_since(one)
-            if current[code]:
-                self._rows[json.dumps(one["setting"])] = one["row"]
+            self._rows[json.dumps(one["setting"])] = one["row"]
 
     def get(self, setting):
         """Return the row of a setting, or None."""
@@ -43,7 +38,7 @@ class Kept:
         """Keep the row of a setting."""
         self._rows[json.dumps(setting)] = row
         with self._path.open("a") as file:
-            file.write(json.dumps({"setting": setting, "row": row, "code": code_in_use()}) + "\n")
+            file.write(json.dumps({"setting": setting, "row": row}) + "\n")
 
 
 def end_of_call(epilog):

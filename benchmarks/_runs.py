@@ -5,11 +5,10 @@
 Runs are numbered, and the number is the seed. A second call continues where the first ended, so a long benchmark can
 be taken in portions: `--minutes` bounds each regime. `--fresh` forgets the runs of these regimes, which is right once
 the code has changed. The row of a regime is recorded from all of its runs that are there, unless the one that is
-recorded already has more, and it is of the code of these runs.
+recorded already has more.
 """
 
 import argparse
-import hashlib
 import json
 import time
 import traceback
@@ -19,8 +18,7 @@ from multiprocessing import get_context
 
 import torch
 from _kept import RUNS
-from _record import Runs, claim, older
-from _stale import code_in_use
+from _record import Runs, claim
 from scipy import stats
 
 from finc_eval.core.errors import DataError
@@ -58,7 +56,7 @@ def run(name, regimes, one, report, runs):
                 traceback.print_exc()
             print(regime, len(kept(name, regime)), "runs", flush=True)
     found = {regime: kept(name, regime) for regime in regimes}
-    claim({key: Runs(code_of(name, taken), len(taken), number_of(runs, key)) for key, taken in found.items()})
+    claim({key: Runs(len(taken), number_of(runs, key)) for key, taken in found.items()})
     if any(found.values()):
         report({regime: taken for regime, taken in found.items() if taken})
 
@@ -82,14 +80,13 @@ def complete(pool, name, regime, one, wanted, options):
             if not pending:
                 return
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                figures, code = future.result()
-                line = {"seed": pending.pop(future), **figures, "code": keep(name, code)}
+                line = {"seed": pending.pop(future), **future.result()}
                 file.write(json.dumps(line) + "\n")
                 file.flush()
 
 
 def timed(one, regime, seed):
-    """Return the figures of a run, and the digests of the code that it loaded.
+    """Return the figures of a run, and how long it took.
 
     Sets that are refused, such as those of one large group, are drawn again.
     """
@@ -97,28 +94,8 @@ def timed(one, regime, seed):
     for again in range(AGAIN):
         with suppress(DataError):
             figures = one(regime, seed + again * NEXT_SEED)
-            return {**figures, "seconds": round(time.perf_counter() - start, 2)}, code_in_use()
+            return {**figures, "seconds": round(time.perf_counter() - start, 2)}
     raise RuntimeError(f"the sets of {regime} were refused {AGAIN} times from seed {seed} on")
-
-
-def keep(name, code):
-    """Keep the digests of the code of a run, once for all runs that share it; return their own digest."""
-    text = json.dumps(code, sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    path = code_path(name, digest)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    return digest
-
-
-def code_of(name, runs):
-    """Return the digests of the code behind runs, the older one where they differ; None if a run has none."""
-    digests = sorted({one.get("code", "") for one in runs})
-    return older([json.loads(code_path(name, digest).read_text()) if digest else None for digest in digests])
-
-
-def code_path(name, digest):
-    return RUNS / name / "code" / f"{digest}.json"
 
 
 def path_of(name, regime):

@@ -33,7 +33,7 @@ def digits(seed):
     order = rng.permutation(len(labels))
     gen = colored_digits(images[order[:2000]], labels[order[:2000]], 0.5, rng)
     flat = lambda a: a.reshape(len(a), -1).astype(np.float32) / 255  # noqa: E731
-    return flat(gen.images), gen.kinds, flat(gray(images[order[2000:]])), {f"coloured-{d}" for d in range(10)}
+    return flat(gen.images), gen.kinds, flat(gray(images[order[2000:]])), {f"colored-{d}" for d in range(10)}
 
 
 def held_out(embeddings, labels, count, seed):

@@ -20,8 +20,8 @@ from PIL import Image
 from torchvision import transforms
 
 import finc_eval as fe
+from finc_eval.core.run import WORKERS
 from finc_eval.embeddings.decode import decoded_batches
-from finc_eval.embeddings.extract import WORKERS
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.preprocess import normalized

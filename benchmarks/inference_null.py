@@ -23,7 +23,7 @@ from functools import partial
 import numpy as np
 from _designs import clusters, copies, digits, drawn, heavy_tails, kind_of, photographs, points, real, same_law, shown
 from _record import record
-from _runs import counted, rate, run
+from _runs import rate, run
 
 import finc_eval as fe
 
@@ -215,25 +215,6 @@ REGIMES = {
     "releases-150-3000": partial(releases, 150, 3000),
 }
 
-BEFORE = {
-    "tight-1000-1000": (3, 76),
-    "tight-100-5000": (194, 200),
-    "tight-300-5000": (106, 200),
-    "zipf-500-10000": (75, 174),
-    "digits-100-5000": (20, 77),
-    "photographs-100-5000": (34, 75),
-    "t2-500-500": (1, 139),
-    "wide-200-200": (4, 169),
-    "points-300-300": (1, 74),
-    "clips-3-both": (106, 106),
-    "repeats-5-gen": (27, 27),
-    "repeats-5-both": (22, 22),
-    "rho-2": (0, 103),
-    "releases-1500-1500": (0, 28),
-    "releases-150-3000": (23, 35),
-}
-"""Runs with a false discovery at commit dad085e, out of how many, with laws that were drawn much alike."""
-
 
 def one(regime, seed):
     return REGIMES[regime](seed)
@@ -251,7 +232,6 @@ def report(found):
             "difference holds": rate(runs, "overall"),
             "difference, p": rate(runs, "p"),
             "warned": rate(runs, "warned"),
-            "before": counted(*BEFORE.get(regime, (0, 0))),
             "s": round(float(np.median([run["seconds"] for run in runs])), 2),
         }
         for regime, runs in found.items()
@@ -260,7 +240,7 @@ def report(found):
         "inference_null",
         rows,
         f"runs of all, with Clopper–Pearson 95 % intervals; α = {ALPHA} for all kinds and directions of a run; "
-        f"r = {FEATURES}; before: false discoveries at commit dad085e; s: median seconds of a run in one thread",
+        f"r = {FEATURES}; s: median seconds of a run in one thread",
     )
 
 

@@ -42,23 +42,6 @@ PLANTED = {
 }
 REGIMES = NOVEL | PLANTED
 
-BEFORE = {
-    "novel-1000-0.015": (0, 20),
-    "novel-1000-0.02": (0, 20),
-    "novel-1000-0.03": (9, 20),
-    "novel-1000-0.04": (20, 20),
-    "novel-5000-0.006": (0, 10),
-    "novel-5000-0.01": (0, 10),
-    "novel-5000-0.015": (1, 10),
-    "novel-5000-0.02": (21, 23),
-    "gauss-six": (72, 72),
-    "photographs-six": (71, 72),
-    "photographs-small": (7, 48),
-    "digits-six": (56, 72),
-    "digits-small": (10, 42),
-}
-"""Changes that FINC found at commit dad085e, out of how many, on sets of the same designs."""
-
 
 def sets_of(regime, seed):
     law, plant = REGIMES[regime]
@@ -118,7 +101,7 @@ def report(found):
                 f"inference_power_{name}",
                 rows,
                 f"changes found of all planted, with Clopper–Pearson 95 % intervals; r = {FEATURES}; "
-                "before: FINC at commit dad085e; k: k-means with Fisher's test, beside it on the same sets",
+                "k: k-means with Fisher's test, beside it on the same sets",
             )
 
 
@@ -138,7 +121,6 @@ def row(regime, runs):
         "by directions": count("directions"),
         "k = 50": count("k = 50"),
         "k = 20, 50, 100, 200": count("k = all"),
-        "before": counted(*BEFORE.get(regime, (0, 0))),
         "not planted: ours, k = 50, all k": " / ".join(map(others, ("kinds", "k = 50", "k = all"))),
         "purity": f"{np.mean(purities):.2f}" if purities else "",
     }

@@ -35,13 +35,6 @@ EQUAL = {
     "tight-100-5000": (TIGHT, (100, 5000)),
     "zipf-500-10000": (ZIPF, (500, 10_000)),
 }
-BEFORE = {
-    "photographs-six": (".60", ".0231", ".054"),
-    "digits-six": (".52", ".0312", ".061"),
-    "gauss-six": (".82", ".0106", ""),
-    "loose-six": (".64", ".0214", ""),
-}
-"""Commit dad085e: median of excess frequency over truth, its error, and the error of the mass as a set's share."""
 
 
 def one(regime, seed):
@@ -107,8 +100,7 @@ def report(found):
     record(
         "inference_shares",
         [row(regime, runs) for regime, runs in found.items()],
-        f"r = {FEATURES}; errors are means over the classes found, as fractions of a set; before: excess frequency and "
-        "mass at commit dad085e",
+        f"r = {FEATURES}; errors are means over the classes found, as fractions of a set",
     )
 
 
@@ -119,7 +111,6 @@ def row(regime, runs):
     def cell(function, *keys):
         return f"{function(*(column[key] for key in keys)):.4f}" if classes else ""
 
-    ratio, error, own = BEFORE.get(regime, ("", "", ""))
     return {
         "design": regime,
         "runs": len(runs),
@@ -127,7 +118,6 @@ def row(regime, runs):
         "difference / truth, median": cell(lambda a, b: np.median(a / b), "difference", "difference truth"),
         "error of the difference": cell(lambda a, b: np.abs(a - b).mean(), "difference", "difference truth"),
         "error of a set's own share": cell(lambda a, b: np.abs(a - b).mean(), "own", "own truth"),
-        "before: these three": f"{ratio} / {error} / {own}" if ratio else "",
         "interval holds the class": f"{int(sum(column['covered']))}/{len(classes)}" if classes else "",
         "all operational shares hold": rate(runs, "holds"),
     }

@@ -6,7 +6,7 @@ are 10 000 of them and the official 10 000 test images (FINC_EVAL_ASSETS). Parti
 parties have half of a class each, and Q parties even random parts, is our reading. Noise is seeded, for this experiment
 only: d = 1, δ = 1e-5, n = 20, L = 1.
 
-    python benchmarks/kahm_federated.py --minutes 20        rows that are missing first, then stale ones
+    python benchmarks/kahm_federated.py --minutes 20        the rows that are missing
 """
 
 import warnings

@@ -5,7 +5,7 @@ of them, and the official 10 000 test images (both are found through FINC_EVAL_A
 members are told more easily. The rows with L = 1, the default here, come first. Noise is seeded, for this experiment
 only: d = 1, δ = 1e-5.
 
-    python benchmarks/kahm_table5.py --minutes 25       rows that are missing first, then stale ones
+    python benchmarks/kahm_table5.py --minutes 25       the rows that are missing
 """
 
 import warnings

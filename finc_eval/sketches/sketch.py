@@ -17,6 +17,7 @@ from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, settings_from, structured
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
+from finc_eval.core.words import counted
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import hashes_of, keys_of
@@ -202,7 +203,9 @@ class Sketch(Shown):
         embeddings = ArrayEmbeddings(rows, "the batch")
         names = [str(self.n + i) for i in range(embeddings.n)] if ids is None else list(ids)
         if len(names) != embeddings.n:
-            raise DataError(f"{embeddings.n} embeddings came with {len(names)} ids: give one id a row")
+            raise DataError(
+                f"{counted(embeddings.n, 'embedding')} came with {counted(len(names), 'id')}: give one id a row"
+            )
         hashes, videos = hashes_of(names)
         keys = keys_of(hashes, videos)
         self._count_groups(embeddings.n, videos, VIDEO)

@@ -252,8 +252,9 @@ def test_fld_needs_samples_to_split_and_features_that_vary():
     rows, same = np.random.default_rng(0).standard_normal((200, 4)).astype(np.float32), np.ones((200, 4), np.float32)
     with pytest.raises(FincEvalError, match="all samples of embeddings are the same, which FLD cannot standardize"):
         fld_expansion(as_embeddings(rows), as_embeddings(same), method=Fld(), clusters=3)
-    with pytest.raises(FincEvalError, match="ref has 2 samples, too few for FLD"):
-        fld_expansion(as_embeddings(rows), as_embeddings(same[:2], "ref"), method=Fld(), clusters=3)
+    for n, told in ((1, "1 sample"), (2, "2 samples")):
+        with pytest.raises(FincEvalError, match=f"ref has {told}, too few for FLD"):
+            fld_expansion(as_embeddings(rows), as_embeddings(same[:n], "ref"), method=Fld(), clusters=3)
 
 
 @pytest.mark.parametrize(

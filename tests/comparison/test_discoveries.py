@@ -42,11 +42,6 @@ def share_of_seeds_with_a_false_discovery(x, seeds):
 
 
 @pytest.mark.long
-def test_two_halves_of_one_set_rarely_differ(digits):
-    assert share_of_seeds_with_a_false_discovery(digits[0][:1600], seeds=16) <= 0.13
-
-
-@pytest.mark.long
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
     monkeypatch.setattr(finc_directions, "cross_fit", in_sample_only)
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=6) >= 0.9

@@ -100,6 +100,14 @@ def test_embedding_moments_are_those_of_the_embeddings(digits):
     np.testing.assert_allclose(covariance, np.cov(x.T.astype(np.float64), bias=True), atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("rows", "ids", "told"), [(1, 2, "1 embedding came with 2 ids"), (3, 1, "3 embeddings came with 1 id:")]
+)
+def test_ids_that_are_not_one_a_row_are_refused(phi, rows, ids, told):
+    with pytest.raises(fe.DataError, match=told):
+        fe.Sketch(phi).update(np.ones((rows, 784), np.float32), ["a", "b"][:ids])
+
+
 def test_folds_follow_the_ids_and_are_of_like_size():
     keys = keys_of(*hashes_of([f"{i}.png" for i in range(10_000)]))
     folds = fold_of(keys)

@@ -1,0 +1,85 @@
+"""What README.md shows of each record: its columns, and a regular expression that its rows match; default: all of it.
+
+Rows are matched as their cells joined by " | ". A record without a place in README.md is not shown.
+"""
+
+SHOWN = {
+    "audit_altered": (("data", "copies", "share", "any of the three"), r"exact \| 0.5 %|JPEG 30 \| 1 %"),
+    "audit_null": (("what", "seen", "expected"), "^any "),
+    "audit_planted": (
+        ("generator", "calibrated, %", "p", "nearer to"),
+        "^MNIST .* (fresh|smooth|GMM-100|[15] % copies) ",
+    ),
+    "audit_power": (("kind", "copies", "found", "printed, mean"), r"exact \| 0.(2)?5 %|noise 0.5 \| 2 %"),
+    "bandwidth": (("sigma / median", "kinds found", "found, unrotated"), r"^photo.*\| (0.25|0.5|1.0) \| \d"),
+    "baseline_modes": (("method", "recall", "purity"), "^colored"),
+    "broken_runs": (("fault", "runs", "refused in one sentence", "faults"), "^(killed|disk|two)"),
+    "damaged_files": (("inputs", "refused", "accepted", "wrong", "hang", "memory", "crash"), "^all"),
+    "dp_hp_classification": (("trained on", "ROC of decisions", "paper, decisions"), "^adult"),
+    "dp_hp_curve": (("trained on", "n = 60", "n = 600", "n = 6000"), "forest"),
+    "dp_hp_figure_2": (("method", "features", "NLL", "NLL of the real data", "s"), ""),
+    "dp_hp_gaussians": (("method", "features", "NLL", "NLL of the real data"), r"^mixture \| 0.5 \|"),
+    "dp_hp_marginals": (("method", "3-way", "paper, 3 / 4-way"), r"^simple \| (0.3)? .*(degree|paper|MERF|permuted)"),
+    "dp_hp_mnist": (("trained on", "mean accuracy", "runs"), ""),
+    "dp_hp_paper": (("columns", "order", "3-way", "paper, 3-way"), r"^0.3 \| \d \| .*Table"),
+    "extraction": (("network", "way", "images/s"), ""),
+    "extractors_agree": (("sets", "extractor", "also first of the other", "rank correlation"), ""),
+    "features": (("set", "rms error, iid", "rms error, orthogonal"), r"\| 0.5 \| 2000"),
+    "few_groups": (("samples", "overall, by effective ones", "a kind, by those it is worth"), "^(2|6|40) "),
+    "finc_scaling": (("n = m", "compare, s", "peak, GB", "published, s"), r"^(1000|10000|50000|250000) "),
+    "gate": (("regime", "false failures", "passed", "found"), "^(unchanged|prompts|compact|new|worse) "),
+    "gate_real": (("regime", "regression", "pass"), "^(unchanged|halved|artefact|photos-unchanged|photos-lost) "),
+    "gate_retraining": (
+        ("law", "false losses", "false gains", "false passes, lost"),
+        r"^(gamma|t5|unlike) \| (5|10|20) .*\| 3 ",
+    ),
+    "generators": (("model", "difference", "modes too many", "largest ratio"), "^efficientnet"),
+    "held_out": (("held out", "p", "recall"), "^Tiny"),
+    "host_profile": (("stage", "seconds of the processor"), "^(read|sketch|directions|all,)"),
+    "image_decoding": (("JPEG, pixels", "images/s of a core", "cores for 2000/s"), ""),
+    "inference_generators": (("generator", "FD", "difference"), "^(real|fgan|ddpm|half|wgan)"),
+    "inference_null": (
+        ("regime", "false discovery", "shares hold"),
+        "^(tight-1000-1000|zipf-100-5000|digits-500-500|photographs-100-5000|groups-3-both|kinds-bursts) ",
+    ),
+    "inference_power_planted": (("design", "found", "by directions", "k = 50"), ""),
+    "inference_shares": (
+        ("design", "error of a set's own share", "interval holds the class", "all operational shares hold"),
+        "^[gpd].*six |zipf",
+    ),
+    "kahm_federated": (
+        ("ε", "parties", "accuracy", "against one party", "against one party, paper"),
+        r"^16 \| (1|10|100) ",
+    ),
+    "kahm_null": (("members / others", "mean", "largest", "rejected at 5 %"), ""),
+    "kahm_speed": (("N", "p", "fit, s", "fit, s, paper"), r"^(1000 \| 100(00)?|1000 \| 784|5000 \| 784) \| 20 "),
+    "kahm_table5": (
+        ("form", "ε", "accuracy", "accuracy, paper", "score", "score, paper"),
+        r"^(Def. 12|Def. 15, published) \| 1 \| 20 \| (8|32) ",
+    ),
+    "leaderboard": (("number", "all true ranks held", "pairs told apart, of 25"), r"300 or 600 v 600 \| shared \|"),
+    "leaderboard_others": (("by", "lines", "s", "of these reversed by the other digits"), ""),
+    "leaderboard_scale": (("models", "to add one, s", "to rank all, s", "peak memory, MB"), ""),
+    "many_files": (("files", "extract, s", "extract, peak MB", "verify, peak MB"), ""),
+    "names": (("what", "right"), ""),
+    "neighbor_index": (("n = m", "d", "times as fast", "recall, as told", "recall"), ""),
+    "neighbors": (("n = m", "PRDC, s", "prdc, s", "Rarity, s", "Rarity, n × n, s"), ""),
+    "planted_modes": (("method", "recall", "purity"), "^Tiny"),
+    "precision": (("set", "smallest overlap of a mode", "largest change of a share"), "bfloat16"),
+    "private_sketch": (
+        ("features", "epsilon", "tau", "power"),
+        r"planted faults \| (Hermite, degree 2|Fourier, 10,000) ",
+    ),
+    "scaling_ranges": (("shards", "seconds of a core", "memory, MB"), ""),
+    "scaling_stages": (("stage", "samples/s of a core", "bytes a sample"), "2(0|5),000"),
+    "shards": (("shards", "samples in each", "seconds", "memory beyond the modules, MB"), r"^10 \| 10 |10,000"),
+    "table1": (
+        ("n = m", "FINC", "paper: FINC", "KEN, Cholesky", "paper: KEN, Cholesky"),
+        r"^(1000|10000|50000|250000) ",
+    ),
+    "total_variation": (
+        ("laws", "gen v ref", "truth", "bias: plain", "ours", "interval holds"),
+        r"^(none|half gone) \| (100|1000) v 1000? \| 50 ",
+    ),
+    "unseen_scores": (("unseen digit", "score, mode of 1", "score, mode of 6"), "^[1670] "),
+}
