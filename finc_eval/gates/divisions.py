@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from finc_eval.partitions.modes import names_of_unions
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
 
-NEW_KIND = "new-"
+OF_ALL = "all-"
 """Beginning of the ids of kinds of all sets together, which are not those of the reference."""
 
 MOST = 0.15
@@ -103,7 +103,7 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     """
     generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
     every = sets.all | {REF: _as_many(sets.ref, generated)}
-    return by_tree(sets, KindTree.of_sets(list(every.values()), seed, run), run, NEW_KIND)
+    return by_tree(sets, KindTree.of_sets(list(every.values()), seed, run), run, OF_ALL)
 
 
 def by_column(sets: GateSets, column: str) -> CountedSets:
@@ -147,7 +147,6 @@ class JudgedKinds:
 
     Attributes:
         limited: kinds that must be shown to keep their shares.
-        sought: kinds that are too small, or too large, to be limited, whose loss is a regression if it is seen.
         shares: share of the reference of each kind.
         smallest: smallest share of a limited kind.
         least: share of the baseline that losses of rarer kinds are parts of.
@@ -155,7 +154,6 @@ class JudgedKinds:
     """
 
     limited: tuple[int, ...]
-    sought: tuple[int, ...]
     shares: NDArray[np.float64]
     smallest: float
     least: float
@@ -193,10 +191,9 @@ def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int)
     if found.tree is None or limits.only:
         smallest = least or 1 / size
         kept = tuple(kind for kind in named_kinds(found, limits) if shares[kind] >= smallest)
-        return JudgedKinds(kept, (), shares, smallest, smallest)
-    seen = members_to_lose(lose, ALPHA / found.tree.nodes) / size
+        return JudgedKinds(kept, shares, smallest, smallest)
     if least is not None:
-        limited, seen = _limited(found.tree, shares, least), max(seen, least)
+        limited = _limited(found.tree, shares, least)
     else:
         # With more kinds, one of them has lost more by chance, and so each must be larger.
         limited, kinds = (), 1
@@ -206,9 +203,26 @@ def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int)
             if len(limited) <= kinds:
                 break
             kinds = len(limited)
-    sought = tuple(kind for kind in np.flatnonzero(shares[:-1] >= seen).tolist() if kind not in limited)
     enough = least / MOST if limits.least is None and least > MOST else None
-    return JudgedKinds(limited, sought, shares, min(least, 1.0), min(seen, least), enough)
+    return JudgedKinds(limited, shares, min(least, 1.0), min(least, 1.0), enough)
+
+
+def sought_kinds(
+    found: CountedSets, limits: KindLimits, lose: float, size: int, others: Collection[int] = ()
+) -> JudgedKinds:
+    """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares.
+
+    Args:
+        found: the sets, counted by a tree.
+        limits: the limits.
+        lose: part of its share that no kind may lose.
+        size: number of samples of the smallest set of a generator.
+        others: kinds that are limited.
+    """
+    seen = max(members_to_lose(lose, ALPHA / len(found.names)) / size, limits.least or 0.0)
+    shares = found.shares(REF)
+    kinds = [kind for kind in np.flatnonzero(shares[:-1] >= seen).tolist() if kind not in others]
+    return JudgedKinds(tuple(kinds), shares, seen, seen)
 
 
 def named_kinds(found: CountedSets, limits: KindLimits, *values: str) -> list[int]:

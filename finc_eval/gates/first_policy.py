@@ -77,8 +77,8 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
     for lose in LOSE:
         limits = KindLimits(lose=lose)
         judged = judged_kinds(found, limits, lose, fewest(sets))
-        every = [one for one in lost_evidence(sets, found, judged, limits, lose) if one.above is None]
-        losses = [one.evidence for one in every if isinstance(one.evidence, LostShare)]
+        every = [one.evidence for one in lost_evidence(sets, found, judged, lose)]
+        losses = [one for one in every if isinstance(one, LostShare)]
         least = max((_floor(one, len(losses)) for one in losses), default=1.0)
         if least <= lose and judged.smallest <= LARGE:
             break

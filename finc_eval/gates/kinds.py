@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -22,6 +22,7 @@ from finc_eval.gates.divisions import (
     fewest,
     judged_kinds,
     named_kinds,
+    sought_kinds,
 )
 from finc_eval.gates.evidence import Evidence, Missing
 from finc_eval.gates.moved import Distance, Moved
@@ -89,7 +90,8 @@ def kind_evidence(
     """
     values = by_column(sets, limits.column) if limits.column else None
     known = values or (by_tree(sets, kinds, run) if kinds is not None and limits.lose is not None else None)
-    fresh = values or (None if limits.new is None else by_tree_of_all(sets, seed, run))
+    is_sought = limits.lose is not None and not limits.only
+    fresh = values or (by_tree_of_all(sets, seed, run) if is_sought or limits.new is not None else None)
     evidence: list[KindEvidence] = []
     distances: list[Distance] = []
     unseen: list[str] = []
@@ -101,7 +103,14 @@ def kind_evidence(
         if limits.lose is not None and known is not None:
             judged = judged_kinds(known, limits, limits.lose, fewest(against))
             unseen += judged.unseen(sets.rule("kinds.lose"), known) if against is sets and not limits.only else ()
-            evidence += lost_evidence(against, known, judged, limits, limits.lose)
+            evidence += (_alone(one) for one in _unmatched(against, known, judged, limits, limits.lose))
+            lost = [*lost_evidence(against, known, judged, limits.lose)]
+            for of, others in ((known, judged.limited), (fresh, ())) if is_sought else ():
+                if of is not None and of.tree is not None:
+                    sought = sought_kinds(of, limits, limits.lose, fewest(against), others)
+                    before = [one.evidence.name for one in lost]
+                    lost += lost_evidence(against, of, sought, limits.lose, before)
+            evidence += lost
         if limits.new is not None and fresh is not None:
             evidence += new_evidence(against, fresh, limits, limits.new)
     if limits.new is not None and not limits.column and sets.baselines:
@@ -165,16 +174,20 @@ class _Counts:
 
 
 def lost_evidence(
-    sets: GateSets, found: CountedSets, judged: JudgedKinds, limits: KindLimits, lose: float
+    sets: GateSets, found: CountedSets, judged: JudgedKinds, lose: float, before: Sequence[str] | None = None
 ) -> Iterator[KindEvidence]:
-    """Yield the evidence on lost kinds: on those that are limited, and on those whose loss is sought."""
+    """Yield the evidence on kinds that may be lost.
+
+    Args:
+        sets: the sets.
+        found: the counted sets.
+        judged: the kinds.
+        lose: part of its share that no kind may lose.
+        before: None for kinds that are limited. Other kinds are shown if they regressed, and neither a kind that holds
+            them nor the evidence of these names did.
+    """
     counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.lose"), sets.gen.n
-    yield from (_alone(one) for one in _unmatched(found, limits, rule, lose, judged))
-    if judged.enough is not None:
-        least = in_percent(judged.smallest, 2)
-        note = f"so few samples judge kinds of at least {least} of the reference: draw more samples, or set min_share"
-        yield _alone(Unseen(name=rule, margin=lose, n=n, enough=judged.enough, note=note))
-    titles = {kind: f"{rule} {found.names[kind]}" for kind in (*judged.limited, *judged.sought)}
+    titles = {kind: f"{rule} {found.names[kind]}" for kind in judged.limited}
     called = found.called(list(titles))
     for kind, title in titles.items():
         both, pairs, real = counts.of_kind(kind), counts.pairs(kind), float(judged.shares[kind])
@@ -194,8 +207,8 @@ def lost_evidence(
             value = LostShare.value_of((pairs.kept + pairs.gained) / pairs.size, pairs.old / pairs.size, judged.least)
             evidence = PairedLoss(value=value, counts=pairs, **shared)
         above = None
-        if kind not in judged.limited:
-            above = frozenset(titles[one] for one in found.above(kind) if one in titles)
+        if before is not None:
+            above = frozenset((*before, *(titles[one] for one in found.above(kind) if one in titles)))
         yield counts.shown(evidence, kind, above)
 
 
@@ -262,10 +275,13 @@ def _distance(
 
 
 def _unmatched(
-    found: CountedSets, limits: KindLimits, rule: str, margin: float, judged: JudgedKinds
+    sets: GateSets, found: CountedSets, judged: JudgedKinds, limits: KindLimits, margin: float
 ) -> Iterator[Evidence]:
-    """Yield what the policy names and no set has, and a limit that would otherwise be about nothing."""
-    least = in_percent(judged.smallest, 2)
+    """Yield what the policy names and no set has, what so few samples cannot judge, and a limit about nothing."""
+    least, rule = in_percent(judged.smallest, 2), sets.rule("kinds.lose")
+    if judged.enough is not None:
+        note = f"so few samples judge kinds of at least {least} of the reference: draw more samples, or set min_share"
+        yield Unseen(name=rule, margin=margin, n=sets.gen.n, enough=judged.enough, note=note)
     for value in limits.only:
         wanted = named_kinds(found, limits, value)
         if not set(wanted) & set(judged.limited):

@@ -204,7 +204,7 @@ def test_a_large_new_kind_is_seen_next_to_a_large_reference():
     new, old, ref = release(500, 10, new=0.3), release(500, 11), release(6000, 12)
     found = fe.gate(new, old, ref, {"kinds": {"new": 0.02}})
     assert max(limit.value for limit in found.of("regressed")) == pytest.approx(0.3, abs=0.05)
-    assert all(limit.name.startswith("kinds.new new-k") for limit in found.limits)
+    assert all(limit.name.startswith("kinds.new all-k") for limit in found.limits)
 
 
 def test_of_nested_kinds_that_are_lost_the_largest_is_shown():
