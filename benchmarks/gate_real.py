@@ -182,7 +182,7 @@ def changed(how, seed):
     size = detectable(fe.gate(clean[:N], *sets, policy))
 
     def rise(part):
-        score = [fe.evaluate(one, sets[1], ["fd"])["fd"].unbiased for one in (clean + part * (worst - clean), clean)]
+        score = [fe.metrics(one, sets[1], ["fd"])["fd"].unbiased for one in (clean + part * (worst - clean), clean)]
         return score[0] - score[1] - size
 
     if rise(1.0) < 0:

@@ -32,7 +32,7 @@ def main():
     for extractor, n in SIZES.items():
         ref = fe.extract(mnist_test(), extractor, n=n)
         sets = {name: fe.extract(source, extractor, n=n) for name, source in sources.items()}
-        stored = fe.StoredBoard(REPORTS / extractor)
+        stored = fe.Board(REPORTS / extractor)
         stored.add(sets, ref, metrics=("kid",), rank_by="kid")
         boards[extractor] = stored.leaderboard()
         print(boards[extractor], flush=True)

@@ -34,7 +34,7 @@ from finc_eval.extractors import network
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import loader_module, with_outputs
 from finc_eval.extractors.preprocess import normalized
-from finc_eval.metrics.precision_recall import precision_recall
+from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import add_product, arithmetic, prepared

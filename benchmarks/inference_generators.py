@@ -32,7 +32,7 @@ def one(model, seed):
         with np.load(asset("mnist_generated", f"{model}.npz")) as data:
             gen = data["images"].reshape(len(data["images"]), -1).astype(np.float32) / 255
     found = fe.compare(gen, ref, seed=seed)
-    score = fe.evaluate(gen, ref, ["fd"])["fd"]
+    score = fe.metrics(gen, ref, ["fd"])["fd"]
     return {
         "difference": found.difference,
         "difference interval": found.difference_interval,

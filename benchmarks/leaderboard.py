@@ -26,7 +26,7 @@ from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.measures import Measuring, lowest
 from finc_eval.leaderboards.ranks import rank
 from finc_eval.leaderboards.shares import share_estimates, unmatched
-from finc_eval.metrics.registry import get_metric
+from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import count
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.settings import MAIN_LEVEL

@@ -43,7 +43,7 @@ def one(source, models):
     run = fe.Run("cpu")
     with tempfile.TemporaryDirectory() as folder:
         ref, adding = fe.Sketch.reference(rows_of(0), features=100), 0.0
-        board = fe.StoredBoard(Path(folder) / "board")
+        board = fe.Board(Path(folder) / "board")
         against = ref if source == "sketch" else rows_of(0)
         sets = [rows_of(1 + number) for number in range(min(models, DISTINCT))]
         sets = [fe.Sketch.of(rows, ref.feature_map) for rows in sets] if source == "sketch" else sets

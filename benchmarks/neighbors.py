@@ -64,7 +64,7 @@ def one(method, gen, ref):
 
 
 def prdc_of_ours(gen, ref):
-    from finc_eval.metrics.precision_recall import precision_recall
+    from finc_eval.measures.precision_recall import precision_recall
 
     found = precision_recall(gen, ref)
     return [found.precision, found.recall, found.density, found.coverage]
@@ -145,7 +145,7 @@ def measured(folder, n, dim=DIM, clusters=(20, 15)):
 
 def published():
     """Repeat the experiment in the README of prdc."""
-    from finc_eval.metrics.precision_recall import precision_recall
+    from finc_eval.measures.precision_recall import precision_recall
 
     gen, ref = (np.random.default_rng(seed).standard_normal((10_000, 1000), np.float32) for seed in (0, 1))
     found = precision_recall(gen, ref)

@@ -1,6 +1,7 @@
 """finc-eval: which kinds of images does one generative model make more often than another?
 
-The public names, listed in `__init__.pyi`. Each loads on first use, so that importing the package stays fast.
+The public names are `__all__`; `__init__.pyi` has these and what few people need, such as classes of settings, whose
+fields are keywords of the functions. Each loads on first use, so that importing the package stays fast.
 """
 
 import os
@@ -13,4 +14,41 @@ import lazy_loader
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = version("finc-eval")
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, _, _ = lazy_loader.attach_stub(__name__, __file__)
+
+__all__ = [
+    "Board",
+    "BudgetError",
+    "Comparison",
+    "DataError",
+    "EmbeddingCache",
+    "EmbeddingSet",
+    "Extraction",
+    "FincEvalError",
+    "IncompatibleError",
+    "Kinds",
+    "Policy",
+    "Run",
+    "Settings",
+    "Sketch",
+    "UsageError",
+    "Verdict",
+    "audit",
+    "compare",
+    "compare_methods",
+    "compare_releases",
+    "evaluate",
+    "extract",
+    "gate",
+    "kahm",
+    "kinds",
+    "leaderboard",
+    "load",
+    "metrics",
+    "privacy",
+    "sweep",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

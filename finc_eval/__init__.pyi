@@ -23,7 +23,7 @@ from .core.signature import Signature as Signature
 from .embeddings.cache import EmbeddingCache as EmbeddingCache
 from .embeddings.embedding_set import EmbeddingSet as EmbeddingSet
 from .embeddings.extract import extract as extract
-from .evaluations.evaluate import evaluate_generator as evaluate_generator
+from .evaluations.evaluate import evaluate as evaluate
 from .evaluations.result import Evaluation as Evaluation
 from .extractors.catalog import load_card as load_card
 from .extractors.settings import Extraction as Extraction
@@ -35,13 +35,13 @@ from .gates.verdict import Verdict as Verdict
 from .leaderboards.board import leaderboard as leaderboard
 from .leaderboards.result import Leaderboard as Leaderboard
 from .leaderboards.settings import LeaderboardSettings as LeaderboardSettings
-from .leaderboards.stored import StoredBoard as StoredBoard
+from .leaderboards.stored import Board as Board
 from .loading import load as load
+from .measures.metrics import metrics as metrics
+from .measures.registry import METRICS as METRICS
+from .measures.score import Scores as Scores
 from .memorization.audit import audit as audit
 from .memorization.settings import AuditSettings as AuditSettings
-from .metrics.evaluate import evaluate as evaluate
-from .metrics.registry import METRICS as METRICS
-from .metrics.score import Scores as Scores
 from .partitions.kinds import Kinds as Kinds
 from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings

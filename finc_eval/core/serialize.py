@@ -138,7 +138,7 @@ class Document(Record, Shown):
         Example:
             >>> import finc_eval as fe
             >>> from finc_eval.demo import example_sets
-            >>> fe.evaluate(*example_sets(300), "vendi").to_csv().splitlines()[0]
+            >>> fe.metrics(*example_sets(300), "vendi").to_csv().splitlines()[0]
             'result,key,value,signature,unbiased,interval.low,interval.high,floor,higher_is_better'
         """
         first = {"result": self.mark}

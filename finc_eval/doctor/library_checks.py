@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from finc_eval.baselines.novelty import novelty
 from finc_eval.embeddings.search.neighbors import kth_distances
-from finc_eval.metrics.authenticity import authpct
-from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.inception_score import inception_score
-from finc_eval.metrics.kid import kid, kid_interval
-from finc_eval.metrics.mmd import mmd
-from finc_eval.metrics.precision_recall import precision_recall
-from finc_eval.metrics.vendi import gaussian_vendi, vendi
+from finc_eval.measures.authenticity import authpct
+from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.inception_score import inception_score
+from finc_eval.measures.kid import kid, kid_interval
+from finc_eval.measures.mmd import mmd
+from finc_eval.measures.precision_recall import precision_recall
+from finc_eval.measures.vendi import gaussian_vendi, vendi
 
 Array = NDArray[np.floating[Any]]
 

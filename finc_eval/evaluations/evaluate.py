@@ -1,4 +1,4 @@
-"""`evaluate_generator`: everything that makes sense for the sets of one generator, each of which is embedded once."""
+"""`evaluate`: everything that makes sense for the sets of one generator, each of which is embedded once."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.evaluations.result import Evaluation, PartName
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.measures.metrics import metrics
 from finc_eval.memorization.audit import audit
 from finc_eval.memorization.result import Audit
-from finc_eval.metrics.evaluate import evaluate
 from finc_eval.samples.profile import Profile, unlike_encodings
 
 T = TypeVar("T", bound=Document)
@@ -35,7 +35,7 @@ MAX_KEN_SAMPLES = 2000
 """Samples of each set up to which exact KEN is among the baselines: it takes the cube of them."""
 
 
-def evaluate_generator(
+def evaluate(
     gen: object,
     ref: object,
     train: object | None = None,
@@ -68,7 +68,7 @@ def evaluate_generator(
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> found = fe.evaluate_generator(*example_sets(200), features=100)
+        >>> found = fe.evaluate(*example_sets(200), features=100)
         >>> list(found.parts)
         ['comparison', 'scores', 'methods']
         >>> page = found.to_html("evaluation.html")
@@ -91,7 +91,7 @@ def evaluate_generator(
 
     return Evaluation(
         comparison=compare(x, y, settings, run=run),
-        scores=part("scores", lambda: evaluate(x, y, METRICS, index=settings.index, run=run)),
+        scores=part("scores", lambda: metrics(x, y, METRICS, index=settings.index, run=run)),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run)),
         audit=None if train is None else part("audit", lambda: _audited(sets, settings, run)),
         encodings=_encodings(two),

@@ -9,8 +9,8 @@ from finc_eval.comparison.methods import MethodComparison
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
+from finc_eval.measures.score import Scores
 from finc_eval.memorization.result import Audit
-from finc_eval.metrics.score import Scores
 
 PartName = Literal["scores", "methods", "audit"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
@@ -19,7 +19,7 @@ PARTS: tuple[PartName, ...] = get_args(PartName)
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Document):
-    """Result of `evaluate_generator`: each part is a result of its own, with its own page and its own error.
+    """Result of `evaluate`: each part is a result of its own, with its own page and its own error.
 
     No number joins them: a set can be close to its reference and copied, or far from it and honest.
 
@@ -34,7 +34,7 @@ class Evaluation(Document):
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> found = fe.evaluate_generator(*example_sets(200), features=100)
+        >>> found = fe.evaluate(*example_sets(200), features=100)
         >>> found.audit is None, found.missing["audit"]
         (True, 'an audit needs a training set and a holdout')
     """

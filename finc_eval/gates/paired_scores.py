@@ -13,9 +13,9 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.space import extractor_of
 from finc_eval.gates.policy import metric_of
 from finc_eval.gates.sets import GEN, REF, GateSets
-from finc_eval.metrics.frechet import distance_of_gaussians
-from finc_eval.metrics.gaussian import MomentBlocks, block_moments
-from finc_eval.metrics.registry import METRICS
+from finc_eval.measures.frechet import distance_of_gaussians
+from finc_eval.measures.gaussian import MomentBlocks, block_moments
+from finc_eval.measures.registry import METRICS
 
 BLOCKS = 10
 """Blocks of pairs, and of the reference, that are left out one by one."""

@@ -18,8 +18,8 @@ from finc_eval.gates.paired_scores import PairedErrors, paired_errors
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores, widened
 from finc_eval.gates.sets import GEN, REF, GateSets
-from finc_eval.metrics.evaluate import evaluate
-from finc_eval.metrics.score import Score
+from finc_eval.measures.metrics import metrics as compute
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import ALPHA, normal_quantile
 
 DISTANCE_GROWTH = 2.0
@@ -80,7 +80,7 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     pair = sets.sources[label], sets.sources[REF]
     extractor = sets.extractor if any(map(is_samples, pair)) else None  # no extractor is asked of embeddings
     try:
-        scores = evaluate(*pair, metrics, extractor=extractor, run=run)
+        scores = compute(*pair, metrics, extractor=extractor, run=run)
     except DataError as error:
         return dict.fromkeys(names, str(error))
     for name in names:

@@ -22,7 +22,7 @@ from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
-from finc_eval.metrics.registry import METRICS
+from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import Choice, names_of_nodes
 from finc_eval.partitions.modes import Kind

@@ -18,7 +18,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import PROGRAM, write_text
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.measures import Measure
-from finc_eval.metrics.registry import get_metric
+from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tally import Tally
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.estimates import Estimate, part_sums, unit_sums
-from finc_eval.metrics.gaussian import GaussianStatistics, blocks_of_embeddings, row_blocks
-from finc_eval.metrics.mmd import KernelSums
+from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_embeddings, row_blocks
+from finc_eval.measures.mmd import KernelSums
 
 Array = NDArray[np.float64]
 

@@ -15,11 +15,11 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.space import extractor_of
 from finc_eval.leaderboards.estimates import Estimate
 from finc_eval.leaderboards.influences import FrechetReference, kernel_influence
-from finc_eval.metrics.evaluate import evaluate
-from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric
-from finc_eval.metrics.kid import polynomial_kernel
-from finc_eval.metrics.mmd import kernel_sums
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric
+from finc_eval.measures.kid import polynomial_kernel
+from finc_eval.measures.metrics import metrics
+from finc_eval.measures.mmd import kernel_sums
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile
 
 FRECHET = ("fid", "fd", "fd_dinov2")
@@ -93,7 +93,7 @@ class Measuring:
             self._frechet = self._frechet or FrechetReference(self._ref, self._run)
             return self._known(self._frechet.estimate(model), title, False)
         try:
-            scores = evaluate(model, self._ref, self._metric.name, run=self._run.prefixed(label))
+            scores = metrics(model, self._ref, self._metric.name, run=self._run.prefixed(label))
         except (DataError, IncompatibleError) as error:
             return self._unknown(None, None, title, str(error))
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])

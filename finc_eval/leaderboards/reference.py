@@ -23,7 +23,7 @@ from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label, shareabl
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import unmatched
-from finc_eval.metrics.registry import get_metric
+from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
 from finc_eval.partitions.counts import Counted, Counts, Examples, count

@@ -1,4 +1,4 @@
-"""`StoredBoard`: a leaderboard in a folder, one file per model, to which models are added one by one."""
+"""`Board`: a leaderboard in a folder, one file per model, to which models are added one by one."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Index(Record):
         return json.dumps(sealed(self.type_name, LAYOUT, data), indent=1) + "\n"
 
 
-class StoredBoard:
+class Board:
     """A leaderboard in a folder.
 
     The folder has `board.json`, the index; `reference.h5`, the reference in kinds, written once; and one file per model
@@ -89,7 +89,7 @@ class StoredBoard:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets()
-        >>> board = fe.StoredBoard("my-board")
+        >>> board = fe.Board("my-board")
         >>> board.add({"a": gen[:250]}, ref)
         ('a',)
         >>> board.add({"b": gen[250:]}, ref)

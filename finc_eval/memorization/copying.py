@@ -21,12 +21,12 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.measures.authenticity import Authenticity
+from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.memorization.tails import tail_p_value
-from finc_eval.metrics.authenticity import Authenticity
-from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
 
 TailName = Literal["calibrated", "hash", "views"]

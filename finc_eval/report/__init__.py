@@ -22,7 +22,7 @@ RESULTS: dict[str, tuple[str, str]] = {
     "methods": ("methods", "finc_eval.comparison.methods:MethodComparison"),
     "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),
     "changes": ("changes", "finc_eval.comparison.changes:Changes"),
-    "scores": ("scores", "finc_eval.metrics.score:Scores"),
+    "scores": ("scores", "finc_eval.measures.score:Scores"),
     "evaluation": ("evaluation", "finc_eval.evaluations.result:Evaluation"),
     "verdict": ("gate", "finc_eval.gates.verdict:Verdict"),
     "audit": ("audit", "finc_eval.memorization.result:Audit"),

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, listed
 from finc_eval.evaluations.result import Evaluation
-from finc_eval.metrics.score import Scores
+from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
 from finc_eval.report import methods, scores
@@ -64,7 +64,7 @@ def outline(result: Evaluation) -> Outline:
         headline=" ".join([result.comparison.headline, *verdict]),
         sets=sizes(sets),
         signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
-        call=call("evaluate_generator", *(source(*one) for one in sets.items()), settings=result.comparison.settings),
+        call=call("evaluate", *(source(*one) for one in sets.items()), settings=result.comparison.settings),
         tables=[Table("Summary", COLUMNS, answers(result))],
         warnings=result.warnings,
         failures=[

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from finc_eval.core.words import figure, listed
-from finc_eval.metrics.registry import METRICS
-from finc_eval.metrics.score import Score, Scores
+from finc_eval.measures.registry import METRICS
+from finc_eval.measures.score import Score, Scores
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.pages import refuse_samples, render, table_fragment

@@ -106,7 +106,7 @@ def test_a_device_that_is_not_here_is_a_usage_error_in_python(device):
     calls = [
         lambda: fe.compare(gen, ref, features=10, run=run),
         lambda: fe.compare(fe.Sketch.of(gen, reference), reference, run=run),
-        lambda: fe.evaluate(gen, ref, ["vendi"], run=run),
+        lambda: fe.metrics(gen, ref, ["vendi"], run=run),
         lambda: fe.kinds({"gen": gen, "ref": ref}, run=run),
         lambda: fe.audit(gen, ref, ref, run=run),
     ]
@@ -138,5 +138,5 @@ def test_a_set_has_one_title_whatever_form_it_has(digits):
     assert {titled(str(place), "ref") for place in (digits, "e.h5", "s.h5")} == {"digits"}
     found = fe.compare(embeddings, "s.h5", features=10)
     assert (found.gen.name, found.ref.name) == ("digits", "digits")
-    assert fe.evaluate("e.h5", "e.h5", ["vendi"]).ref == "digits"
+    assert fe.metrics("e.h5", "e.h5", ["vendi"]).ref == "digits"
     assert fe.kinds({"a": "e.h5", "b": "s.h5"}).sets["b"].name == "digits"

@@ -252,7 +252,7 @@ def test_a_private_sketch_is_not_a_reference_of_verbs_that_take_samples(run, fol
     x = np.zeros((100, 4), np.float32)
     for ref in (out, sketch):
         for take in (
-            lambda ref: fe.evaluate(x, ref, ["fd"]),
+            lambda ref: fe.metrics(x, ref, ["fd"]),
             lambda ref: fe.compare(x, ref),
             lambda ref: fe.kinds({"gen": x, "ref": ref}),
             lambda ref: fe.leaderboard({"a": x, "b": x}, ref),

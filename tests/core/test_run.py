@@ -14,7 +14,7 @@ ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
     [
         lambda run: fe.compare(ROWS, ROWS + 1, run=run),
         lambda run: fe.kinds({"a": ROWS, "b": ROWS + 1}, run=run),
-        lambda run: fe.evaluate({"a": ROWS}, ROWS + 1, run=run),
+        lambda run: fe.metrics({"a": ROWS}, ROWS + 1, run=run),
         lambda run: fe.Sketch.reference(ROWS, sigma=1.0, run=run),
         lambda run: fe.audit(ROWS, ROWS + 1, ROWS + 2, run=run),
     ],

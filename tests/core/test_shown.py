@@ -50,7 +50,7 @@ def test_the_rows_of_a_short_text_are_those_that_count(results):
     comparison = results[0]
     rows = repr(comparison).split("\n")[1:]
     assert [row.split(":")[0].strip() for row in rows] == [mode.title for mode in comparison.significant()]
-    assert repr(fe.evaluate(*example_sets(300), "vendi")).split("\n")[1].startswith("  vendi 18.4")
+    assert repr(fe.metrics(*example_sets(300), "vendi")).split("\n")[1].startswith("  vendi 18.4")
 
 
 def test_a_short_text_of_many_rows_ends_with_an_ellipsis_and_hides_no_control_character(results):

@@ -22,16 +22,16 @@ POLICY = {
 
 @pytest.mark.parametrize("name", EMBEDDED)
 def test_a_metric_is_that_of_the_cpu(name):
-    found, _ = measured(lambda run: fe.evaluate(GEN, REF, name, run=run), SMALL_BATCH)
-    expected = fe.evaluate(GEN, REF, name, run=CPU)
+    found, _ = measured(lambda run: fe.metrics(GEN, REF, name, run=run), SMALL_BATCH)
+    expected = fe.metrics(GEN, REF, name, run=CPU)
     assert not found.failures and [one.key for one in found] == [one.key for one in expected]
     for mine, other in zip(found, expected, strict=True):
         assert mine.value == pytest.approx(other.value, rel=1e-4, abs=1e-5), mine.key
 
 
 def test_fld_of_three_sets_is_that_of_the_cpu():
-    found, _ = measured(lambda run: fe.evaluate(GEN, REF, "fld", test=OTHER, run=run), SMALL_BATCH)
-    expected = fe.evaluate(GEN, REF, "fld", test=OTHER, run=CPU)
+    found, _ = measured(lambda run: fe.metrics(GEN, REF, "fld", test=OTHER, run=run), SMALL_BATCH)
+    expected = fe.metrics(GEN, REF, "fld", test=OTHER, run=CPU)
     assert found["fld"].value == pytest.approx(expected["fld"].value, rel=1e-4)
 
 
@@ -63,7 +63,7 @@ def test_a_gate_gives_the_verdict_of_the_cpu(place):
 
 def test_a_board_that_grows_ranks_as_on_the_cpu(tmp_path):
     def grown(run):
-        board = fe.StoredBoard(tmp_path / str(run.device))
+        board = fe.Board(tmp_path / str(run.device))
         board.add({"a": GEN, "b": OTHER}, REF, run=run)
         board.add({"c": mixture(4, 6)}, REF, run=run)
         return board.leaderboard()

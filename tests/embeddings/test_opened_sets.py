@@ -48,7 +48,7 @@ def test_samples_are_embedded_by_the_extractor_behind_the_other_set(sets):
 def test_every_function_takes_folders(sets):
     how = {"extractor": "pixels"}
     assert list(fe.kinds(["gen", "ref"], **how).sets) == ["gen", "ref"]
-    assert fe.evaluate("gen", "ref", "vendi", **how)["vendi"].value > 1
+    assert fe.metrics("gen", "ref", "vendi", **how)["vendi"].value > 1
     assert [point.value for point in fe.sweep("gen", "ref", "rho", [1], features=20, **how).points] == [1]
     assert list(fe.compare_methods("gen", "ref", "finc", features=20, **how).comparisons) == ["finc"]
     with pytest.raises(fe.DataError, match="gen has 60 samples: an audit needs"):

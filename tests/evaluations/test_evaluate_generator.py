@@ -23,7 +23,7 @@ def sets(digits):
 
 @pytest.fixture(scope="module")
 def whole(sets):
-    return fe.evaluate_generator(**sets, features=50)
+    return fe.evaluate(**sets, features=50)
 
 
 def test_each_part_is_what_its_own_function_gives(whole, sets):
@@ -33,7 +33,7 @@ def test_each_part_is_what_its_own_function_gives(whole, sets):
     audited = fe.audit(sets["gen"], sets["train"], sets["holdout"])
     assert whole.audit.verdict == audited.verdict and whole.audit.copying.copies.same_embedding == 40
     assert whole.audit.membership == audited.membership
-    assert whole.scores["fd"].value == fe.evaluate(sets["gen"], sets["ref"], ["fd"])["fd"].value
+    assert whole.scores["fd"].value == fe.metrics(sets["gen"], sets["ref"], ["fd"])["fd"].value
     assert list(whole.methods.comparisons) == ["finc", "rarity", "fld", "ken"]
     assert list(whole.parts) == list(QUESTIONS) and whole.missing == {}
 
@@ -41,10 +41,10 @@ def test_each_part_is_what_its_own_function_gives(whole, sets):
 def test_the_samples_are_divided_into_kinds_once(sets, monkeypatch):
     true, divided = comparing.divide, []
     monkeypatch.setattr(comparing, "divide", lambda *given, **how: divided.append(1) or true(*given, **how))
-    found = fe.evaluate_generator(sets["gen"], sets["ref"], features=20)
+    found = fe.evaluate(sets["gen"], sets["ref"], features=20)
     assert divided == [1] and found.comparison.kinds
     monkeypatch.setattr(comparing, "divide", lambda *_, **__: pytest.fail("the samples were divided"))
-    assert fe.evaluate_generator(sets["gen"], sets["ref"], features=20, method=fe.Finc(clusters=False)).methods
+    assert fe.evaluate(sets["gen"], sets["ref"], features=20, method=fe.Finc(clusters=False)).methods
 
 
 def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
@@ -70,7 +70,7 @@ def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_p
         return [part[1 : part.index('"', 1)] for part in text.split("<h2 id=")[1:] if "data:image/" in part]
 
     zeros, others = digits[0][digits[1] == 0][:200], digits[0][:200]
-    unlike = fe.evaluate_generator(zeros, others, features=50)
+    unlike = fe.evaluate(zeros, others, features=50)
     assert pictured(unlike) == []
     assert pictured(unlike, gen=zeros, ref=others) == ["comparison", "methods"]
     audited = {name: sets[name] for name in ("gen", "ref", "train")}
@@ -89,21 +89,21 @@ def test_json_holds_every_part_and_comes_back(whole, tmp_path):
 
 
 def test_without_a_training_set_there_is_no_audit_and_the_page_says_why(sets):
-    found = fe.evaluate_generator(sets["gen"][:60], sets["ref"][:60], features=20)
+    found = fe.evaluate(sets["gen"][:60], sets["ref"][:60], features=20)
     assert found.audit is None
     assert dict(answers(found))[QUESTIONS["audit"]] == "Not computed: an audit needs a training set and a holdout."
 
 
 def test_a_part_that_cannot_be_computed_does_not_stop_the_others(sets):
     few = {name: one[:50] for name, one in sets.items()}
-    found = fe.evaluate_generator(**few, features=20)
+    found = fe.evaluate(**few, features=20)
     assert found.audit is None and "an audit needs at least 100 of each set" in found.missing["audit"]
     assert found.scores is not None
 
 
 def test_half_of_an_audit_is_refused(sets):
     with pytest.raises(fe.UsageError, match="both a training set and a holdout"):
-        fe.evaluate_generator(sets["gen"], sets["ref"], sets["train"])
+        fe.evaluate(sets["gen"], sets["ref"], sets["train"])
     result = CliRunner().invoke(app, ["evaluate", "--gen", ".", "--ref", ".", "--train", "."])
     assert result.exit_code == 3 and "--holdout" in result.stderr
 

@@ -28,8 +28,8 @@ from finc_eval.gates.history import History
 from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference
-from finc_eval.metrics.gaussian import GaussianStatistics
-from finc_eval.metrics.reference_statistics import read_kid_features, read_statistics, write_statistics
+from finc_eval.measures.gaussian import GaussianStatistics
+from finc_eval.measures.reference_statistics import read_kid_features, read_statistics, write_statistics
 from finc_eval.privacy.synthesis.files import read_columns, read_images
 from finc_eval.samples import Manifest, Traits, open_source
 from finc_eval.samples.clips import Clip
@@ -243,7 +243,7 @@ def make_result(path):
 
 
 def make_scores(path):
-    fe.evaluate(*sets(), ["fid", "mmd"]).to_json(path)
+    fe.metrics(*sets(), ["fid", "mmd"]).to_json(path)
 
 
 def make_audit(path):
@@ -259,7 +259,7 @@ def use_result(path):
 def small_board(path):
     """A board of two models in a folder beside this path."""
     gen, ref = sets()
-    board = fe.StoredBoard(path.with_suffix(".board"))
+    board = fe.Board(path.with_suffix(".board"))
     board.add({"gen": gen, "other": ref[:40]}, ref, metrics=("kid",))
     return board
 
@@ -289,7 +289,7 @@ def use_index(path):
     if not board.exists():
         small_board(path)
     shutil.copy(path, board / "board.json")
-    return fe.StoredBoard(board).leaderboard().to_json()
+    return fe.Board(board).leaderboard().to_json()
 
 
 def make_leaderboard(path):
@@ -298,7 +298,7 @@ def make_leaderboard(path):
 
 
 def make_evaluation(path):
-    fe.evaluate_generator(*sets(), features=15).to_json(path)
+    fe.evaluate(*sets(), features=15).to_json(path)
 
 
 POLICY = {"kinds": {"lose": 0.5, "new": 0.02}, "metrics": {"kid": {"worse": 0.1, "most": 2.0}}}
@@ -573,7 +573,7 @@ def use_statistics(path):
 
 def use_foreign_statistics(path):
     found = read_statistics(path)
-    return fe.evaluate(sets()[0], path, ["fd"])["fd"].value if found.dim == 6 else None
+    return fe.metrics(sets()[0], path, ["fd"])["fd"].value if found.dim == 6 else None
 
 
 KINDS = {

@@ -183,7 +183,7 @@ def test_a_metric_of_several_scores_says_which_one_ranks(sets):
     few = {"good": sets["good"][:200], "gaps": sets["gaps"][:200]}
     board = fe.leaderboard(few, samples(range(10), 200, 5), metrics=("precision_recall", "vendi"))
     assert board.criterion("precision_recall").title.startswith("precision, of ")
-    (precision, _) = fe.evaluate(few["good"], samples(range(10), 200, 5), "precision_recall")
+    (precision, _) = fe.metrics(few["good"], samples(range(10), 200, 5), "precision_recall")
     assert board["good"].scores["precision_recall"].value == precision.value
     assert header(board.criterion("vendi")) == "fewer than two models are ranked"
 

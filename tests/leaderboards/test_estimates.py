@@ -11,9 +11,9 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.influences import FrechetReference, Influence, kernel_influence
 from finc_eval.leaderboards.shares import ShareRule, share_estimates, unmatched
-from finc_eval.metrics.frechet import frechet_interval
-from finc_eval.metrics.kid import polynomial_kernel
-from finc_eval.metrics.mmd import kernel_sums
+from finc_eval.measures.frechet import frechet_interval
+from finc_eval.measures.kid import polynomial_kernel
+from finc_eval.measures.mmd import kernel_sums
 from finc_eval.partitions.tally import EffectiveCounts
 
 KINDS = 30

@@ -119,7 +119,7 @@ def test_boards_that_do_not_go_together_are_refused(boards, other, label, error,
 
 def test_the_verbs_put_boards_side_by_side(tmp_path):
     for name, columns in (("one", slice(4)), ("two", slice(4, 8))):
-        stored = fe.StoredBoard(tmp_path / name)
+        stored = fe.Board(tmp_path / name)
         cut = {label: rows[:, columns] for label, rows in SETS.items()}
         stored.add(cut, REF[:, columns], metrics=("fd",), rank_by="fd")
     words = ["leaderboard", "show", f"{tmp_path}/one", "--beside", f"two={tmp_path}/two", "--json"]

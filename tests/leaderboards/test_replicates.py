@@ -110,7 +110,7 @@ def test_a_board_says_that_few_training_runs_make_ranks_wide(board):
 def test_replicates_are_kept_on_a_stored_board(tmp_path):
     rng = np.random.default_rng(0)
     sets = [rng.normal(size=(300, 4)).astype(np.float32) for _ in range(4)]
-    stored = fe.StoredBoard(tmp_path / "board")
+    stored = fe.Board(tmp_path / "board")
     stored.add({"a": sets[:2], "b": sets[2]}, sets[3])
     assert {row.name: row.runs for row in stored.leaderboard().rows} == {"a": 2, "b": 1}
     assert stored.leaderboard().criterion("fd").training_error is not None

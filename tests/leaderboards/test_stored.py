@@ -21,7 +21,7 @@ from finc_eval.leaderboards.assemble import assemble
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.estimates import MAX_PARTS, part_sums
 from finc_eval.leaderboards.stored import file_name
-from finc_eval.metrics.registry import get_metric
+from finc_eval.measures.registry import get_metric
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 6))
 
@@ -38,13 +38,13 @@ MODELS = {"good": samples(range(10), 500, 1), "gaps": samples(range(6), 500, 2),
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    fe.StoredBoard(folder).add({name: MODELS[name] for name in ("good", "gaps")}, REF)
+    fe.Board(folder).add({name: MODELS[name] for name in ("good", "gaps")}, REF)
     return folder
 
 
 @pytest.fixture
 def board(made, tmp_path):
-    return fe.StoredBoard(shutil.copytree(made, tmp_path / "board"))
+    return fe.Board(shutil.copytree(made, tmp_path / "board"))
 
 
 def contents(board):
@@ -90,7 +90,7 @@ def test_metrics_of_a_model_do_not_change_when_another_is_added_and_rendering_tw
 def test_the_order_of_adding_leaves_no_trace_but_in_provenance(tmp_path):
     texts = []
     for order in (("b", "c"), ("c", "b")):
-        board = fe.StoredBoard(tmp_path / order[0])
+        board = fe.Board(tmp_path / order[0])
         board.add({"a": MODELS["good"]}, REF)
         for name in order:
             board.add({name: MODELS["gaps" if name == "b" else "Org/Twin"]}, REF)
@@ -101,7 +101,7 @@ def test_the_order_of_adding_leaves_no_trace_but_in_provenance(tmp_path):
 def test_what_is_kept_of_a_model_does_not_grow_with_samples(tmp_path):
     sizes = {}
     for n in (3000, 6000):
-        board = fe.StoredBoard(tmp_path / str(n))
+        board = fe.Board(tmp_path / str(n))
         board.add({"a": samples(range(10), n, 1)}, samples(range(10), n, 2), metrics=("fd",))
         sizes[n] = (board.folder / "entries" / "a.json").stat().st_size
     assert sizes[6000] < 1.05 * sizes[3000]
@@ -162,7 +162,7 @@ PROGRAM = """
 import sys, numpy as np, finc_eval as fe
 rows = np.load(sys.argv[1])
 for number in range(3):
-    fe.StoredBoard(sys.argv[2]).add({f"{sys.argv[3]}{number}": rows[number * 100 :][:300]}, np.load(sys.argv[4]))
+    fe.Board(sys.argv[2]).add({f"{sys.argv[3]}{number}": rows[number * 100 :][:300]}, np.load(sys.argv[4]))
 """
 
 
@@ -181,7 +181,7 @@ def test_a_command_that_another_has_overtaken_in_making_the_board_adds_to_it(boa
     for name, rows in (("c", MODELS["good"][::-1]), ("ref", REF)):
         np.save(tmp_path / f"{name}.npy", rows)
     seen = iter([False])  # it looks for the board before the other has written it
-    monkeypatch.setattr(fe.StoredBoard, "exists", property(lambda self: next(seen, True)))
+    monkeypatch.setattr(fe.Board, "exists", property(lambda self: next(seen, True)))
     words = ["add", str(board.folder), "--ref", f"{tmp_path}/ref.npy", f"c={tmp_path}/c.npy"]
     done = CliRunner().invoke(app, ["leaderboard", *words])
     assert done.exit_code == 0, done.output
@@ -191,7 +191,7 @@ def test_a_command_that_another_has_overtaken_in_making_the_board_adds_to_it(boa
 def test_settings_are_of_a_new_board_and_options_must_be_those_of_a_board_that_exists(board, tmp_path):
     asked = fe.LeaderboardSettings(metrics=("kid",), seed=3)
     board.add({"c": MODELS["good"][::-1]}, REF, asked)
-    new = fe.StoredBoard(tmp_path / "new")
+    new = fe.Board(tmp_path / "new")
     new.add({"c": MODELS["good"]}, REF, asked, seed=4)
     assert (new.reference().settings.metrics, new.reference().settings.seed) == (("kid",), 4)
     with pytest.raises(IncompatibleError, match="seed is 3 here and 0 in"):
@@ -256,7 +256,7 @@ def test_later_samples_of_the_same_law_are_hardly_ever_far(board):
 
 
 def test_an_entry_of_another_board_is_refused_with_field_both_values_and_file(board, tmp_path):
-    other = fe.StoredBoard(tmp_path / "other")
+    other = fe.Board(tmp_path / "other")
     other.add({"good": MODELS["good"], "gaps": MODELS["gaps"]}, REF[:800])
     strange = (other.folder / "entries" / "good.json").read_bytes()
     (board.folder / "entries" / "good.json").write_bytes(strange)
@@ -318,7 +318,7 @@ def test_a_metric_that_an_entry_lacks_leaves_it_unranked(board):
 
 
 def test_a_board_of_one_model_has_its_numbers_and_a_folder_without_a_board_is_refused(tmp_path):
-    board = fe.StoredBoard(tmp_path / "board")
+    board = fe.Board(tmp_path / "board")
     with pytest.raises(DataError, match="is not a stored board: pass the folder of one, or add"):
         board.leaderboard()
     board.add({"a": MODELS["good"]}, REF)
@@ -340,7 +340,7 @@ def test_a_stored_board_names_the_command_that_renders_it(board):
 
 def test_the_example_board_is_ranked_as_its_page_says():
     folder = Path(__file__).parents[2] / "reports" / "leaderboard"
-    ranked, shown = fe.StoredBoard(folder / "pixels").leaderboard(), fe.load(folder / "leaderboard.json")
+    ranked, shown = fe.Board(folder / "pixels").leaderboard(), fe.load(folder / "leaderboard.json")
     assert [row.name for row in ranked.rows][::6] == ["ddpm", "wgan_collapsed"]
     for row, other in zip(ranked.rows, shown.rows, strict=True):
         assert (row.name, row.rank_set, row.group) == (other.name, other.rank_set, other.group)
@@ -365,7 +365,7 @@ def test_a_board_does_not_tell_where_its_samples_lie(tmp_path, monkeypatch):
     np.savez(folder / "model.npz", images=images)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-    board = fe.StoredBoard(tmp_path / "board")
+    board = fe.Board(tmp_path / "board")
     board.add({"a": fe.extract("far away/model.npz", "pixels")}, fe.extract(images[::-1].copy(), "pixels"))
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
@@ -385,5 +385,5 @@ def test_files_of_models_are_told_apart_where_cases_are_not():
 def test_a_folder_of_other_files_is_not_made_a_board(tmp_path):
     (tmp_path / "a.png").write_bytes(b"")
     with pytest.raises(UsageError, match=r"has other files, such as a\.png: name a new folder"):
-        fe.StoredBoard(tmp_path).add(MODELS, REF)
+        fe.Board(tmp_path).add(MODELS, REF)
     assert [one.name for one in tmp_path.iterdir()] == ["a.png"]

@@ -9,6 +9,7 @@ from scipy.stats import betabinom, mannwhitneyu, norm
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, nearest
+from finc_eval.measures.authenticity import authpct as authpct_alone
 from finc_eval.memorization.copying import (
     Closeness,
     authpct,
@@ -29,7 +30,6 @@ from finc_eval.memorization.power import (
     power_table,
 )
 from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value
-from finc_eval.metrics.authenticity import authpct as authpct_alone
 from finc_eval.numerics.attack_statistics import threshold_ranks
 
 
@@ -182,7 +182,7 @@ def test_mifid_punishes_a_collapsed_copier_that_others_measure_the_wrong_way():
     again = mifid(fresh, as_embeddings(TRAIN), fresh, 0.95, 0)
     assert again.value == again.control
     assert again.interval[0] < again.value < again.interval[1]
-    from finc_eval.metrics.frechet import frechet_distance
+    from finc_eval.measures.frechet import frechet_distance
 
     penalty = cosine.min(1).mean()
     expected = frechet_distance(FRESH, TRAIN).value / (penalty if penalty < 0.1 else 1)

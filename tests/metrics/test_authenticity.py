@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.metrics.authenticity import authpct
+from finc_eval.measures.authenticity import authpct
 
 
 def draw(n, seed, dim=6):

@@ -17,12 +17,12 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.search.neighbors import kth_distances
 from finc_eval.extractors.networks import fid_inception
-from finc_eval.metrics.evaluate import evaluate
-from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.inputs import MetricInputs, gaussian_statistics
-from finc_eval.metrics.precision_recall import precision_recall
-from finc_eval.metrics.reference_statistics import write_statistics
-from finc_eval.metrics.registry import METRICS
+from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.inputs import MetricInputs, gaussian_statistics
+from finc_eval.measures.metrics import evaluate
+from finc_eval.measures.precision_recall import precision_recall
+from finc_eval.measures.reference_statistics import write_statistics
+from finc_eval.measures.registry import METRICS
 
 MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld", "ndb", "prd")
 ANY = [name for name, metric in METRICS.items() if metric.extractor is None and name not in MANY]

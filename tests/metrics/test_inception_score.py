@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.metrics.inception_score import inception_score
+from finc_eval.measures.inception_score import inception_score
 
 
 def certain(n, classes, sharpness=60.0):

@@ -4,8 +4,8 @@ import torch
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
-from finc_eval.metrics import mmd as module
-from finc_eval.metrics.kid import kid, kid_interval, polynomial_kernel
+from finc_eval.measures import mmd as module
+from finc_eval.measures.kid import kid, kid_interval, polynomial_kernel
 
 
 def drawn(n, shift=0.0, seed=0, dim=12):
@@ -90,4 +90,4 @@ def test_bad_input_is_named():
 def test_sets_of_one_subset_have_no_deviation_over_subsets():
     rows = drawn(1001).numpy()
     for n, names in ((1000, ["kid_mean"]), (1001, ["kid_mean", "kid_std"])):
-        assert [one.key for one in fe.evaluate(rows[:n], rows[:n] + 1, "kid").scores] == names
+        assert [one.key for one in fe.metrics(rows[:n], rows[:n] + 1, "kid").scores] == names

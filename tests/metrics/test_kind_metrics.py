@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.metrics.ndb import different_bins
-from finc_eval.metrics.prd import best_f, prd_curve
+from finc_eval.measures.ndb import different_bins
+from finc_eval.measures.prd import best_f, prd_curve
 
 CENTERS = np.random.default_rng(0).normal(0, 3, (10, 16))
 
@@ -30,8 +30,8 @@ def test_the_curve_of_two_shares_is_the_papers():
 
 
 def test_a_set_without_three_of_ten_clusters_loses_recall_and_no_precision():
-    found = fe.evaluate(clusters(1000, 1, first=3), clusters(1000, 2), ["prd", "ndb"])
-    same = fe.evaluate(clusters(1000, 1), clusters(1000, 2), ["prd", "ndb"])
+    found = fe.metrics(clusters(1000, 1, first=3), clusters(1000, 2), ["prd", "ndb"])
+    same = fe.metrics(clusters(1000, 1), clusters(1000, 2), ["prd", "ndb"])
     assert found["prd_recall"].value < 0.8 < 0.95 < found["prd_precision"].value
     assert same["prd_recall"].value > 0.95
     assert found["ndb"].value > 30 > 15 > same["ndb"].value

@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.metrics import mind as module
-from finc_eval.metrics.mind import mind
+from finc_eval.measures import mind as module
+from finc_eval.measures.mind import mind
 
 
 def draw(n, seed, dim=12, shift=0.0):

@@ -5,9 +5,9 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.metrics import mmd as module
-from finc_eval.metrics.kid import polynomial_kernel
-from finc_eval.metrics.mmd import cmmd, kernel_sums, mmd, sketch_mmd
+from finc_eval.measures import mmd as module
+from finc_eval.measures.kid import polynomial_kernel
+from finc_eval.measures.mmd import cmmd, kernel_sums, mmd, sketch_mmd
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.sketches.sketch import Sketch
 

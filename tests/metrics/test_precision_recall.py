@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.metrics.precision_recall import precision_recall
+from finc_eval.measures.precision_recall import precision_recall
 
 
 def normal(n, d, seed):

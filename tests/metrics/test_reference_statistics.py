@@ -6,9 +6,9 @@ import torch
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
-from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.inputs import gaussian_statistics
-from finc_eval.metrics.reference_statistics import read_kid_features, read_statistics, write_statistics
+from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.inputs import gaussian_statistics
+from finc_eval.measures.reference_statistics import read_kid_features, read_statistics, write_statistics
 
 
 def drawn(n, shift=0.0, seed=0, dim=6):

@@ -6,8 +6,8 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.metrics import vendi as module
-from finc_eval.metrics.vendi import gaussian_vendi, rke_interval, sketch_vendi, vendi, vendi_interval, vendi_of_kernel
+from finc_eval.measures import vendi as module
+from finc_eval.measures.vendi import gaussian_vendi, rke_interval, sketch_vendi, vendi, vendi_interval, vendi_of_kernel
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.sketches.sketch import Sketch
 
@@ -57,7 +57,7 @@ def test_the_gaussian_kernel_has_the_convention_with_the_two(order):
 
 
 def test_of_order_two_it_needs_no_matrix(monkeypatch):
-    monkeypatch.setattr("finc_eval.metrics.mmd.KERNEL_BLOCK", 7)
+    monkeypatch.setattr("finc_eval.measures.mmd.KERNEL_BLOCK", 7)
     monkeypatch.setattr(module, "MAX_KERNEL_SAMPLES", 10)
     x = drawn(60)
     expected = 1 / float(gaussian_kernel(x.double(), x.double(), 1.5).square().mean())

@@ -6,7 +6,7 @@ from _theirs import KINDS, pair, theirs
 
 from finc_eval.doctor.library_checks import CHECKS, PYTORCH_FID
 from finc_eval.doctor.parity import difference
-from finc_eval.metrics.frechet import frechet_distance
+from finc_eval.measures.frechet import frechet_distance
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,9 +10,9 @@ import finc_eval as fe
 from finc_eval.doctor.library_checks import TORCH_FIDELITY
 from finc_eval.doctor.parity import run_library
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.inception_score import inception_score
-from finc_eval.metrics.kid import kid
+from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.inception_score import inception_score
+from finc_eval.measures.kid import kid
 
 THEIRS = """
 import contextlib, sys

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from finc_eval.metrics.precision_recall import precision_recall
+from finc_eval.measures.precision_recall import precision_recall
 
 METRICS = ("precision", "recall", "density", "coverage")
 

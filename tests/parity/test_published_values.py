@@ -19,11 +19,11 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.weights import checked_weights, locate
 from finc_eval.extractors.weights_folder import FOLDER_VARIABLE
-from finc_eval.metrics.evaluate import evaluate
-from finc_eval.metrics.frechet import frechet_distance
-from finc_eval.metrics.inception_score import inception_score
-from finc_eval.metrics.kid import kid, kid_interval
-from finc_eval.metrics.precision_recall import precision_recall
+from finc_eval.measures.frechet import frechet_distance
+from finc_eval.measures.inception_score import inception_score
+from finc_eval.measures.kid import kid, kid_interval
+from finc_eval.measures.metrics import evaluate
+from finc_eval.measures.precision_recall import precision_recall
 
 
 def card_with_weights(name):

@@ -100,4 +100,4 @@ def test_the_failures_of_metrics_are_named(documents):
     page = Page(report.page(documents["scores"], {}))
     (failure,) = page.texts("li", inside=page.find("footer")[0])
     assert failure.startswith("fid: fid is defined on inception-fid")
-    assert "fe.evaluate(gen, ref, ['vendi', 'prdc', 'fid'])" in page.text(page.find("footer")[0])
+    assert "fe.metrics(gen, ref, ['vendi', 'prdc', 'fid'])" in page.text(page.find("footer")[0])

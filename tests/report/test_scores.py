@@ -17,7 +17,7 @@ def draw(n, seed=0):
 
 @pytest.fixture(scope="module")
 def scores():
-    return fe.evaluate(draw(300), draw(300, seed=1), ["vendi", "mmd", "fid"])
+    return fe.metrics(draw(300), draw(300, seed=1), ["vendi", "mmd", "fid"])
 
 
 def test_the_page_has_the_numbers_the_signatures_and_what_was_refused(scores, tmp_path):

@@ -25,7 +25,7 @@ from finc_eval import report
 from finc_eval.comparison.methods import MethodComparison, ModeGroup
 from finc_eval.comparison.settings import Finc
 from finc_eval.core.signature import Signature
-from finc_eval.metrics.score import Score, Scores
+from finc_eval.measures.score import Score, Scores
 from finc_eval.report.changes import MEANING
 from finc_eval.report.methods import LEGEND
 from finc_eval.report.terminal import print_table

@@ -162,13 +162,13 @@ ROWS = np.random.default_rng(0).normal(size=(4, 300, 4)).astype(np.float32)
 @pytest.fixture(scope="module")
 def board_made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made") / "board"
-    fe.StoredBoard(folder).add({"a": ROWS[0], "b": ROWS[1]}, ROWS[2], metrics=("fd",))
+    fe.Board(folder).add({"a": ROWS[0], "b": ROWS[1]}, ROWS[2], metrics=("fd",))
     return folder
 
 
 @pytest.fixture
 def board(board_made, tmp_path):
-    return fe.StoredBoard(shutil.copytree(board_made, tmp_path / "board"))
+    return fe.Board(shutil.copytree(board_made, tmp_path / "board"))
 
 
 def list_as(board, file):

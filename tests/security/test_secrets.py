@@ -155,7 +155,7 @@ def test_mistakes_in_arguments_do_not_print_the_secret(words):
 def test_spaces_do_not_end_a_word_of_a_command_line(url, monkeypatch):
     assert washed_word(f"a={url}") in ("a=ftp://h/a", "a=http://h/a")
     monkeypatch.setattr("sys.argv", ["finc-eval", "compare", "--gen", url])
-    assert not SECRET.search(fe.evaluate(*[np.eye(30)] * 2, "vendi").provenance.command)
+    assert not SECRET.search(fe.metrics(*[np.eye(30)] * 2, "vendi").provenance.command)
 
 
 class Answers(http.server.BaseHTTPRequestHandler):

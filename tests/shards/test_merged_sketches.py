@@ -95,8 +95,8 @@ def test_a_sketch_of_a_shard_is_not_taken_for_one_of_a_set(whole, tmp_path):
         lambda: fe.compare(path, whole),
         lambda: fe.compare(whole, one),
         lambda: fe.kinds({"a": path, "b": whole}),
-        lambda: fe.evaluate(one, whole, ["fd"]),
-        lambda: fe.evaluate(path, whole, ["fd"]),
+        lambda: fe.metrics(one, whole, ["fd"]),
+        lambda: fe.metrics(path, whole, ["fd"]),
     ):
         with pytest.raises(
             FincEvalError, match=r"is shard 1/2 of a set: join all its shards first, by finc-eval extract merge"

@@ -206,7 +206,7 @@ USES = {
     "compare": lambda part, whole: fe.compare(part, whole),
     "compare of files": lambda part, whole: fe.compare(str(part.path), str(whole.path)),
     "kinds": lambda part, whole: fe.kinds({"a": part, "b": whole}),
-    "metrics": lambda part, whole: fe.evaluate(part, whole, ["fd"]),
+    "metrics": lambda part, whole: fe.metrics(part, whole, ["fd"]),
     "reference": lambda part, whole: fe.Sketch.reference(part),
     "privacy": lambda part, whole: open_records(part, "the data"),
 }

@@ -48,5 +48,5 @@ def evaluate(
     check_given([*sources.values(), *audited.values()], extraction.extractor)
     output = output_folder("evaluate", "evaluation", sources | audited, out, force)
     with work.running() as run:
-        result = fe.evaluate_generator(gen, ref, train, holdout, settings, extractor=extraction, run=run)
+        result = fe.evaluate(gen, ref, train, holdout, settings, extractor=extraction, run=run)
     emit(result, output, as_json)

@@ -80,7 +80,7 @@ def add(
     """
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
-    stored = fe.StoredBoard(board)
+    stored = fe.Board(board)
     names = [one.name for one in fields(settings)]
     given: Any = {name: getattr(settings, name) for name in names if given_options(context, name)}
     with work.running() as run:
@@ -95,7 +95,7 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Remove models from a stored board, with their files."""
-    stored = fe.StoredBoard(board)
+    stored = fe.Board(board)
     stored.remove(names)
     _print_names(stored, f"removed {', '.join(names)} from {board}", as_json)
 
@@ -144,7 +144,7 @@ def render(
     """Rank the models of a stored board, and write its page and the same as JSON. Twice gives the same bytes."""
     places = paths_by_name(samples or [], "--samples", "one=model-one/")
     check_given(places.values())
-    stored = fe.StoredBoard(board)
+    stored = fe.Board(board)
     output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
     if not places:
         refuse_loss_of_pictures(output.files[".html"], force)
@@ -184,7 +184,7 @@ def export(
 def opened_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
     """Open the leaderboard of a folder, or of a leaderboard.json, which cannot be ordered anew."""
     if path.is_dir() or rank_by is not None:
-        return fe.StoredBoard(path).leaderboard(rank_by)
+        return fe.Board(path).leaderboard(rank_by)
     found = fe.load(path)
     if not isinstance(found, fe.Leaderboard):
         raise UsageError(f"{path} is not a leaderboard: pass the folder of a board, or its leaderboard.json")
@@ -202,7 +202,7 @@ def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
     return {f"{name} {number}": path for name, paths in runs.items() for number, path in enumerate(paths, 1)}
 
 
-def _print_names(board: fe.StoredBoard, sentence: str, as_json: bool) -> None:
+def _print_names(board: fe.Board, sentence: str, as_json: bool) -> None:
     """Print what was done to a board, and which of its files show it as it was before."""
     outdated = [str(path) for suffix in (".html", ".json") if (path := board.folder / f"leaderboard{suffix}").exists()]
     if as_json:

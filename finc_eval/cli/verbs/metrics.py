@@ -55,7 +55,7 @@ def metrics(
     check_given(sources.values(), extraction.extractor)
     output = None if out is None else output_folder("metrics", "scores", sources, out, force)
     with work.running() as run:
-        scores = fe.evaluate(gen, ref, names, test=test, extractor=extraction, index=cast(SearchIndex, index), run=run)
+        scores = fe.metrics(gen, ref, names, test=test, extractor=extraction, index=cast(SearchIndex, index), run=run)
     emit(scores, output, as_json)
     if scores.failures:
         raise DataError("; ".join(f"{name}: {reason}" for name, reason in scores.failures.items()))

@@ -68,7 +68,7 @@ def test_small_sets_are_searched_exactly_and_without_faiss_all_are(few_pairs, mo
 
 def test_metrics_tell_the_recall_and_their_signature_that_neighbors_are_approximate(few_pairs):
     names = ["prdc", "realism", "rarity", "authpct"]
-    exact, found = fe.evaluate(GEN, REF, names), fe.evaluate(GEN, REF, names, index="auto")
+    exact, found = fe.metrics(GEN, REF, names), fe.metrics(GEN, REF, names, index="auto")
     for mine, other in zip(found, exact, strict=True):
         assert mine.value == pytest.approx(other.value, rel=0.05), mine.key
         assert "|index:ivf" in str(mine.signature) and "index" not in str(other.signature)
@@ -79,7 +79,7 @@ def test_metrics_tell_the_recall_and_their_signature_that_neighbors_are_approxim
 
 def test_another_index_is_refused():
     with pytest.raises(fe.UsageError, match="index"):
-        fe.evaluate(GEN, REF, ["prdc"], index="ivf")
+        fe.metrics(GEN, REF, ["prdc"], index="ivf")
     with pytest.raises(fe.UsageError, match="index"):
         fe.Settings(index="ivf")
 
@@ -99,7 +99,7 @@ def test_a_method_without_neighbors_has_the_signature_of_the_exact_one(few_pairs
 
 
 def test_an_evaluation_hands_the_index_to_all_its_parts(few_pairs):
-    found = fe.evaluate_generator(GEN[:200], REF[:200], features=20, modes=2, index="auto")
+    found = fe.evaluate(GEN[:200], REF[:200], features=20, modes=2, index="auto")
     assert "|index:ivf" in str(found.scores["density"].signature)
     assert "|index:ivf|" in str(found.methods.comparisons["rarity"].signature)
 

@@ -17,7 +17,7 @@ from finc_eval.core.files.reading import content_of
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
 from finc_eval.embeddings.space import ARRAY_SPACE
-from finc_eval.metrics.gaussian import GaussianStatistics
+from finc_eval.measures.gaussian import GaussianStatistics
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"
 OWN_KEYS = ("format", "n", "space", "digest")

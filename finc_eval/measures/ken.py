@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from finc_eval.baselines.novelty import novelty
-from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs
+from finc_eval.measures.score import Score
 
 
 def _ken(inputs: MetricInputs) -> list[Score]:

@@ -11,9 +11,9 @@ from finc_eval.core.checks import check_fraction, check_positive
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.metrics.gaussian import row_blocks
-from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, reference_bandwidth, split_reference
-from finc_eval.metrics.score import Score
+from finc_eval.measures.gaussian import row_blocks
+from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, reference_bandwidth, split_reference
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
 from finc_eval.sketches.sketch import Sketch

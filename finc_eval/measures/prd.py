@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, split_reference
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs, split_reference
+from finc_eval.measures.score import Score
 from finc_eval.partitions.kmeans import Cells
 from finc_eval.partitions.pooled import pooled_sample
 

@@ -47,7 +47,7 @@ class Score(Record, Shown):
 
 @dataclass(frozen=True, eq=False)
 class Scores(Document):
-    """Scores of a generated set, as `evaluate` returns them: `scores["fd"]`, or `for score in scores`.
+    """Scores of a generated set, as `metrics` returns them: `scores["fd"]`, or `for score in scores`.
 
     Attributes:
         gen: name of the generated set.
@@ -58,7 +58,7 @@ class Scores(Document):
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> scores = fe.evaluate(*example_sets(300), ["vendi", "fid"])
+        >>> scores = fe.metrics(*example_sets(300), ["vendi", "fid"])
         >>> f"{scores['vendi'].value:.1f}", scores["vendi"].notes[0]
         ('18.4', 'the floor is the score of the reference')
         >>> scores

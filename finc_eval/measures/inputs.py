@@ -17,9 +17,9 @@ from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import open_pair
-from finc_eval.metrics.gaussian import GaussianStatistics, from_embeddings, from_sketch
-from finc_eval.metrics.reference_statistics import read_statistics
-from finc_eval.metrics.score import Score
+from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings, from_sketch
+from finc_eval.measures.reference_statistics import read_statistics
+from finc_eval.measures.score import Score
 from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.sketches.opening import as_sketch
@@ -78,7 +78,7 @@ class MetricInputs:
 
 @dataclass(frozen=True)
 class Metric:
-    """Entry of a metric: what `evaluate` and the command line know about it.
+    """Entry of a metric: what `metrics` and the command line know about it.
 
     Attributes:
         name: name to ask for it by.

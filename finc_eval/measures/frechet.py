@@ -19,14 +19,14 @@ from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.space import check_alike
-from finc_eval.metrics.gaussian import (
+from finc_eval.measures.gaussian import (
     GaussianStatistics,
     MomentBlocks,
     blocks_of_embeddings,
     blocks_of_sketches,
     from_embeddings,
 )
-from finc_eval.metrics.inputs import (
+from finc_eval.measures.inputs import (
     MIN_INTERVAL_SAMPLES,
     Metric,
     MetricInputs,
@@ -34,7 +34,7 @@ from finc_eval.metrics.inputs import (
     open_set,
     split_reference,
 )
-from finc_eval.metrics.score import Score
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.sketches.sketch import Sketch
 

@@ -12,10 +12,10 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.space import check_alike
-from finc_eval.metrics.frechet import distance_of_gaussians, size_warnings
-from finc_eval.metrics.gaussian import from_embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, gaussian_statistics
-from finc_eval.metrics.score import Score
+from finc_eval.measures.frechet import distance_of_gaussians, size_warnings
+from finc_eval.measures.gaussian import from_embeddings
+from finc_eval.measures.inputs import Metric, MetricInputs, gaussian_statistics
+from finc_eval.measures.score import Score
 
 SUBSET_SIZES = 15
 MAX_SMALLEST_SUBSET = 5000

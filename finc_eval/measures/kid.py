@@ -11,9 +11,9 @@ from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples
-from finc_eval.metrics.mmd import MmdEstimate, kernel_sums, unbiased_estimate
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
+from finc_eval.measures.mmd import MmdEstimate, kernel_sums, unbiased_estimate
+from finc_eval.measures.score import Score
 
 SUBSETS = 100
 SUBSET_SIZE = 1000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from finc_eval.baselines.fld import fld
-from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval
 
 

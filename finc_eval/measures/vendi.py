@@ -19,10 +19,10 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.metrics.gaussian import MAX_COVARIANCE_SIZE, random_blocks, row_blocks
-from finc_eval.metrics.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
-from finc_eval.metrics.mmd import sums_within, unit_length
-from finc_eval.metrics.score import Score
+from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, random_blocks, row_blocks
+from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
+from finc_eval.measures.mmd import sums_within, unit_length
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum

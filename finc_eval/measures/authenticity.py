@@ -21,8 +21,8 @@ from finc_eval.embeddings.search.neighbors import (
     radii,
     recall_notes,
 )
-from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import wilson
 from finc_eval.numerics.names import SearchIndex
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 from finc_eval.core.errors import UsageError, did_you_mean
-from finc_eval.metrics.inputs import Metric
+from finc_eval.measures.inputs import Metric
 
 MODULES = (
     "frechet",
@@ -28,8 +28,8 @@ MODULES = (
 
 
 def collect(modules: Iterable[str]) -> dict[str, Metric]:
-    """Return the metrics that modules of `finc_eval.metrics` declare, by name."""
-    return {metric.name: metric for name in modules for metric in import_module(f"finc_eval.metrics.{name}").METRICS}
+    """Return the metrics that modules of `finc_eval.measures` declare, by name."""
+    return {metric.name: metric for name in modules for metric in import_module(f"finc_eval.measures.{name}").METRICS}
 
 
 METRICS = collect(MODULES)

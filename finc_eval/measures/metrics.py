@@ -1,4 +1,4 @@
-"""`evaluate`: several metrics of two sets, each in the embedding space that defines it."""
+"""`metrics`: several metrics of two sets, each in the embedding space that defines it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
-from finc_eval.metrics.frechet import SPATIAL
-from finc_eval.metrics.gaussian import GaussianStatistics
-from finc_eval.metrics.inputs import Metric, MetricInputs, MetricSet, is_moments_alone, open_set
-from finc_eval.metrics.reference_statistics import read_statistics
-from finc_eval.metrics.registry import METRICS, get_metric
-from finc_eval.metrics.score import Score, Scores
+from finc_eval.measures.frechet import SPATIAL
+from finc_eval.measures.gaussian import GaussianStatistics
+from finc_eval.measures.inputs import Metric, MetricInputs, MetricSet, is_moments_alone, open_set
+from finc_eval.measures.reference_statistics import read_statistics
+from finc_eval.measures.registry import METRICS, get_metric
+from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
 
 DEFAULT_METRICS = ("fd", "kid", "vendi")
 """Metrics of embeddings if none is named; of moments, the first alone can be computed."""
 
 
-def evaluate(
+def metrics(
     gen: object,
     ref: object,
     metrics: Sequence[str] | str | None = None,
@@ -67,7 +67,7 @@ def evaluate(
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets(300)
-        >>> scores = fe.evaluate(gen, ref, ["vendi", "prdc"])
+        >>> scores = fe.metrics(gen, ref, ["vendi", "prdc"])
         >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
         18.4 effective kinds, 22.0 in the reference
         >>> print(f"recall {scores['recall'].value:.2f}")

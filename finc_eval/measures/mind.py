@@ -15,8 +15,8 @@ import torch
 from finc_eval.core.checks import check_count
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs, open_samples, split_reference
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, split_reference
+from finc_eval.measures.score import Score
 
 PROJECTIONS = 1000
 SEED = 2020

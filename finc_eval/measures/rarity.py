@@ -5,9 +5,9 @@ from __future__ import annotations
 from finc_eval.baselines.rarity import rarity
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.search.neighbors import recall_notes
-from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.precision_recall import ball_notes
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs
+from finc_eval.measures.precision_recall import ball_notes
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import mean_interval, wilson
 
 

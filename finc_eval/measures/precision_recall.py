@@ -29,8 +29,8 @@ from finc_eval.embeddings.search.neighbors import (
     recall_notes,
 )
 from finc_eval.embeddings.search.smallest import Key, Smallest
-from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import mean_interval, wilson
 from finc_eval.numerics.names import SearchIndex
 

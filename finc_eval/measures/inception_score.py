@@ -11,8 +11,8 @@ from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.words import counted
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.metrics.inputs import Metric, MetricInputs
-from finc_eval.metrics.score import Score
+from finc_eval.measures.inputs import Metric, MetricInputs
+from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import student_quantile
 
 SPLITS = 10
