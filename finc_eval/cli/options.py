@@ -51,7 +51,8 @@ Pictures = Annotated[
     int,
     typer.Option(
         help=f"Typical samples of each set and kind to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
-        "file keeps small pictures of them, so that report finds them from any folder. 0: none."
+        "file keeps small pictures of them, so that report finds them from any folder. 0: none.",
+        rich_help_panel="Page",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output instead of a table.")]

@@ -20,7 +20,9 @@ from finc_eval.embeddings.array_files import read_array_file
 from finc_eval.gates.baseline import Bundle
 from finc_eval.gates.history import History
 
-POLICY = "kinds.lose = 0.8\nkinds.moved = 0.2\nkinds.min_share = 0.1\nmetrics.fd.difference = 1.0\n"
+POLICY = (
+    "kinds.lose = 0.8\nkinds.moved = 0.2\nkinds.min_share = 0.1\nmetrics.fd.difference = 1.0\nbasics.duplicates = 0.5\n"
+)
 
 
 def gate(*arguments, gen="new.npy", code=0):
@@ -125,7 +127,7 @@ def test_after_a_regression_only_a_reason_promotes(history):
 def test_limits_that_never_fired_are_named(history):
     gate("--promote", gen="bad.npy", code=1)
     told = next(one for one in gate("--json").stdout.splitlines() if "never fired" in one)
-    assert "in 3 verdicts of releases" in told
+    assert "in 3 verdicts of releases: basics.duplicates" in told
     assert "metrics.fd" not in told
 
 

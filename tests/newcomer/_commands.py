@@ -52,13 +52,13 @@ RELEASE = "--baseline other.h5 --ref ref.h5"
 FIRST_WORDS = [
     done("", "Usage: "),
     done("-h", "Rank and gate"),
-    done("--help", "Housekeeping"),
+    done("--help", "Rank and gate"),
     done("--version", "finc-eval "),
     done("extract cache", "Usage: "),
     done("private sketch -h", "Usage: "),
-    done("compare -h", "--quiet"),
-    done("extract --help", "--workers"),
-    done("metrics --help", "--batch-size"),
+    done("compare -h", "--extractor"),
+    done("extract --help-all", "--workers"),
+    done("metrics --help-all", "--batch-size"),
     refused("compar", "No such command 'compar'"),
     refused("compare", "Missing option '--gen'"),
     refused("compare --gen gen", "Missing option '--ref'"),
@@ -179,7 +179,7 @@ COMPARE = [
 ]
 
 STEPS = [
-    done(f"extract sketch ref.h5 --out new.sketch.h5 {SMALL}", "extract sketch of 120 samples", ["new.sketch.h5"]),
+    done(f"extract sketch ref.h5 --out new.sketch.h5 {SMALL}", "sketch of 120 samples", ["new.sketch.h5"]),
     done(f"extract sketch ref --out new.sketch.h5 {TINY} {SMALL} --json", '"n": 120', ["new.sketch.h5"]),
     done("extract sketch gen.h5 --out new.sketch.h5 --feature-map-of ref.sketch.h5", "120", ["new.sketch.h5"]),
     refused("extract sketch gen.h5 --out ref.h5", "did not make it"),
@@ -203,9 +203,9 @@ STEPS = [
     refused("report gen.h5 --out page.html", "gen.h5 is a file of embeddings, which"),
     refused("report gone.h5", "gone.h5 does not exist"),
     done(
-        f"compare --gen other.h5 --ref ref.h5 {SMALL} --kinds results/gen/comparison.h5 --out later",
+        f"compare --gen other.h5 --ref ref.h5 {SMALL} --kinds results/gen/comparison.h5 --out o",
         "",
-        ("later/comparison.h5", "later/comparison.html", "later/comparison.json"),
+        within("o", ("comparison.h5", "comparison.html", "comparison.json")),
     ),
     done(
         "compare changes --old results/gen/comparison.h5 --new later/comparison.h5 --out o",

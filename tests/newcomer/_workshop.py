@@ -53,6 +53,8 @@ def build(run):
     run("extract", "sketch", "ref.h5", "--out", "ref.sketch.h5", *FEATURES)
     for name in ("gen", "other"):
         run("compare", "--gen", f"{name}.h5", "--ref", "ref.sketch.h5", "--out", f"results/{name}", "--quiet")
+    by_kinds = ("--kinds", "results/gen/comparison.h5", "--out", "later", "--quiet")
+    run("compare", "--gen", "other.h5", "--ref", "ref.sketch.h5", *by_kinds)
     run("compare", "--gen", "gen", "--ref", "ref", *TINY, *FEATURES)
 
 
