@@ -50,8 +50,7 @@ VERBS: dict[str, dict[str, str]] = {
         "extract": "Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.",
         "score": "Assign samples to the kinds of a comparison, and score them on its directions.",
         "report": "Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.",
-        "doctor": "Say what this installation is made of, and with --parity whether it gives the numbers of other "
-        "libraries.",
+        "doctor": "Say what this installation is made of: versions, devices and folders.",
     },
 }
 """The verbs by heading, each with the first line of its docstring, so that the list is printed without importing them;
@@ -220,7 +219,7 @@ def finc_eval(
     has defaults for repeated runs. --install-completion lets the shell complete verbs and options.
     Nothing is decoded that takes more than 1 GiB of memory; FINC_EVAL_MAX_DECODED=4GiB allows more.
     Links that lead out of a folder of samples are refused; FINC_EVAL_FOLLOW_LINKS=1 follows them.
-    Exit codes: 0 done; 1 regression and 2 undecided, of gate alone (1 of doctor: another library disagrees); 3 wrong
+    Exit codes: 0 done; 1 regression and 2 undecided, of gate alone; 3 wrong
     options or unusable data, explained in one sentence; 130 interrupted; 141 nobody reads the output.
     """
 

@@ -13,7 +13,6 @@ import torch
 
 from finc_eval.core.provenance import installed_version
 from finc_eval.core.record import Record
-from finc_eval.doctor.parity import Outcome
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.extractors.weights_folder import weights_folder
 
@@ -65,19 +64,12 @@ class Diagnosis(Record):
         cuda: version of CUDA that torch was built for; None if it was built without CUDA.
         devices: descriptions of the devices that torch can use.
         folders: folders of caches and of weights.
-        parity: outcomes of the checks against other libraries; None if they were not run.
     """
 
     versions: dict[str, str | None]
     cuda: str | None
     devices: tuple[str, ...]
     folders: tuple[Folder, ...]
-    parity: tuple[Outcome, ...] | None = None
-
-    @property
-    def disagrees(self) -> bool:
-        """True if an installed library gives different numbers."""
-        return any(outcome.verdict == "disagree" for outcome in self.parity or ())
 
 
 def diagnose() -> Diagnosis:

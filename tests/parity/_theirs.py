@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from finc_eval.doctor.library_checks import CHECKS
-from finc_eval.doctor.parity import random_sets, run_library
+from _library_checks import CHECKS
+from _parity import random_sets, run_library
 
 KINDS = ["random", "duplicated", "tiny", "real"]
 

@@ -1,11 +1,11 @@
-"""Every check of `finc-eval doctor --parity`, on more kinds of arrays than the command uses."""
+"""Every check of another library, on several kinds of arrays."""
 
 import numpy as np
 import pytest
+from _library_checks import CHECKS, PYTORCH_FID
+from _parity import difference
 from _theirs import KINDS, pair, theirs
 
-from finc_eval.doctor.library_checks import CHECKS, PYTORCH_FID
-from finc_eval.doctor.parity import difference
 from finc_eval.measures.frechet import frechet_distance
 
 

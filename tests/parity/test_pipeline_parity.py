@@ -4,11 +4,11 @@ from importlib import resources
 import numpy as np
 import pytest
 import torch
+from _library_checks import TORCH_FIDELITY
+from _parity import run_library
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.doctor.library_checks import TORCH_FIDELITY
-from finc_eval.doctor.parity import run_library
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.inception_score import inception_score
