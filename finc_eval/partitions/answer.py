@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
+from finc_eval.core.words import listed
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.in_common import in_common
+from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.counts import Counted, Counts, Examples, count, tallied
 from finc_eval.partitions.difference import Difference, total_variation
@@ -23,6 +25,9 @@ from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import EffectiveCounts, Tally
 from finc_eval.partitions.tests import KindTests, test_kinds
 from finc_eval.partitions.tree import Tree
+
+MOST_LISTED = 3
+"""Kinds below a heading that its name may list."""
 
 COVERED = 0.9
 """Part of a heading's members that must be of kinds below it that differ in the same way."""
@@ -79,8 +84,11 @@ class Choice:
         nodes = (*self.listed, *self.headings)
         found = dict(zip(nodes, described_kinds(self.tests, nodes, names, examples, id_of), strict=True))
         differing = [found[node] for node in self.differing]
+        inside = {node: [found[one] for one in below] for node, below in self.headings.items()}
+        names_of_heads = name_headings([(found[node], below) for node, below in inside.items()], differing)
         heads = tuple(
-            _heading(found[node], [found[one] for one in inside], differing) for node, inside in self.headings.items()
+            replace(found[node], name=name, children=tuple(one.id for one in below))
+            for (node, below), name in zip(inside.items(), names_of_heads, strict=True)
         )
         return tuple(found[node] for node in self.listed), heads
 
@@ -130,12 +138,23 @@ class Answer:
         return {label: total_variation(own, reduce(add, others[label]), seed) for label, own in effective.items()}
 
 
-def _heading(kind: Kind, inside: Sequence[Kind], differing: Sequence[Kind]) -> Kind:
-    """Return a kind as the heading of some that differ, with what their names have in common as its name."""
-    others = [one for one in differing if one.side != kind.side]
-    common = in_common(inside, others)
-    named = kind if common is None else replace(kind, name=common, evidence=())
-    return replace(named, children=tuple(one.id for one in inside))
+def name_headings(headings: Sequence[tuple[Kind, Sequence[Kind]]], differing: Sequence[Kind]) -> list[str | None]:
+    """Name headings by what the names of their kinds have in common, and those of kinds of the other side have not.
+
+    Where two headings would have one name, the names of a few kinds are listed instead.
+
+    Args:
+        headings: kinds that are headings, each with the kinds below it.
+        differing: all kinds that differ.
+    """
+    common = [in_common(inside, [one for one in differing if one.side != kind.side]) for kind, inside in headings]
+    names, found = UniqueNames(differing), list[str | None]()
+    for (kind, inside), name in zip(headings, common, strict=True):
+        if name is None or common.count(name) > 1:
+            is_short = len(inside) <= MOST_LISTED and all(one.name for one in inside)
+            name = listed([names.words(one) for one in inside]) if is_short else kind.name
+        found.append(name)
+    return found
 
 
 def kind_id(node: int) -> str:

@@ -8,8 +8,7 @@ from test_tree import FIVE, random_tree
 
 import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.partitions.answer import Choice, divide, node_tallies
-from finc_eval.partitions.answer import _heading as heading_of
+from finc_eval.partitions.answer import Choice, divide, name_headings, node_tallies
 from finc_eval.partitions.counts import Counts, tallied
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -216,17 +215,22 @@ def test_later_sets_are_counted_by_a_tree_that_was_made_before():
     assert (answer.counted["a"].counts.members(0) == np.bincount(leaves, minlength=kinds.tree.leaves)).all()
 
 
+RED, GRAY = ("red 0", "red 1"), ("gray 0",)
+
+
 @pytest.mark.parametrize(
-    ("inside", "others", "name"),
+    ("headings", "others", "names"),
     [
-        (("red 0", "red 1"), ("gray 0",), "red"),
-        (("red 0", "red 1"), ("red 2",), "own name"),  # the other kinds are red, too
-        (("red 0", "blue 1"), ("gray 0",), "own name"),
-        (("red 0", "red 1"), (), "own name"),  # nothing tells whether other kinds are red
+        ([RED], GRAY, ["red"]),
+        ([RED], ("red 2",), ["red 0 and red 1"]),  # the other kinds are red, too
+        ([("red 0", "blue 1")], GRAY, ["red 0 and blue 1"]),
+        ([RED], (), ["red 0 and red 1"]),  # nothing tells whether other kinds are red
+        ([RED, ("red 2", "red 3")], GRAY, ["red 0 and red 1", "red 2 and red 3"]),  # no two have one name
+        ([("a 0", "b 1", "c 2", "d 3")], GRAY, ["own name"]),
     ],
 )
-def test_a_heading_is_named_by_what_its_kinds_have_in_common_and_other_kinds_have_not(inside, others, name):
-    more = [named(a_kind(f"k{i}", 0.1, 0.0), word, ("label", word)) for i, word in enumerate(inside)]
-    less = [named(a_kind(f"l{i}", 0.0, 0.1), word, ("label", word)) for i, word in enumerate(others)]
-    found = heading_of(a_kind("k9", 0.2, 0.0, name="own name"), more, [*more, *less])
-    assert (found.name, found.children) == (name, ("k0", "k1"))
+def test_a_heading_is_named_by_what_its_kinds_have_in_common_or_by_their_names(headings, others, names):
+    below = [[named(a_kind(word, 0.1, 0.0), word, ("label", word)) for word in words] for words in headings]
+    less = [named(a_kind(word, 0.0, 0.1), word, ("label", word)) for word in others]
+    heads = [(a_kind(f"k{i}", 0.2, 0.0, name="own name"), inside) for i, inside in enumerate(below)]
+    assert name_headings(heads, [*(one for inside in below for one in inside), *less]) == names
