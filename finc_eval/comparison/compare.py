@@ -55,6 +55,7 @@ from finc_eval.partitions.modes import Kind
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 
+@arithmetic("float32")
 def compare(
     gen: object,
     ref: object,

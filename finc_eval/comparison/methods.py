@@ -23,6 +23,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.precision import arithmetic
 
 SAME_GROUP_CORRELATION = 0.7
 """Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
@@ -113,6 +114,7 @@ class MethodComparison(Pictured):
         return f"directions with p ≤ 0.05: {texts}; {len(self.groups)} groups"
 
 
+@arithmetic("float32")
 def compare_methods(
     gen: object,
     ref: object,

@@ -36,6 +36,7 @@ from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.reference import bottom_rows, centered_features
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
@@ -113,6 +114,7 @@ class Sweep(Pictured):
         return f"{self.parameter}; directions with p ≤ 0.05 by value: {found}"
 
 
+@arithmetic("float32")
 def sweep(
     gen: object,
     ref: object,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +20,8 @@ from finc_eval.core.memory import check_decoded
 from finc_eval.core.words import counted
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import is_plain
+from finc_eval.numerics.statistics import Pair, Shapes, count_of, from_sums, pair_in
+from finc_eval.samples.rows import images_in
 from finc_eval.samples.source import reason
 
 PREFERRED = ("embeddings", "features", "arr_0")
@@ -30,6 +32,12 @@ IDS = ("ids", "id", "file_name")
 
 SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 """Names of columns as finc-eval has them, by names that arrays often have."""
+
+STATISTICS = ("mu", "sigma")
+"""Names of a mean and a covariance in the files of most tools."""
+
+TENSOR_SUFFIXES = (".pt", ".pth", ".safetensors")
+"""Suffixes of files of tensors by name."""
 
 BYTES_PER_ROW = 16
 """Bytes that are kept of each row: the hash of its id, while it is sorted."""
@@ -43,21 +51,78 @@ Arrays = Mapping[str, Any]
 def is_array_file(path: str | Path) -> bool:
     """Return whether a file may hold embeddings of another program.
 
-    An .npz of integers holds images, and one of mu and sigma the statistics of a Fréchet distance.
+    An .npz of integers holds images; a mean beside a covariance is the statistics of a Fréchet distance.
+
+    Raises:
+        DataError: it holds several means and covariances.
     """
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix not in READERS or not path.exists() or path.is_dir():
         return False
-    return suffix != ".npz" or (_has_floats(path) and not holds_statistics(path))
+    return not holds_statistics(path) and (suffix != ".npz" or (_has_floats(path) and not holds_images(path)))
 
 
 def holds_statistics(path: str | Path) -> bool:
-    """Return whether this file is an npz of statistics, as opposed to samples: mu and sigma."""
+    """Return whether this file is one of statistics: a mean and a covariance, without embeddings or images."""
+    return (found := _statistics(Path(path))) is not None and found.pair is not None and not holds_images(path)
+
+
+def holds_images(path: str | Path) -> bool:
+    """Return whether this file is an npz with images, which statistics may stand beside."""
     try:
-        return Path(path).suffix.lower() == ".npz" and {"mu", "sigma"} <= set(NpzFile(path).names)
+        return Path(path).suffix.lower() == ".npz" and images_in(NpzFile(path)) is not None
     except DataError:
         return False
+
+
+def read_moments(path: str | Path) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Read the mean and the covariance in a file; None if it holds none."""
+    found = _statistics(Path(path))
+    if found is None or found.pair is None:
+        return None
+    mean, covariance = found.read(found.pair.mean), found.read(found.pair.covariance)
+    if not found.pair.are_sums:
+        return mean.reshape(-1) if mean.shape == (1, len(covariance)) else mean, covariance
+    n = count_of(found.pair, found.shapes, found.read, str(path))
+    return from_sums(mean.reshape(-1), covariance, n, str(path))
+
+
+class _Statistics(NamedTuple):
+    """The arrays of a file among which statistics may be."""
+
+    pair: Pair | None
+    shapes: Shapes
+    read: Callable[[str], NDArray[Any]]
+
+
+def _statistics(path: Path) -> _Statistics | None:
+    """Look for statistics in a file; None if it is not one of arrays, or damaged."""
+    suffix = path.suffix.lower()
+    if suffix not in (".npz", *TENSOR_SUFFIXES) or not path.is_file():
+        return None
+    try:
+        shapes, read = _npz_headers(path) if suffix == ".npz" else _tensors(path)
+    except Exception:  # whoever opens the file as embeddings or samples says what is wrong with it
+        return None
+    beside = any(len(shapes.get(name, ())) == 2 and shapes[name][0] != shapes[name][1] for name in PREFERRED)
+    return _Statistics(None if beside else pair_in(shapes, read, str(path)), shapes, read)
+
+
+def _npz_headers(path: Path) -> tuple[Shapes, Callable[[str], NDArray[Any]]]:
+    file = NpzFile(path)
+    headers = {name: file.header(name) for name in file.names}
+    kept = {
+        name: header.shape
+        for name, header in headers.items()
+        if header.dtype.kind == "f" or name in STATISTICS or max(header.shape, default=1) == 1
+    }
+    return kept, file.array
+
+
+def _tensors(path: Path) -> tuple[Shapes, Callable[[str], NDArray[Any]]]:
+    arrays = READERS[path.suffix.lower()](path)
+    return {name: tuple(one.shape) for name, one in arrays.items()}, lambda name: arrays[name].double().numpy()
 
 
 def read_array_file(path: str | Path) -> StoredArrays:
@@ -182,8 +247,7 @@ def _torch(path: Path) -> Arrays:
             if any(info.compress_type or info.compress_size != info.file_size for info in archive.infolist()):
                 raise ValueError("it is packed, which PyTorch does not do")
         held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
-    named = {"embeddings": held} if isinstance(held, torch.Tensor) else held if isinstance(held, dict) else {}
-    tensors = {str(name): one for name, one in named.items() if isinstance(one, torch.Tensor)}
+    tensors = {"embeddings": held} if isinstance(held, torch.Tensor) else dict(_named_tensors(held))
     _check_plain(tensors, path)
     for name, one in tensors.items():
         held = one.untyped_storage().nbytes() // one.element_size()
@@ -191,6 +255,16 @@ def _torch(path: Path) -> Arrays:
             shown = f"shows {counted(held, 'number')} as {one.numel():,}"
             raise DataError(f"{path}: the tensor {name} {shown}: save its contiguous() copy")
     return tensors
+
+
+def _named_tensors(held: object, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield the tensors and numbers in dictionaries and tuples, each with its path, such as "real.mu"."""
+    inside = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list | tuple) else ()
+    for name, one in inside:
+        if isinstance(one, torch.Tensor | int | float):
+            yield f"{prefix}{name}", torch.as_tensor(one)
+        else:
+            yield from _named_tensors(one, f"{prefix}{name}.")
 
 
 def _check_plain(tensors: Mapping[str, torch.Tensor], path: Path) -> None:

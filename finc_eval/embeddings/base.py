@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import Place, sent
 from finc_eval.core.digest import array_bytes
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError
 from finc_eval.core.prefetch import prefetched
 from finc_eval.core.remote.urls import is_place
 from finc_eval.core.run import BATCH_SIZE
@@ -25,7 +25,7 @@ from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, joined, keys_of, number_hashes, value_hashes
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.space import ARRAY_SPACE, space_named
-from finc_eval.numerics.arrays import as_tensor
+from finc_eval.numerics.arrays import as_rows
 from finc_eval.samples.shards import Shard
 
 if TYPE_CHECKING:
@@ -211,11 +211,7 @@ class ArrayEmbeddings(Embeddings):
     """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers."""
 
     def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
-        rows = array if isinstance(array, torch.Tensor) else as_tensor(array, name)
-        if rows.ndim != 2 or 0 in rows.shape:
-            raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
-        if not rows.dtype.is_floating_point:
-            raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
+        rows = as_rows(array, name)
         self._rows, self._checked = rows, False
         self._digest: str | None = None
         self.n, self.dim = rows.shape

@@ -19,6 +19,7 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.measures.metrics import metrics
 from finc_eval.memorization.audit import audit
 from finc_eval.memorization.result import Audit
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.profile import Profile, unlike_encodings
 
 T = TypeVar("T", bound=Document)
@@ -35,6 +36,7 @@ MAX_KEN_SAMPLES = 2000
 """Samples of each set up to which exact KEN is among the baselines: it takes the cube of them."""
 
 
+@arithmetic("float32")
 def evaluate(
     gen: object,
     ref: object,

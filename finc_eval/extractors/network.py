@@ -14,6 +14,7 @@ from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.preprocess import normalized
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.numerics.process import kept_random_states, own_settings
 
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 
@@ -42,7 +43,8 @@ class Embedder:
         self._card, self._precision = card, precision
         found = checked_weights(card)
         layout = torch.channels_last if card.clip is None else torch.channels_last_3d
-        self._network = load_backbone(card, self.device, found and found[0]).to(memory_format=layout)
+        with own_settings(), kept_random_states():  # a network is filled with random numbers before its weights
+            self._network = load_backbone(card, self.device, found and found[0]).to(memory_format=layout)
         self._most: int | None = None
         self._compiled: Network | None = None
         if compiled_for is not None and self.device.type == "cpu":
@@ -78,6 +80,7 @@ class Embedder:
                 raise
             return None
 
+    @arithmetic("float32")
     @torch.inference_mode()
     def _embed(self, pixels: torch.Tensor) -> torch.Tensor:
         batch = normalized(sent(pixels, self.device), self._card.preprocessing)
@@ -95,7 +98,7 @@ class Embedder:
         kind = getattr(torch, self._precision)
         autocast = torch.autocast(self.device.type, kind) if kind != torch.float32 else nullcontext()
         try:
-            with arithmetic("float32"), autocast:
+            with autocast:
                 outputs: dict[str, torch.Tensor] = network(batch)
         except Exception as error:  # networks raise almost anything on inputs of a wrong size
             if _out_of_memory(error):
@@ -107,6 +110,7 @@ class Embedder:
             ) from error
         return outputs
 
+    @arithmetic("float32")
     @torch.inference_mode()
     def _compile(self, size: int) -> Network | None:
         """Compile the network for batches of this size; None where torch cannot compile it here."""

@@ -122,7 +122,8 @@ def open_set(source: object, name: str) -> MetricSet:
         return source
     if (sketch := as_sketch(source)) is not None:
         return from_sketch(sketch, sketch.name or name)
-    if isinstance(source, str | Path) and Path(source).suffix.lower() in (".npz", ".pkl") and not is_array_file(source):
+    is_path = isinstance(source, str | Path) and not is_array_file(source)
+    if is_path and (Path(source).suffix.lower() in (".npz", ".pkl") or holds_statistics(source)):
         return read_statistics(source)
     return as_embeddings(source, name)
 

@@ -9,6 +9,7 @@ from typing import get_args
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
@@ -20,15 +21,17 @@ from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_o
 from finc_eval.measures.frechet import SPATIAL
 from finc_eval.measures.gaussian import GaussianStatistics
 from finc_eval.measures.inputs import Metric, MetricInputs, MetricSet, is_moments_alone, open_set
-from finc_eval.measures.reference_statistics import read_statistics
+from finc_eval.measures.reference_statistics import beside_images, contradiction, read_statistics
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
+from finc_eval.numerics.precision import arithmetic
 
 DEFAULT_METRICS = ("fd", "kid", "vendi")
 """Metrics of embeddings if none is named; of moments, the first alone can be computed."""
 
 
+@arithmetic("float32")
 def metrics(
     gen: object,
     ref: object,
@@ -139,12 +142,17 @@ def _computed(
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue
+        stored = tuple(
+            note
+            for label, one in sets.items()
+            if label in used and (note := _stored_note(metric, sources[label], one, used[label], run))
+        )
         assumed = tuple(
             f"{one.name} does not say which extractor made it: {metric.extractor} is assumed"
             for one in used.values()
             if metric.extractor and _is_anonymous(one)
         )
-        scores += [replace(score, notes=(*score.notes, *assumed)) for score in computed]
+        scores += [replace(score, notes=(*score.notes, *assumed, *stored)) for score in computed]
     run.progress("metrics", len(chosen), len(chosen))
     return Scores(
         _display_name(sets["gen"]),
@@ -200,6 +208,13 @@ def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
             f"{metric.name} is defined on {metric.extractor}, and the embeddings of {one.name} {made_by}: extract with "
             f"--extractor {metric.extractor}{hint}"
         )
+    if metric.compute is METRICS["fd"].compute and metric.extractor is not None and isinstance(one, Embeddings):
+        # Published distances to a reference batch of ADM are to the whole set behind its statistics.
+        spatial = metric.output == SPATIAL
+        if beside_images(source) and not (spatial and "mu_s" not in NpzFile(str(source)).names):
+            stored = read_statistics(str(source), spatial=spatial)
+            if spatial or stored.dim == one.dim:
+                return stored
     if metric.output is None:
         return one
     if isinstance(one, CachedEmbeddings):
@@ -209,6 +224,21 @@ def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
     raise IncompatibleError(
         f"{metric.name} takes the output {metric.output} of {metric.extractor}: pass the caches of finc-eval extract"
     )
+
+
+def _stored_note(metric: Metric, source: object, one: MetricSet, used: MetricSet, run: Run) -> str | None:
+    """Return what to know of a set of images with statistics beside them, for a Fréchet distance."""
+    if metric.compute is not METRICS["fd"].compute or not isinstance(one, Embeddings):
+        return None
+    stored = beside_images(source)
+    if stored is None:
+        return None
+    if wrong := contradiction(stored, one, run):
+        return wrong
+    took = "its images were embedded, and its stored mean and covariance not used"
+    if isinstance(used, GaussianStatistics):
+        took = "its stored mean and covariance were used, not its images"
+    return f"{stored.name} holds both images and statistics: {took}"
 
 
 def _is_anonymous(one: MetricSet) -> bool:

@@ -14,29 +14,45 @@ from finc_eval.core.doors.creating import created
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.reading import content_of
+from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import written_whole
+from finc_eval.embeddings.array_files import holds_images, read_moments
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.space import ARRAY_SPACE
-from finc_eval.measures.gaussian import GaussianStatistics
+from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"
+MAX_ERRORS = 10
+"""Squared distance of two means of one set, in parts of what it is for an independent sample of it."""
+
+MAX_SPREAD_RATIO = 1.5
+"""Ratio of the total variances of a set and of a sample of it."""
+
 OWN_KEYS = ("format", "n", "space", "digest")
 """Arrays that only our own files have."""
 
 
 def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStatistics:
-    """Read mean and covariance from an npz of pytorch-fid, clean-fid, EDM, the ADM evaluator, or `write_statistics`.
+    """Read mean and covariance from a file of pytorch-fid, clean-fid, EDM, the ADM evaluator, or `write_statistics`.
 
-    All of them store `mu` and `sigma`. Only our own files also state the number of samples and the extractor. For the
-    others n is None and the space is unknown: the caller has to know that extractor and resize were the same.
+    All of them store `mu` and `sigma` in an npz. Other names, .pt and .safetensors are recognized by their content: a
+    vector beside a symmetric matrix of its size. The sums that torchmetrics keeps are turned into both. Only our own
+    files also state the number of samples and the extractor. For the others n is None and the space is unknown: the
+    caller has to know that extractor and resize were the same.
 
     Args:
         path: file to read.
         spatial: whether to read `mu_s` and `sigma_s` instead, the ADM evaluator's statistics for sFID.
     """
-    keys = ("mu_s", "sigma_s") if spatial else ("mu", "sigma")
-    arrays = _npz(path, keys)
-    mean, covariance = (np.atleast_1d(np.asarray(arrays[key])) for key in keys)
+    moments = None if spatial else read_moments(path)
+    if moments is None:
+        keys = ("mu_s", "sigma_s") if spatial else ("mu", "sigma")
+        arrays = _npz(path, keys)
+        moments = arrays[keys[0]], arrays[keys[1]]
+    else:
+        arrays = _npz(path, ()) if Path(path).suffix.lower() == ".npz" else {}
+    mean, covariance = (np.atleast_1d(np.asarray(one)) for one in moments)
     _check(path, mean, covariance)
     statistics = GaussianStatistics(
         n=None,
@@ -73,6 +89,29 @@ def statistics_signature(statistics: GaussianStatistics) -> Signature:
     """Return the signature of statistics: number of samples, extractor and digest."""
     n = "unknown" if statistics.n is None else str(statistics.n)
     return Signature("statistics", (("n", n), ("fx", statistics.space), ("digest", _digest(statistics)[:12])))
+
+
+def beside_images(source: object) -> GaussianStatistics | None:
+    """Return the statistics that a file of images holds as well, as ADM's reference batches do; None without any."""
+    if not isinstance(source, str | Path) or not holds_images(source) or read_moments(source) is None:
+        return None
+    return read_statistics(source)
+
+
+def contradiction(stored: GaussianStatistics, images: Embeddings, run: Run) -> str | None:
+    """Return a sentence if stored statistics are not those of the images beside them; None if they may be."""
+    if stored.dim != images.dim:
+        return None
+    own = from_embeddings(images, run=run).to(stored.mean.device)
+    spread, stored_spread = float(own.covariance.trace()), float(stored.covariance.trace())
+    apart = float((own.mean - stored.mean).square().sum()) > MAX_ERRORS * max(spread, stored_spread) / images.n
+    unlike = max(spread, stored_spread) > MAX_SPREAD_RATIO * min(spread, stored_spread)
+    if not (apart or unlike):
+        return None
+    return (
+        f"{stored.name} contradicts itself: its stored mean and covariance are not those of its images by this "
+        "extractor: use a file with one of both"
+    )
 
 
 def read_kid_features(path: str | Path) -> NDArray[np.floating[Any]]:

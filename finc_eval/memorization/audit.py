@@ -61,6 +61,7 @@ from finc_eval.memorization.sides import Sides, against_holdout, find_sides
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
 from finc_eval.numerics.inference import holm
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
 
 T = TypeVar("T")
@@ -81,6 +82,7 @@ MAX_FLD_SAMPLES = 5000
 """Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
 
 
+@arithmetic("float32")
 def audit(
     gen: object,
     train: object,

@@ -9,6 +9,25 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import UsageError
+from finc_eval.numerics.statistics import refuse_covariance
+
+
+def as_rows(array: ArrayLike | torch.Tensor, name: str) -> torch.Tensor:
+    """Return embeddings as a tensor of floats, shape (n, d).
+
+    Raises:
+        UsageError: they are not, or are a covariance.
+    """
+    rows = array if isinstance(array, torch.Tensor) else as_tensor(array, name)
+    if not is_plain(rows):
+        kind = "on the device meta, without content" if rows.is_meta else "that is sparse, quantized or complex"
+        raise UsageError(f"{name} is a tensor {kind}: pass a dense tensor of floats, such as x.to_dense().float()")
+    if rows.ndim != 2 or 0 in rows.shape:
+        raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
+    if not rows.dtype.is_floating_point:
+        raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
+    refuse_covariance(rows, name)
+    return rows
 
 
 def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from finc_eval.numerics.names import Precision
+from finc_eval.numerics.process import own_settings
 
 DROPPED_BITS = {"tf32": 13, "bfloat16": 16}
 """Number of float32's 23 bits of mantissa that an input of the product loses."""
@@ -66,6 +67,7 @@ def arithmetic(precision: Precision) -> Iterator[None]:
     matmul, cudnn, tf32 = torch.backends.cuda.matmul, torch.backends.cudnn, precision == "tf32"
     convolutions = getattr(cudnn, "conv", None)
     with (
+        own_settings(),
         _onednn("bf16" if _onednn_is_exact() else "ieee"),
         _cuda(matmul, tf32) or _products_of_old(tf32),
         _cuda(convolutions, tf32) or _attribute(cudnn, "allow_tf32", tf32),

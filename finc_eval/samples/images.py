@@ -18,10 +18,13 @@ from __future__ import annotations
 
 import io
 import re
-from typing import IO
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import IO, Any
 
 import numpy as np
-from PIL import Image
+from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
 from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_pixels
 from finc_eval.samples.source import Pixels
@@ -44,6 +47,19 @@ JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
 JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
 """A marker of JPEG that a length follows; between them, the bytes of a scan have none (ITU T.81, B.1)."""
 
+FIXED: tuple[tuple[Any, str, object], ...] = (
+    (ImageFile, "LOAD_TRUNCATED_IMAGES", False),
+    (GifImagePlugin, "LOADING_STRATEGY", GifImagePlugin.LoadingStrategy.RGB_AFTER_FIRST),
+    (TiffImagePlugin, "READ_LIBTIFF", False),
+    (PngImagePlugin, "MAX_TEXT_CHUNK", ImageFile.SAFEBLOCK),
+    (PngImagePlugin, "MAX_TEXT_MEMORY", 64 * ImageFile.SAFEBLOCK),
+)
+"""Module, name and value of each setting of Pillow that decides what is read, as a fresh process has them."""
+
+_lock = Lock()
+_before: list[object] = []
+_users = 0
+
 ORIENTATION = 0x0112
 TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -56,6 +72,27 @@ TURNS: dict[object, Image.Transpose] = {
 }
 
 
+@contextmanager
+def fixed_settings() -> Iterator[None]:
+    """Run the block with Pillow's own settings; the caller's return when the last thread has left such a block."""
+    global _users
+    with _lock:
+        if not _users:
+            _before[:] = [getattr(module, name) for module, name, _ in FIXED]
+            for module, name, value in FIXED:
+                setattr(module, name, value)
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if not _users:
+                for (module, name, _), value in zip(FIXED, _before, strict=True):
+                    setattr(module, name, value)
+
+
+@fixed_settings()
 def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
     """Decode one image file to upright (height, width, 3) uint8 RGB.
 
@@ -120,6 +157,7 @@ def take_pixels(width: int, height: int) -> None:
     DECODED.take(BYTES_PER_PIXEL * width * height)
 
 
+@fixed_settings()
 def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
     """Turn a Pillow image into upright (height, width, 3) uint8 RGB.
 

@@ -23,6 +23,9 @@ CHANNELS = 3
 BYTES_PER_SAMPLE = 100
 """Bytes that the id of a sample takes, and what else is known of it before it is read."""
 
+IMAGE_ARRAYS = ("arr_0", "images")
+"""Usual names of the array of images."""
+
 LABEL_ARRAYS = ("labels", "label", "arr_1")
 
 
@@ -54,14 +57,16 @@ class NpzSource(Source):
     def __init__(self, path: Path) -> None:
         file = NpzFile(path)
         keys = file.names
-        chosen = [key for key in ("arr_0", "images") if key in keys] or (keys if len(keys) == 1 else [])
-        if not chosen:
+        chosen = images_in(file) or next((key for key in IMAGE_ARRAYS if key in keys), None)
+        if chosen is None and len(keys) == 1:
+            (chosen,) = keys
+        if chosen is None:
             raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
-        shape, _, dtype = file.header(chosen[0])
-        self.check_shape(shape, dtype, f"{path}, array {chosen[0]},")
+        shape, _, dtype = file.header(chosen)
+        self.check_shape(shape, dtype, f"{path}, array {chosen},")
         copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
-        check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen[0]}, of shape {shape[1:]},")
-        self._rows = file.rows(chosen[0])
+        check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen}, of shape {shape[1:]},")
+        self._rows = file.rows(chosen)
         check_decoded(BYTES_PER_SAMPLE * shape[0], f"{path}: the list of {shape[0]:,} samples")
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(file, key))), None)
         super().__init__(place_of(path), _numbers(shape[0]), {}, labels)
@@ -88,6 +93,13 @@ class NpzSource(Source):
         check_decoded(shape[0] * dtype.itemsize, f"{file.path}: {key}, {shape[0]} labels of type {dtype},")
         with file.opened(key) as (stream, _):
             return [text for values in blocks(stream, shape[0], dtype) for text in map(_text, values.tolist())]
+
+
+def images_in(file: NpzFile) -> str | None:
+    """Return the name of the array of images: the only one of 8 bits, or that of a usual name; None without one."""
+    headers = {name: file.header(name) for name in file.names}
+    found = [name for name, header in headers.items() if len(header.shape) >= 3 and header.dtype == np.uint8]
+    return next((name for name in IMAGE_ARRAYS if name in found), found[0] if len(found) == 1 else None)
 
 
 def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:

@@ -13,6 +13,7 @@ from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.numerics.folds import without_fold
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
 from finc_eval.sketches.far import FAR
 from finc_eval.sketches.settings import SketchSettings
@@ -21,6 +22,7 @@ ERROR_SAMPLE = 500
 """Samples on which the error of the kernel is measured, of all sets together."""
 
 
+@arithmetic("float32")
 def reference_feature_map(
     reference: Sequence[Embeddings], settings: SketchSettings, device: torch.device
 ) -> tuple[FeatureMap, str]:

@@ -26,6 +26,7 @@ from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, joined
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, chosen_of, rows_among
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
@@ -364,6 +365,7 @@ class Sketch(Shown):
         return f"n={self.n}, space={self.space!r}, feature_map={self.feature_map}"
 
 
+@arithmetic("float32")
 def sketch_all(
     source: object,
     feature_maps: Sequence[FeatureMap],
@@ -377,8 +379,7 @@ def sketch_all(
 
     See `Sketch.of` for the arguments; `embedding` tells whether to sum the moments of the embeddings, too.
     """
-    run = Run.of(run)
-    embeddings, phi = as_embeddings_of_any_shard(source), feature_maps[0]
+    run, embeddings, phi = Run.of(run), as_embeddings_of_any_shard(source), feature_maps[0]
     if embeddings.dim != phi.dim:
         raise IncompatibleError(
             f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "

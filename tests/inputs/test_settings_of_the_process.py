@@ -1,0 +1,145 @@
+"""Settings of the calling process are not an input: results and caches are those of a fresh process."""
+
+import io
+import random
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import torch
+from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugin
+
+import finc_eval as fe
+from finc_eval.core.errors import FincEvalError
+from finc_eval.samples import open_source
+
+ROWS = np.random.default_rng(0).normal(size=(2, 60, 8)).astype(np.float32)
+IMAGES = np.random.default_rng(1).integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+
+
+@contextmanager
+def default_type(kind):
+    torch.set_default_dtype(kind)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+@contextmanager
+def default_device(name):
+    torch.set_default_device(name)
+    try:
+        yield
+    finally:
+        torch.set_default_device(None)
+
+
+SETTINGS = {
+    "bfloat16 autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
+    "float16 autocast": lambda: torch.autocast("cpu", dtype=torch.float16),
+    "float64 by default": lambda: default_type(torch.float64),
+    "bfloat16 by default": lambda: default_type(torch.bfloat16),
+    "meta by default": lambda: default_device("meta"),
+    "a block on meta": lambda: torch.device("meta"),
+}
+
+VERBS = {
+    "metrics": lambda x, y: [score.value for score in fe.metrics(x, y, ["fd", "kid", "prdc", "vendi"]).scores],
+    "compare": lambda x, y: str(fe.compare(x, y, features=50)).split("finc|")[0],
+    "kinds": lambda x, y: repr(fe.kinds({"a": x, "b": y})),
+    "audit": lambda x, y: repr(fe.audit(*np.random.default_rng(3).normal(size=(3, 120, 8)).astype(np.float32))),
+    "leaderboard": lambda x, y: [row.rank_set for row in fe.leaderboard({"a": x, "b": y[:30]}, y[30:]).rows],
+    "sketch": lambda x, y: fe.Sketch.reference(y, features=50).n,
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_result_does_not_depend_on_settings_of_torch(verb, setting):
+    plain = VERBS[verb](*ROWS)
+    with SETTINGS[setting]():
+        assert VERBS[verb](*ROWS) == plain
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("extractor", ["pixels", "efficientnet-lite0"])
+def test_embeddings_do_not_depend_on_settings_of_torch(setting, extractor, assets):
+    plain = np.asarray(fe.extract(IMAGES, extractor)[:])
+    with SETTINGS[setting]():
+        found = np.asarray(fe.extract(IMAGES[::-1].copy(), extractor)[:])[::-1]
+    np.testing.assert_allclose(found, plain, rtol=0, atol=1e-5 * np.abs(plain).max())
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_settings_of_torch_are_the_callers_again(setting):
+    with SETTINGS[setting]():
+        before = torch.get_default_dtype(), torch.get_default_device(), torch.is_autocast_enabled("cpu")
+        fe.extract(IMAGES, "pixels")
+        fe.metrics(*ROWS, "fd")
+        assert before == (torch.get_default_dtype(), torch.get_default_device(), torch.is_autocast_enabled("cpu"))
+
+
+def test_random_states_are_untouched(assets):
+    states = torch.get_rng_state(), np.random.get_state()[1].tolist(), random.getstate()
+    fe.extract(IMAGES, "efficientnet-lite0")
+    assert torch.equal(states[0], torch.get_rng_state())
+    assert states[1:] == (np.random.get_state()[1].tolist(), random.getstate())
+
+
+def test_a_function_that_draws_images_goes_on_with_the_callers_random_state():
+    def make(count):
+        return torch.randint(0, 256, (count, 8, 8, 3), dtype=torch.uint8)
+
+    first, second = (np.asarray(fe.extract(make, "pixels", n=9)[:]) for _ in range(2))
+    assert not np.array_equal(first, second)
+
+
+def cut(form):
+    data = io.BytesIO()
+    noise = np.random.default_rng(2).integers(0, 256, (200, 200, 3)).astype(np.uint8)
+    Image.fromarray(noise).save(data, form)
+    return data.getvalue()[: len(data.getvalue()) // 3]
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "BMP", "TIFF", "WEBP", "GIF", "PPM"])
+def test_a_cut_file_is_a_failure_whatever_pillow_is_set_to(form, tmp_path, monkeypatch):
+    (tmp_path / "set").mkdir()
+    suffix = {"JPEG": "jpg"}.get(form, form.lower())
+    (tmp_path / "set" / f"cut.{suffix}").write_bytes(cut(form))
+    Image.fromarray(IMAGES[0]).save(tmp_path / "set" / "whole.png")
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    cache = fe.extract(tmp_path / "set", "pixels")
+    assert [name for name, _ in cache.failures] == [f"cut.{suffix}"]
+    with pytest.raises(FincEvalError, match="1 unreadable sample"):
+        fe.extract(tmp_path / "set", "pixels", strict=True)
+    assert ImageFile.LOAD_TRUNCATED_IMAGES is True
+
+
+@pytest.mark.parametrize(
+    "module, name, value",
+    [
+        (GifImagePlugin, "LOADING_STRATEGY", GifImagePlugin.LoadingStrategy.RGB_ALWAYS),
+        (TiffImagePlugin, "READ_LIBTIFF", True),
+        (PngImagePlugin, "MAX_TEXT_CHUNK", 1),
+        (PngImagePlugin, "MAX_TEXT_MEMORY", 1),
+        (Image, "MAX_IMAGE_PIXELS", 10),
+    ],
+)
+@pytest.mark.parametrize("form", ["gif", "tif", "png"])
+def test_other_settings_of_pillow_do_not_change_what_is_read(module, name, value, form, tmp_path, monkeypatch):
+    from PIL.PngImagePlugin import PngInfo
+
+    info = PngInfo()
+    info.add_text("comment", "a" * 100, zip=True)
+    Image.fromarray(IMAGES[0]).save(tmp_path / f"one.{form}", **({"pnginfo": info} if form == "png" else {}))
+    before = next(iter(open_source(tmp_path).samples()))
+    monkeypatch.setattr(module, name, value)
+    after = next(iter(open_source(tmp_path).samples()))
+    assert (after.error, after.traits) == (before.error, before.traits)
+    assert np.array_equal(after.pixels, before.pixels)

@@ -1,0 +1,193 @@
+"""Mean and covariance are used as such, or refused by name; they are never read as samples."""
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.core.errors import FincEvalError
+from finc_eval.measures.reference_statistics import read_statistics
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(300, 12)).astype(np.float32), RNG.normal(size=(400, 12)) + 0.3
+MU, SIGMA = Y.mean(0), np.cov(Y.T)
+WANT = fe.metrics(X, Y.astype(np.float32), "fd")["fd"].value
+
+NAMES = [
+    ("mu", "sigma"),
+    ("mean", "cov"),
+    ("mean", "covariance"),
+    ("m", "s"),
+    ("m1", "s1"),
+    ("mu1", "sigma1"),
+    ("real_mu", "real_sigma"),
+    ("mean_real", "cov_real"),
+    ("ref_mean", "ref_cov"),
+    ("feature_mean", "feature_cov"),
+    ("MU", "SIGMA"),
+    ("average", "C"),
+    ("a", "b"),
+]
+
+
+def npz(path, arrays):
+    np.savez(path / "st.npz", **arrays)
+    return path / "st.npz"
+
+
+def packed(path, arrays):
+    np.savez_compressed(path / "st.npz", **arrays)
+    return path / "st.npz"
+
+
+def pt(path, arrays):
+    torch.save({name: torch.tensor(one) for name, one in arrays.items()}, path / "st.pt")
+    return path / "st.pt"
+
+
+def nested(path, arrays):
+    torch.save({"stats": {name: torch.as_tensor(one) for name, one in arrays.items()}, "epoch": 3}, path / "st.pth")
+    return path / "st.pth"
+
+
+def safetensors(path, arrays):
+    save = pytest.importorskip("safetensors.torch").save_file
+    save({name: torch.tensor(one) for name, one in arrays.items()}, path / "st.safetensors")
+    return path / "st.safetensors"
+
+
+FORMS = [npz, packed, pt, nested, safetensors]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("names", NAMES, ids="-".join)
+def test_statistics_under_any_names_have_the_distance_of_their_samples(names, form, tmp_path):
+    path = form(tmp_path, dict(zip(names, (MU, SIGMA), strict=True)))
+    assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_tuple_a_row_vector_and_single_precision_are_statistics_too(form, tmp_path):
+    path = form(tmp_path, {"mean": MU[None].astype(np.float32), "cov": SIGMA.astype(np.float32)})
+    assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-3)
+    torch.save((torch.as_tensor(MU), torch.as_tensor(SIGMA)), tmp_path / "pair.pt")
+    assert fe.metrics(X, tmp_path / "pair.pt", "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
+
+
+def sums(rows, name):
+    rows = torch.as_tensor(rows)
+    return {
+        f"{name}_features_sum": rows.sum(0),
+        f"{name}_features_cov_sum": rows.T @ rows,
+        f"{name}_features_num_samples": torch.tensor(len(rows)),
+    }
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_state_of_torchmetrics_is_its_mean_and_covariance(form, tmp_path):
+    state = sums(Y, "real") | sums(np.zeros((0, 12)), "fake")
+    path = form(tmp_path, {name: one.numpy() for name, one in state.items()})
+    assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "arrays, message",
+    [
+        ({"mu1": MU, "sigma1": SIGMA, "mu2": MU, "sigma2": SIGMA}, "several means and covariances"),
+        ({"cov": SIGMA, "one": MU, "other": MU}, "may be its mean"),
+        ({"total_sum": MU, "cov_sum": SIGMA}, "without the number of samples"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_by_name(arrays, message, form, tmp_path):
+    with pytest.raises(FincEvalError, match=message):
+        fe.metrics(X, form(tmp_path, arrays), "fd")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("names", [("mu", "sigma"), ("mean", "cov"), ("a", "b")], ids="-".join)
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda x, path: fe.compare(x, path, features=50),
+        lambda x, path: fe.compare(path, x, features=50),
+        lambda x, path: fe.kinds({"a": x, "b": path}),
+        lambda x, path: fe.leaderboard({"a": x, "b": x[:100]}, path),
+        lambda x, path: fe.Sketch.reference(path, features=50),
+        lambda x, path: fe.metrics(x, path, "kid"),
+    ],
+    ids=["compare", "compare-gen", "kinds", "leaderboard", "sketch", "kid"],
+)
+def test_other_verbs_refuse_statistics(verb, names, form, tmp_path):
+    path = form(tmp_path, dict(zip(names, (MU, SIGMA), strict=True)))
+    with pytest.raises(FincEvalError, match=r"mean and covariance|moments"):
+        verb(X, path)
+
+
+@pytest.mark.parametrize(
+    "matrix", [SIGMA, SIGMA.astype(np.float32), torch.as_tensor(SIGMA), np.corrcoef(Y.T), Y @ Y.T], ids=range(5)
+)
+def test_a_matrix_of_pairs_is_not_a_set_of_embeddings(matrix):
+    with pytest.raises(FincEvalError, match="is a symmetric matrix"):
+        fe.metrics(matrix, matrix, "fd")
+
+
+@pytest.mark.parametrize("extra", [{"mean": MU, "cov": SIGMA}, {"weights": MU}], ids=["statistics", "a vector"])
+@pytest.mark.parametrize("form", FORMS)
+def test_embeddings_with_statistics_beside_them_are_embeddings(extra, form, tmp_path):
+    path = form(tmp_path, {"embeddings": Y.astype(np.float32)} | extra)
+    assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
+
+
+def test_as_many_embeddings_as_entries_are_samples(tmp_path):
+    np.savez(tmp_path / "x.npz", features=Y[:12], weights=MU)
+    assert fe.metrics(X, tmp_path / "x.npz", "kid")["kid_mean"].value != 0
+
+
+IMAGES = RNG.integers(0, 256, (60, 6, 6, 3)).astype(np.uint8)
+
+
+@pytest.fixture
+def batch(tmp_path, monkeypatch):
+    """A reference batch as guided-diffusion has it, with statistics of its images by "pixels" plus `offset`."""
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+    rows = np.asarray(fe.extract(IMAGES, "pixels")[:], float)
+
+    def save(offset=0.0, name="arr_0", **more):
+        arrays = {name: IMAGES, "mu": rows.mean(0) + offset, "sigma": np.cov(rows.T)} | more
+        np.savez(tmp_path / "ref.npz", **arrays, mu_s=np.zeros(7), sigma_s=np.eye(7))
+        np.savez(tmp_path / "bare.npz", IMAGES)
+        return tmp_path / "ref.npz", tmp_path / "bare.npz"
+
+    return save
+
+
+@pytest.mark.parametrize("name", ["arr_0", "images", "samples"])
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda path: fe.compare(IMAGES[::-1].copy(), path, extractor="pixels", features=50).difference,
+        lambda path: fe.metrics(path, path, ["kid", "fd"], extractor="pixels")["kid_mean"].value,
+        lambda path: len(fe.extract(path, "pixels")),
+        lambda path: repr(fe.kinds({"a": path, "b": path}, extractor="pixels")),
+    ],
+    ids=["compare", "metrics", "extract", "kinds"],
+)
+def test_a_reference_batch_is_its_images(verb, name, batch, tmp_path):
+    path, bare = batch(name=name)
+    if "compare" in verb.__code__.co_names:
+        np.savez(tmp_path / "gen.npz", IMAGES[::-1])
+        verb = lambda path: fe.compare(tmp_path / "gen.npz", path, extractor="pixels", features=50).difference  # noqa: E731
+    assert verb(path) == verb(bare)
+
+
+@pytest.mark.parametrize("offset, said", [(0.0, "holds both images and statistics"), (50.0, "contradicts itself")])
+def test_a_distance_says_what_it_took_and_what_contradicts(offset, said, batch):
+    path, bare = batch(offset)
+    score = fe.metrics(bare, path, "fd", extractor="pixels")["fd"]
+    assert score.value == pytest.approx(0, abs=1e-6)
+    assert any(said in note for note in score.notes)
+
+
+def test_the_statistics_of_a_reference_batch_can_be_read(batch):
+    assert read_statistics(batch()[0]).dim == len(fe.extract(IMAGES, "pixels")[0])
