@@ -122,10 +122,14 @@ def open_set(source: object, name: str) -> MetricSet:
         return source
     if (sketch := as_sketch(source)) is not None:
         return from_sketch(sketch, sketch.name or name)
-    is_path = isinstance(source, str | Path) and not is_array_file(source)
-    if is_path and (Path(source).suffix.lower() in (".npz", ".pkl") or holds_statistics(source)):
+    if isinstance(source, str | Path) and _is_of_moments(source):
         return read_statistics(source)
     return as_embeddings(source, name)
+
+
+def _is_of_moments(path: str | Path) -> bool:
+    """Return whether a file is to be read as statistics; those of other content get a sentence that says so."""
+    return not is_array_file(path) and (Path(path).suffix.lower() in (".npz", ".pkl") or holds_statistics(path))
 
 
 def is_moments_alone(source: object) -> bool:

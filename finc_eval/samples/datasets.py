@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from finc_eval.core.errors import DataError
-from finc_eval.samples.in_memory import plain, to_pixels
+from finc_eval.samples.in_memory import parted, plain, to_pixels
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
+
+ERRORS_OF_CODE = (LookupError, TypeError, AttributeError, NameError, AssertionError, ImportError, ArithmeticError)
+"""Errors that the code of a dataset raises, as opposed to the readers of damaged files."""
 
 
 class DatasetSource(Source):
-    """The items of a dataset: images, or tuples of an image, its label and more.
+    """The items of a dataset: images or paths of them, tuples of an image, its label and more, or dictionaries.
 
     An item must be the same image whenever it is read: random augmentation is not supported. Items are read in one
     thread, because a dataset need not be safe for more. If the dataset lists its labels (`targets`, named by `classes`,
@@ -48,15 +51,21 @@ class DatasetSource(Source):
     def _item(self, number: int) -> tuple[Sample, str | None]:
         """Return an item as a sample, and its label or None."""
         name, label = self.ids[number], None
+        who = f"item {number} of the dataset"
         try:
-            item = self._dataset[number]
+            item, found = parted(self._dataset[number], who)
             if isinstance(item, tuple | list) and len(item) > 0:
-                item, label = item[0], self._label(item[1]) if len(item) > 1 else None
-            pixels, traits = to_pixels(item, f"item {number} of the dataset")
+                item, found = item[0], item[1] if len(item) > 1 else None
+            label = None if found is None else self._label(found)
+            pixels, traits = to_pixels(item, who)
         except (DataError, MemoryError):
             raise
-        except Exception as error:  # the dataset's own code may raise anything
-            return Sample(name, None, reason(error), content=failure_digest(reason(error))), label
+        except ERRORS_OF_CODE as error:
+            kind = type(error).__name__
+            raise DataError(f"{who} raises {kind}: {reason(error)}: mend the dataset, not its samples") from error
+        except Exception as error:  # a file may be damaged, and its reader may raise anything
+            why = reason(error)
+            return Sample(name, None, why, content=failure_digest(why)), label
         return Sample(name, pixels, None, traits, pixels_digest(pixels)), label
 
     def _listed_labels(self) -> list[str] | None:

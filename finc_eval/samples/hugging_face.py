@@ -36,6 +36,14 @@ class HuggingFaceSource(FileSource):
     def __init__(self, dataset: Any, name: str, folder: Path | None = None) -> None:
         import datasets
 
+        if not hasattr(dataset, "features"):
+            splits = list(dataset)
+            if len(splits) != 1:
+                raise DataError(
+                    f"{name} holds the splits {', '.join(splits)}: pass one of them, such as d[{splits[0]!r}]"
+                )
+            dataset = dataset[splits[0]]
+        dataset = dataset.with_format(None)  # what is stored, without transforms
         features = dataset.features
         images = [column for column, feature in features.items() if isinstance(feature, datasets.Image)]
         if len(images) != 1:

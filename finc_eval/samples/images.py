@@ -111,9 +111,6 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
         take_pixels(image.width, image.height)
         if image.format in ("JPEG", "MPO"):
             check_scans(stream, image.width * image.height)
-        # Pillow takes long to count the frames.
-        if getattr(image, "is_animated", False) and image.format != "MPO":
-            raise ValueError("an animation: use an extractor for clips")
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
         pixels, traits = rgb(image)
@@ -167,6 +164,9 @@ def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
     mode = image.mode
     if mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM")):
         raise ValueError(f"mode {mode} has no 8-bit range: save it with 8 or 16 bits a channel")
+    # Pillow takes long to count the frames.
+    if getattr(image, "is_animated", False) and image.format != "MPO":
+        raise ValueError("an animation: use an extractor for clips")
     image.load()
     turn = TURNS.get(_orientation(image))
     upright = image if turn is None else image.transpose(turn)

@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError
-from finc_eval.samples.images import as_rgb, rgb
+from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits, is_gray
 
 CHANNELS = (1, 3)
+
+VALUES_SEEN = 64
+"""Rows of an array that are looked at for their range, where it must be converted."""
+
+SLACK = 0.02
+"""Part of its range by which values of a generator may lie outside."""
+
+IMAGE_KEYS = ("image", "images", "img", "imgs", "pixel_values", "pixels", "jpg", "png", "x")
+"""Keys under which an item or a batch usually has its images."""
+
+LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")
+"""Keys of its labels."""
 
 
 def to_pixels(value: Any, who: str) -> tuple[Pixels, Traits]:
     """Turn one image into (height, width, 3) uint8 RGB.
 
     Args:
-        value: a Pillow image, or a uint8 array or tensor of shape (height, width), (height, width, 1 or 3) or
-            (1 or 3, height, width). If both the first and the last axis could be the channels, the last is for an array
-            and the first for a tensor.
+        value: a Pillow image, the path or the bytes of an image file, or a uint8 array or tensor of shape
+            (height, width), (height, width, 1 or 3) or (1 or 3, height, width). If both the first and the last axis
+            could be the channels, the last is for an array and the first for a tensor.
         who: name of the image in messages ("item 3 of the dataset").
 
     Raises:
@@ -32,6 +48,13 @@ def to_pixels(value: Any, who: str) -> tuple[Pixels, Traits]:
     """
     if isinstance(value, Image.Image):
         return rgb(value)
+    if isinstance(value, str | PathLike):
+        if not Path(value).exists():
+            raise DataError(f"{who} is the path {value}, which does not exist: give paths of images")
+        with opened(Path(value)) as stream:
+            return decode(stream)
+    if isinstance(value, bytes):
+        return decode(io.BytesIO(value))
     array = to_array(value, who)
     pixels = as_rgb(array if array.ndim == 2 else _channels_last(array, is_tensor(value), who))
     if 0 in pixels.shape:
@@ -48,22 +71,71 @@ def row_traits(pixels: Pixels, channels: int) -> Traits:
 def to_array(value: Any, who: str) -> npt.NDArray[np.uint8]:
     """Return a uint8 array or tensor as an array."""
     if is_tensor(value):
-        value = value.detach().cpu().numpy()
+        who, value = f"{who} ({value.dtype})", tensor_values(value, who)
     if not isinstance(value, np.ndarray):
         raise DataError(f"{who} is of type {type(value).__name__}, but images must be uint8 arrays, tensors or PIL")
-    check_dtype(value.dtype, f"{who} has shape {value.shape} and dtype {value.dtype}")
+    check_dtype(value.dtype, f"{who} has shape {value.shape} and dtype {value.dtype}", value)
     return value
 
 
-def check_dtype(dtype: np.dtype[Any], found: str) -> None:
-    """Raise DataError for any type but uint8, and say how to convert it."""
+def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
+    """Return a tensor as an array; floats that numpy does not have become float32.
+
+    Raises:
+        DataError: it is not an ordinary tensor, but sparse, nested, quantized, packed or without content.
+    """
+    try:
+        plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+        if plain.dtype.is_floating_point and plain.dtype.itemsize < 4:
+            plain = plain.float()
+        values: npt.NDArray[Any] = plain.numpy()
+    except (TypeError, RuntimeError, NotImplementedError, AttributeError, ValueError) as error:
+        kind = "meta" if tensor.device.type == "meta" else str(tensor.layout).removeprefix("torch.")
+        raise DataError(
+            f"{who} is a tensor of {tensor.dtype} ({kind}) that holds no plain numbers: pass a dense uint8 tensor"
+        ) from error
+    return values
+
+
+def check_dtype(dtype: np.dtype[Any], found: str, values: npt.NDArray[Any] | None = None) -> None:
+    """Raise DataError for any type but uint8, and say by the values how to convert it."""
     if dtype != np.uint8:
-        how = (
-            "if its range is 0 to 1, pass (255 * x).round().clip(0, 255).astype(np.uint8)"
+        raise DataError(f"{found}, but images must be uint8: {_conversion(dtype, values)}")
+
+
+def _conversion(dtype: np.dtype[Any], values: npt.NDArray[Any] | None) -> str:
+    """Return how to turn values into 8 bits, by their range."""
+    if dtype.kind == "b":
+        return "pass 255 * x.astype(np.uint8)"
+    if dtype.kind not in "iuf":
+        return f"values of the type {dtype} are not brightnesses"
+    seen = np.asarray([] if values is None else values[:VALUES_SEEN])
+    if not seen.size:
+        return (
+            "if its range is -1 to 1, make it 0 to 1 by (x + 1) / 2; if it is 0 to 1, "
+            "pass (255 * x).round().clip(0, 255).astype(np.uint8)"
             if dtype.kind == "f"
-            else "pass 8-bit images as np.uint8"
+            else "scale its range to 0 to 255, as x >> 8 does for 16 bits, then pass x.astype(np.uint8)"
         )
-        raise DataError(f"{found}, but images must be uint8: {how}")
+    low, high = float(seen.min()), float(seen.max())
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return "it holds NaN or infinity, which are not brightnesses"
+    shown = f"its values are {low:.4g} to {high:.4g}"
+    if dtype.kind == "f":
+        scaled = {(0, 1): "(255 * x)", (-1, 1): "(127.5 * x + 127.5)", (0, 255): "x"}
+        for (least, most), formula in scaled.items():
+            if least - SLACK <= low and high <= most + SLACK * most:
+                how = f"{formula}.round().clip(0, 255).astype(np.uint8)"
+                return f"{shown}; if its range is {least} to {most}, pass {how}"
+        return f"{shown}: scale them to 0 to 255 first; latents of a model must be decoded to images"
+    if low >= 0 and high <= 255:
+        only = ", or 255 * x.astype(np.uint8) if 1 is white" if high <= 1 else ""
+        return f"{shown}: pass x.astype(np.uint8){only}"
+    if low >= 0:
+        bits = int(high).bit_length()
+        deep = 16 if 12 < bits <= 16 else bits
+        return f"{shown}; if its range is {deep} bits, 0 to {2**deep - 1}, pass (x >> {deep - 8}).astype(np.uint8)"
+    return f"{shown}: scale them to 0 to 255, then pass x.astype(np.uint8)"
 
 
 def is_tensor(value: Any) -> bool:
@@ -74,6 +146,40 @@ def is_tensor(value: Any) -> bool:
 def is_image(value: Any) -> bool:
     """Return whether a value looks like one image: it has two or three dimensions."""
     return isinstance(value, Image.Image) or _dimensions(value) in (2, 3)
+
+
+def parted(item: Any, who: str) -> tuple[Any, Any]:
+    """Divide an item or a batch into its images and its labels, which are None where it has none.
+
+    It is images; a tuple of images, labels and more; a dictionary, whose images are under one of `IMAGE_KEYS` or the
+    only key that has any; or an object with `images`, such as the output of a pipeline of diffusers.
+
+    Raises:
+        DataError: a dictionary has images under several other keys, or under none.
+    """
+    if isinstance(item, Mapping):
+        if {"bytes", "path"} == set(item):
+            return item["bytes"] if item["bytes"] is not None else item["path"], None
+        found = [key for key, value in item.items() if is_image(value) or is_batch(value) or _is_file(value)]
+        usual = [key for key in IMAGE_KEYS if key in found]
+        if not usual and len(found) != 1:
+            keys = ", ".join(map(str, item))
+            held = "several of its keys hold images" if found else "no key holds images"
+            raise DataError(f"{who} is a dictionary of {keys}, and {held}: pass item[key] for one key, such as 'image'")
+        image, _ = parted(item[(usual or found)[0]], who)
+        return image, next((item[key] for key in LABEL_KEYS if key in item), None)
+    if not hasattr(item, "__array__") and (images := getattr(item, "images", None)) is not None:
+        return images, None
+    if isinstance(item, tuple | list) and item and not is_batch(item):
+        first, _ = parted(item[0], who) if isinstance(item[0], Mapping) else (item[0], None)
+        if is_image(first) or is_batch(first) or _is_file(first):
+            return first, item[1] if len(item) > 1 and not isinstance(item[1], Mapping) else None
+    return item, None
+
+
+def _is_file(value: Any) -> bool:
+    """Return whether a value is an encoded image: bytes, or as datasets of Hugging Face have it."""
+    return isinstance(value, bytes | PathLike) or (isinstance(value, Mapping) and {"bytes", "path"} == set(value))
 
 
 def is_batch(value: Any) -> bool:
@@ -98,5 +204,5 @@ def _channels_last(array: npt.NDArray[np.uint8], tensor: bool, who: str) -> npt.
         return array
     if first in CHANNELS:
         return array.transpose(1, 2, 0)
-    how = ": drop the alpha channel" if 4 in (first, last) else ""
+    how = ": drop the alpha channel, by x[..., :3]" if 4 in (first, last) else ""
     raise DataError(f"{who} has shape {array.shape}, but images must be (height, width, 3) or (3, height, width){how}")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from inspect import signature
+from os import PathLike
 from typing import Any
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.words import counted
-from finc_eval.samples.in_memory import is_batch, is_image, plain, to_pixels
+from finc_eval.samples.in_memory import is_batch, is_image, parted, plain, to_pixels
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
 FUNCTION_BATCH = 64
@@ -25,20 +26,21 @@ class IteratorSource(Source):
     kind = "iterator"
     once = True
 
-    def __init__(self, items: Iterable[Any], n: int | None, of_batches: bool = True) -> None:
+    def __init__(self, items: Iterable[Any], n: int | None, of_batches: bool = True, whole: bool = False) -> None:
         """Take the iterator; nothing is read yet.
 
         Args:
             items: images or batches in any form that `to_pixels` takes; reading ends after `n` images.
             n: number of images.
             of_batches: whether `n` counts images even if the iterator yields batches.
+            whole: whether more than `n` images are an error, as `n` is what the iterator itself says.
         """
         if n is None:
             raise UsageError("an iterator does not say how many images it has: pass their number as n")
         check_count("n", n)
         super().__init__("iterator", [str(number) for number in range(n)], {})
         self._items: Iterable[Any] | None = items
-        self._of_batches = of_batches
+        self._of_batches, self._whole = of_batches, whole
         self._digests: list[bytes] = []
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
@@ -60,7 +62,8 @@ class IteratorSource(Source):
     def _read(self, items: Iterable[Any]) -> Iterator[Sample]:
         n = len(self.ids)
         labels: list[str] = []
-        for image, label in _images(items, self._of_batches):
+        images = _images(items, self._of_batches)
+        for image, label in images:
             number = len(self._digests)
             try:
                 pixels, traits = to_pixels(image, f"image {number} of the iterator")
@@ -73,6 +76,8 @@ class IteratorSource(Source):
                 labels.append(label)
             if number + 1 == n:
                 self.labels = labels if len(labels) == n else None
+                if self._whole and next(images, None) is not None:
+                    raise DataError(f"the iterator yields more than the {n} images that its length says: pass n")
             yield sample
             if number + 1 == n:
                 return
@@ -96,10 +101,19 @@ def iterate(source: Any, n: int | None) -> IteratorSource:
         return IteratorSource(_called(source, n), n)
     if n is None and hasattr(source, "dataset") and hasattr(source.dataset, "__len__"):
         # The length of a data loader is its number of batches.
-        return IteratorSource(source, len(source.dataset))
+        return IteratorSource(source, _drawn(source), whole=True)
     if n is None and hasattr(source, "__len__"):
-        return IteratorSource(source, len(source), of_batches=False)
+        return IteratorSource(source, len(source), of_batches=False, whole=True)
     return IteratorSource(source, n)
+
+
+def _drawn(loader: Any) -> int:
+    """Return the number of samples that a data loader draws: that of its sampler, which may repeat its dataset."""
+    size, sampler = getattr(loader, "batch_size", None), getattr(loader, "sampler", None)
+    if size is None or not isinstance(sampler, Sized):
+        return len(loader.dataset)
+    n = len(sampler)
+    return n // size * size if getattr(loader, "drop_last", False) else n
 
 
 def _called(function: Callable[[int], Any], n: int) -> Iterator[Any]:
@@ -107,7 +121,7 @@ def _called(function: Callable[[int], Any], n: int) -> Iterator[Any]:
     while done < n:
         count = min(FUNCTION_BATCH, n - done)
         batch = function(count)
-        images = batch[0] if isinstance(batch, tuple) and batch and is_batch(batch[0]) else batch
+        images, _ = parted(batch, "the batch of the function")
         if not is_batch(images) or not len(images):
             raise DataError(f"the function, asked for {count} images, gave {_said(batch)}: return a batch of images")
         done += len(images)
@@ -117,8 +131,8 @@ def _called(function: Callable[[int], Any], n: int) -> Iterator[Any]:
 def _images(items: Iterable[Any], of_batches: bool) -> Iterator[tuple[Any, str | None]]:
     """Yield every image and its label, or None."""
     for item in items:
-        batch, labels = _parted(item)
-        if is_image(batch):
+        batch, labels = parted(item, "an item of the iterator")
+        if is_image(batch) or isinstance(batch, bytes | PathLike):
             yield batch, None if labels is None else str(plain(labels))
         elif not is_batch(batch):
             raise DataError(
@@ -134,18 +148,6 @@ def _images(items: Iterable[Any], of_batches: bool) -> Iterator[tuple[Any, str |
                     "give each one"
                 )
             yield from zip(batch, names, strict=True)
-
-
-def _parted(item: Any) -> tuple[Any, Any]:
-    """Divide an item into images and labels, if it is a tuple of both and not a list of images."""
-    if (
-        isinstance(item, tuple | list)
-        and len(item) > 0
-        and not is_batch(item)
-        and (is_image(item[0]) or is_batch(item[0]))
-    ):
-        return item[0], item[1] if len(item) > 1 and not isinstance(item[1], Mapping) else None
-    return item, None
 
 
 def _said(item: Any) -> str:

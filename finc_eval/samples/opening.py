@@ -29,9 +29,9 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
-from finc_eval.samples.in_memory import is_tensor
+from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, tensor_values
 from finc_eval.samples.iterators import iterate
-from finc_eval.samples.rows import ArraySource, NpzSource, check_rows
+from finc_eval.samples.rows import ArraySource, NpzSource, check_rows, is_one_image
 from finc_eval.samples.source import Source, reason
 from finc_eval.samples.subset import random_subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
@@ -108,12 +108,18 @@ def _open_images(source: Any, n: int | None) -> Source:
         return _open_path(source)
     if not _is_numbered(source) and (callable(source) or _is_iterable(source)):
         return iterate(source, n)
-    if is_tensor(source):
-        source = source.detach().cpu().numpy()
+    was_tensor, who = is_tensor(source), "the array"
+    if was_tensor:
+        who = f"the tensor ({source.dtype})"
+        source = tensor_values(source, who)
+        if is_one_image(source.shape, was_tensor) and source.shape[0] in (1, 3):
+            source = source.transpose(1, 2, 0)
         if source.ndim == 4 and source.shape[3] not in (1, 3) and source.shape[1] in (1, 3):
             source = source.transpose(0, 2, 3, 1)
     if isinstance(source, np.ndarray):
-        check_rows(source.shape, source.dtype, "the array")
+        given = source
+        source = source[None] if is_one_image(source.shape) else source
+        check_rows(source.shape, source.dtype, who, lambda: given[:VALUES_SEEN])
         return ArraySource(source)
     if is_dataset(source):
         return HuggingFaceSource(source, "the dataset")

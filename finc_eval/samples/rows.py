@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,7 @@ class NpzSource(Source):
         if chosen is None:
             raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
         shape, _, dtype = file.header(chosen)
+        self._first = lambda: next(iter(file.rows(chosen).at([0]))) if shape and shape[0] else np.empty(0, dtype)
         self.check_shape(shape, dtype, f"{path}, array {chosen},")
         copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
         check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen}, of shape {shape[1:]},")
@@ -79,7 +80,9 @@ class NpzSource(Source):
 
     def check_shape(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         """Raise DataError for an array that is not a set of samples."""
-        check_rows(shape, dtype, who)
+        check_rows(shape, dtype, who, self._first if dtype.kind in "iuf" and dtype != np.uint8 else None)
+        if is_one_image(shape):
+            raise DataError(f"{who} has shape {shape}, which is a single image: save a set of images, x[None] for one")
 
     def rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
         """Yield the rows with these increasing numbers as they are stored, uint8."""
@@ -102,10 +105,24 @@ def images_in(file: NpzFile) -> str | None:
     return next((name for name in IMAGE_ARRAYS if name in found), found[0] if len(found) == 1 else None)
 
 
-def check_rows(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
-    """Raise DataError for an array that is not n images, and say how to turn it into one."""
+def is_one_image(shape: tuple[int, ...], tensor: bool = False) -> bool:
+    """Return whether an array of three dimensions is one image, as channels lie last, or in a tensor first."""
+    return len(shape) == 3 and (shape[2] in (1, 3) or (tensor and shape[0] in (1, 3)))
+
+
+def check_rows(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    who: str,
+    values: Callable[[], npt.NDArray[Any]] | None = None,
+) -> None:
+    """Raise DataError for an array that is not n images, and say how to turn it into one; `values` are some of it."""
     found = f"{who} has shape {shape} and dtype {dtype}"
-    check_dtype(dtype, found)
+    if len(shape) == 4 and 4 in (shape[1], shape[3]):
+        how = "drop the alpha channel, by x[..., :3]" if shape[3] == 4 else "drop the alpha channel, by x[:, :3]"
+        how = "latents of a model must be decoded to images" if dtype.kind == "f" and shape[3] != 4 else how
+        raise DataError(f"{found}, which are four channels, but images have one or three: {how}")
+    check_dtype(dtype, found, None if values is None else values())
     is_gray = len(shape) == 3
     if not is_gray and not (len(shape) == 4 and shape[3] in (1, 3)):
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"

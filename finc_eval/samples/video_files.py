@@ -18,7 +18,7 @@ from finc_eval.samples.clip_source import ClipSource, Window, decoded_windows
 from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
 from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, UrlFiles, ZipFiles, metadata_of, whole
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
-from finc_eval.samples.in_memory import is_tensor
+from finc_eval.samples.in_memory import is_tensor, tensor_values
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Source, bytes_digest, failure_digest, reason
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
@@ -46,7 +46,7 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
         The set; None for anything else, and for a folder or .zip without videos and frames.
     """
     if is_tensor(source):
-        source = source.detach().cpu().numpy()
+        source = tensor_values(source, "the tensor")
     if isinstance(source, np.ndarray):
         return ArrayClips(source, clip) if source.ndim == 5 else None
     if not isinstance(source, str | Path):

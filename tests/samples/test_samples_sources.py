@@ -283,7 +283,7 @@ def test_gray_items_are_repeated_in_three_channels():
 def test_items_of_another_kind_are_refused_with_what_to_do():
     assert "(255 * x).round()" in message(open_source, Numbered(lambda x: torch.from_numpy(x) / 255))
     assert "drop the alpha channel" in message(open_source, [np.zeros((4, 5, 4), np.uint8)])
-    assert "is of type str" in message(open_source, ["a.png"])
+    assert "a.png, which does not exist" in message(open_source, ["a.png"])
     assert "is empty" in message(open_source, [])
 
 
