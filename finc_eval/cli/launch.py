@@ -10,18 +10,25 @@ from pathlib import Path
 from finc_eval.cli.options import Work
 from finc_eval.core.errors import UsageError
 from finc_eval.extractors.settings import Extraction
-from finc_eval.samples.shards import Shard
+from finc_eval.samples.shards import BY_RANK, Shard
 
 
 def launched(extraction: Extraction, work: Work, out: Path | None) -> tuple[Extraction, Work]:
-    """Return the settings of this process, one of several that torchrun may have started.
+    """Return the settings of this process, one of several that torchrun started if its shard is "rank".
 
-    The first of them shows its progress. They never wait for each other.
+    The first of them shows its progress. They never wait for each other. A training job that calls the command has
+    RANK and WORLD_SIZE in its environment, too, so these alone make no shard.
 
     Raises:
-        UsageError: the process has a shard, and no file is named.
+        UsageError: the shard is "rank" without a launcher, or the process has a shard and no file is named.
     """
-    if extraction.shard is None and (shard := shard_of_rank(os.environ)):
+    if extraction.shard == BY_RANK:
+        shard = shard_of_rank(os.environ)
+        if shard is None:
+            raise UsageError(
+                "--shard rank takes the shard from RANK and WORLD_SIZE, which torchrun sets to more than one process: "
+                "start it with torchrun, or pass --shard i/N"
+            )
         extraction = replace(extraction, shard=shard)
         work = replace(work, quiet=work.quiet or not shard.startswith("1/"))
     if extraction.shard is not None and out is None:

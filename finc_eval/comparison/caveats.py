@@ -12,8 +12,9 @@ from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
 from finc_eval.comparison.scored import ScoredSet
 from finc_eval.core.words import counted
+from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import IN_BOTH
-from finc_eval.embeddings.set_info import MAX_EXAMPLES
+from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.numerics.bandwidth import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
@@ -42,6 +43,9 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, told
     found = []
     for one in (gen, ref):
         found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label)]
+    for one, cache in ((gen, gen.cache), (ref, ref.cache)):
+        notes = notes_on(one.label, CachedEmbeddings(cache)) if cache else []
+        found += [note for note in notes if note not in found]
     if copies and copies.count and not any(IN_BOTH in one for one in told):
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
         found.append(f"{counted(copies.count, 'generated sample')} {are} of reference samples")

@@ -166,7 +166,9 @@ class SetExtraction:
         if strict and cache.failures:
             cache.close()
             raise _unreadable(samples.name, cache.failures)
-        return _labeled(cache, job.columns(cache), self._stacklevel)
+        cache = _labeled(cache, job.columns(cache), self._stacklevel)
+        cache.ignored = dict(samples.ignored)  # of this folder: the same samples may lie beside other files elsewhere
+        return cache
 
     def _new_embedder(self, compiled_for: int | None) -> Embedder:
         # Seconds of import, which a cache that exists already does not need.

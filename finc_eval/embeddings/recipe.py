@@ -19,6 +19,8 @@ from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard
 
 CACHE_LAYOUT = 3
+DECODING = 2
+"""Version of the rules by which bytes become pixels: other pixels are never under the same key."""
 DTYPE = "<f4"
 """Type of the numbers of a cache: float32."""
 
@@ -56,7 +58,7 @@ class Identity:
     @property
     def key(self) -> str:
         """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
-        rows = [self.manifest.digest, self.manifest.metadata, self.extractor_digest, "float32", CACHE_LAYOUT]
+        rows = [self.manifest.digest, self.manifest.metadata, self.extractor_digest, "float32", CACHE_LAYOUT, DECODING]
         return _digest(rows if self.shard is None else [*rows, self.shard.key])
 
 

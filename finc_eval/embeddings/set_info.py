@@ -14,6 +14,8 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.samples import Samples, open_source
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.files import in_short
+from finc_eval.samples.profile import shallow
 
 MAX_EXAMPLES = 20
 """Examples of unreadable samples, and of copies, that a result keeps."""
@@ -64,6 +66,14 @@ class SetInfo(Record):
 
     def warnings(self, label: str) -> list[str]:
         """Warn of unreadable samples, and tell the number of videos behind windows."""
+        found = self.unread(label)
+        if self.clip and self.clip.windows > 1:
+            videos = ceil(self.n / self.clip.windows)
+            found.append(f"the {self.n:,} samples of {label} are windows of about {videos:,} videos")
+        return found
+
+    def unread(self, label: str) -> list[str]:
+        """Warn of samples that could not be read."""
         found = []
         if self.unreadable:
             names = [f"{name} ({reason})" for name, reason in self.unreadable_examples[:MAX_NAMED]]
@@ -73,9 +83,6 @@ class SetInfo(Record):
                 f"{counted(self.unreadable, 'sample')} of {label} could not be read and {are} left out: "
                 + listed([*names, *([f"{more:,} more"] if more else [])])
             )
-        if self.clip and self.clip.windows > 1:
-            videos = ceil(self.n / self.clip.windows)
-            found.append(f"the {self.n:,} samples of {label} are windows of about {videos:,} videos")
         return found
 
     def check_samples(self, given: Samples | None) -> None:
@@ -85,6 +92,18 @@ class SetInfo(Record):
         """
         if given is not None:
             open_source(given, clip=self.clip)
+
+
+def notes_on(label: str, embeddings: Embeddings) -> list[str]:
+    """Return what to know of the samples behind embeddings: what was left out, and pixels nearly black."""
+    if not isinstance(embeddings, CachedEmbeddings):
+        return []
+    cache, found = embeddings.cache, set_info(label, embeddings, embeddings.n, "").unread(label)
+    if cache.ignored:
+        found.append(f"files of {label} were left out, as they are not images: {in_short(cache.ignored)}")
+    if sentence := shallow(cache.profile):
+        found.append(f"{label}: {sentence}")
+    return found
 
 
 def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> SetInfo:

@@ -11,7 +11,7 @@ from finc_eval.core.config import Configured
 from finc_eval.core.record import about
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
-from finc_eval.samples.shards import parsed
+from finc_eval.samples.shards import BY_RANK, parsed
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,14 @@ class Extraction(Configured):
         str | None,
         about(
             "take only part i of N of the set, such as 2/8, counted from 1: each of N processes or machines takes "
-            "another; the name of the file gets both numbers, and finc-eval extract merge joins the files"
+            "another; the name of the file gets both numbers, and finc-eval extract merge joins the files; "
+            "rank: by the number that torchrun gives this process"
         ),
     ] = None
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, get_args(NetworkPrecision))
-        if self.shard is not None:
+        if self.shard not in (None, BY_RANK):
             parsed(self.shard)
         self._store(
             n=None if self.n is None else check_count("n", self.n), seed=check_count("seed", self.seed, least=0)

@@ -16,6 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, opened_sets
+from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.measures.frechet import SPATIAL
@@ -152,7 +153,10 @@ def _computed(
             for one in used.values()
             if metric.extractor and _is_anonymous(one)
         )
-        scores += [replace(score, notes=(*score.notes, *assumed, *stored)) for score in computed]
+        about = tuple(
+            note for label, one in used.items() if isinstance(one, Embeddings) for note in notes_on(label, one)
+        )
+        scores += [replace(score, notes=(*score.notes, *assumed, *stored, *about)) for score in computed]
     run.progress("metrics", len(chosen), len(chosen))
     return Scores(
         _display_name(sets["gen"]),

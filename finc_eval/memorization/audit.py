@@ -33,7 +33,7 @@ from finc_eval.embeddings.search.neighbors import (
     radii,
     recall_notes,
 )
-from finc_eval.embeddings.set_info import set_info
+from finc_eval.embeddings.set_info import notes_on, set_info
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
@@ -178,6 +178,12 @@ def audit(
         warnings=(
             *recall_notes(recall),
             *set_warnings(infos, overlap, measured, spacings),
+            *(
+                note
+                for label, one in sets.items()
+                for note in notes_on(label, one)
+                if note not in infos[label].unread(label)
+            ),
             *notes,
             *attack_warnings(attacks),
         ),

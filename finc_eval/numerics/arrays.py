@@ -11,6 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.errors import UsageError
 from finc_eval.numerics.statistics import refuse_covariance
 
+ROWS_SEEN = 4096
+"""Rows of float64 that are looked at for digits that float32 would lose."""
+
+MOST_LOST = 1e-3
+"""Rounding of an entry by float32, in parts of its standard deviation, from which distances are wrong."""
+
+LEAST_SPREAD = 1e-14
+"""Spread of an entry, in parts of its size, that is more than the rounding of float64."""
+
 
 def as_rows(array: ArrayLike | torch.Tensor, name: str) -> torch.Tensor:
     """Return embeddings as a tensor of floats, shape (n, d).
@@ -27,7 +36,23 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str) -> torch.Tensor:
     if not rows.dtype.is_floating_point:
         raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
     refuse_covariance(rows, name)
+    _refuse_lost_digits(rows, name)
     return rows
+
+
+def _refuse_lost_digits(rows: torch.Tensor, name: str) -> None:
+    """Raise UsageError for float64 embeddings so far from zero that float32 would lose how they differ."""
+    if rows.dtype != torch.float64 or len(rows) < 2:
+        return
+    seen = rows.detach()[:: -(-len(rows) // ROWS_SEEN)]
+    size, spread = seen.abs().amax(0), seen.std(0)
+    lost = (size * torch.finfo(torch.float32).eps > MOST_LOST * spread) & (spread > size * LEAST_SPREAD)
+    if lost.any() and size.isfinite().all() and float(size.max()) <= torch.finfo(torch.float32).max:
+        entry = int(lost.nonzero()[0])
+        raise UsageError(
+            f"{name} has entries near {float(size[entry]):.3g} that differ by {float(spread[entry]):.3g}, which "
+            "float32 loses: subtract one vector, such as the mean of the reference, from both sets"
+        )
 
 
 def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:

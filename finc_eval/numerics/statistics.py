@@ -1,4 +1,4 @@
-"""Mean and covariance among named arrays: a vector beside a symmetric matrix of its size is not a set of samples."""
+"""Mean and covariance among named arrays: a vector beside a symmetric matrix of its size is read as statistics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PARTS_OF_NAMES = re.compile(
     r"(?P<mean>mean|average|avg|center|mu|(?<![a-z])m(?![a-z]))|(?P<covariance>covariance|cov|sigma|(?<![a-z])s(?![a-z]))"
     r"|(?P<sum>_?sum)"
 )
-"""What tells the mean and the covariance of one set apart in their names: mu and sigma, m1 and s1, real_mean …"""
+"""Parts of the names of a mean and a covariance of one set: mu and sigma, m1 and s1, real_mean …"""
 
 COUNTS = ("num_samples", "n_samples", "samples", "count", "n")
 """Endings of the name of the number of samples of sums, as torchmetrics keeps them."""
@@ -37,7 +37,7 @@ class Pair(NamedTuple):
 
     @property
     def are_sums(self) -> bool:
-        """Whether they are sums over samples, by their names."""
+        """True if they are sums over samples, by their names."""
         return "sum" in self.covariance.lower() or "sum" in self.mean.lower()
 
 

@@ -11,7 +11,7 @@ from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, opened_sets
 from finc_eval.embeddings.repeats import few_groups, mean_group_size, repeats_as_groups, ungrouped
-from finc_eval.embeddings.set_info import SetInfo, set_info
+from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
 from finc_eval.embeddings.space import check_all_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.sketches.opening import as_sketch
@@ -52,7 +52,8 @@ class OpenedSet:
         Args:
             groups: column of metadata that names the groups, if any.
         """
-        told = [] if groups is None else ungrouped(self.label, self.embeddings, groups)
+        told = notes_on(self.label, self.embeddings)
+        told += [] if groups is None else ungrouped(self.label, self.embeddings, groups)
         if self.sketch is not None and self.embeddings.n != self.sketch.n:
             held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
             told.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")

@@ -8,7 +8,7 @@ import os
 import zipfile
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
@@ -19,8 +19,8 @@ from finc_eval.core.files.archives import DAMAGED, opened_member, opened_zip
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
 from finc_eval.core.remote.mirror import files_below, local
 from finc_eval.core.remote.urls import place_of, url_of
-from finc_eval.samples.images import IMAGE_SUFFIXES, decode
-from finc_eval.samples.metadata import Metadata, find_metadata
+from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode
+from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.source import (
     DIGEST_BYTES,
     NOT_OF_THE_SAMPLE,
@@ -47,6 +47,14 @@ FOLLOW_LINKS = "FINC_EVAL_FOLLOW_LINKS"
 """Environment variable that lets links in a folder of samples lead out of it."""
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
+
+
+OTHER_SUFFIXES = VIDEO_SUFFIXES | {".csv", ".json", ".jsonl", ".txt", ".npy", ".npz", ".tar", ".zip", ".pt", ".h5"}
+"""Suffixes of files that are never images."""
+
+
+MAX_SUFFIXES = 8
+"""Suffixes of other files that a message names."""
 
 
 class Files(Protocol):
@@ -258,16 +266,32 @@ def _check_inside(top: Path, name: str, target: Path, bounds: Path) -> None:
         )
 
 
-def sort_out(names: Iterable[str]) -> tuple[list[str], dict[str, int]]:
-    """Divide file names into the sorted ids of images and a count, by suffix, of everything else."""
+def sort_out(files: Files, names: Iterable[str] | None = None) -> tuple[list[str], dict[str, int]]:
+    """Divide files into the sorted ids of images and a count, by suffix, of everything else.
+
+    A file on the local disk whose suffix is not one of images is known by its first bytes.
+    """
     ids, ignored = [], Counter[str]()
-    for name in names:
+    for name in files.names() if names is None else names:
+        if name in METADATA_FILES:
+            continue
         suffix = PurePosixPath(name).suffix.lower()
-        if suffix in IMAGE_SUFFIXES:
+        if suffix in IMAGE_SUFFIXES or (suffix not in OTHER_SUFFIXES and _is_image(files, name)):
             ids.append(name)
         else:
             ignored[suffix or "no suffix"] += 1
     return sorted(ids), dict(sorted(ignored.items()))
+
+
+def _is_image(files: Files, name: str) -> bool:
+    """Return whether a local file begins as an image does."""
+    if isinstance(files, UrlFiles):
+        return False
+    try:
+        with files.open(name) as stream:
+            return SIGNATURES.match(stream.read(SIGNATURE_BYTES)) is not None
+    except Exception:  # zipfile's readers raise almost anything on damaged bytes
+        return False
 
 
 def is_hidden(path: PurePosixPath) -> bool:
@@ -282,9 +306,18 @@ def no_images(name: str, ignored: dict[str, int]) -> DataError:
             f"{name} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
             "(finc-eval doctor extractors list)"
         )
-    seen = ", ".join(f"{count} x {suffix}" for suffix, count in ignored.items())
-    holds = f"holds no images, only other files ({seen})" if seen else "holds nothing"
+    holds = f"holds no images, only other files ({in_short(ignored)})" if ignored else "holds nothing"
     return DataError(f"{name} {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
+
+
+def in_short(ignored: Mapping[str, int]) -> str:
+    """Return files by suffix as a message has them, the most frequent first: "3 x .csv, 1 x .txt and 9 others"."""
+    by_last = Counter[str]()
+    for suffix, times in ignored.items():
+        by_last[suffix if len(ignored) <= MAX_SUFFIXES else f".{suffix.rpartition('.')[2]}"] += times
+    named = by_last.most_common(MAX_SUFFIXES)
+    others = sum(by_last.values()) - sum(times for _, times in named)
+    return ", ".join(f"{times} x {suffix}" for suffix, times in named) + (f" and {others} others" if others else "")
 
 
 def refuse_excess(size: int) -> None:

@@ -5,7 +5,8 @@
 - Alpha, or the transparent color of a palette, is dropped without a background, as `Image.convert("RGB")` does. So do
   clean-fid, torch-fidelity and torchvision, and the numbers agree with theirs.
 - Gray and black-and-white are repeated in three channels. 16-bit gray keeps its upper byte (Pillow's own conversion
-  clips it at 255, which turns it white), as Pillow itself does with 16-bit color.
+  clips it at 255, which turns it white), as Pillow itself does with 16-bit color. A lower depth that the file states
+  (sBIT, BitsPerSample) is its range, and white is the highest value unless the file says zero is.
 - CMYK, YCbCr, HSV and CIELAB are converted as in Pillow, which inverts Adobe's CMYK in JPEG; embedded color profiles
   are not applied.
 - 32-bit integers and floats are refused because their range is not stated; so are animations and files of many pages.
@@ -28,12 +29,24 @@ from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugi
 
 from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_pixels
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.traits import Traits, is_gray, jpeg_quality
+from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, marked
 
-IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"})
+IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"}) | {
+    *(".jfif", ".jpe", ".avif", ".jp2", ".j2k", ".jpf", ".jpx", ".pnm", ".dib")
+}
+
+SIGNATURES = re.compile(
+    rb"\xff\xd8\xff|\x89PNG\r\n|GIF8[79]a|RIFF....WEBP|BM.{12}[\x0c\x28\x6c\x7c]\0|II\*\0|MM\0\*|P[56]\s|"
+    rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51|....ftypavi[fs]",
+    re.DOTALL,
+)
+"""First bytes of files in `FORMATS`."""
+
+SIGNATURE_BYTES = 16
+"""Bytes that tell the format of a file."""
 
 # A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
-FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF")
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF", "AVIF", "JPEG2000")
 
 MAX_PPM_HEADER_BYTES = 4096
 """Bytes of the header of a PPM file, with its comments."""
@@ -60,7 +73,12 @@ _lock = Lock()
 _before: list[object] = []
 _users = 0
 
-ORIENTATION = 0x0112
+ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC = 0x0112, 0x0102, 0x0106
+"""Tags of TIFF, the first also of EXIF."""
+
+DEPTHS = (8, 10, 12, 14)
+"""Usual depths of cameras, which write them into files of 16 bits."""
+
 TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -113,6 +131,8 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
             check_scans(stream, image.width * image.height)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
+        if image.format == "PNG":
+            image.info["bits"] = _significant_bits(stream)
         pixels, traits = rgb(image)
         return pixels, Traits(
             "JPEG" if encoding == "MPO" else encoding or "array",
@@ -172,7 +192,7 @@ def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
     upright = image if turn is None else image.transpose(turn)
     if mode == "I" or mode.startswith("I;16"):
         # Older versions of Pillow read 16-bit PNG and PGM as "I".
-        pixels = as_rgb((np.asarray(upright) >> 8).astype(np.uint8))
+        pixels, mode = _eight_bits(upright, image)
     elif mode == "RGB":
         pixels = np.asarray(upright)
     else:
@@ -180,7 +200,38 @@ def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
         upright.info.pop("transparency", None)
         pixels = np.asarray((upright.convert("LA") if mode == "La" else upright).convert("RGB"))
     height, width, _ = pixels.shape
-    return pixels, Traits(image.format or "array", mode, width, height, is_gray(pixels))
+    return pixels, Traits(
+        image.format or "array", marked(mode, pixels) if "/" not in mode else mode, width, height, is_gray(pixels)
+    )
+
+
+def _eight_bits(upright: Image.Image, image: Image.Image) -> tuple[Pixels, str]:
+    """Return 16-bit gray in 8 bits, by the depth that its file states, and a mode that tells how deep the values are.
+
+    Without a statement the range is 16 bits: a dark image must not become brighter than others of its set.
+    """
+    tags = getattr(image, "tag_v2", {})
+    values = np.asarray(upright).astype(np.int64)
+    stated = image.info.get("bits") or (tags.get(BITS_PER_SAMPLE, (16,)) or (16,))[0]
+    bits = stated if 8 < stated < 16 else 16
+    highest = int(values.max())
+    if highest >= 1 << bits:
+        bits = 16
+    if image.format == "PNG" and bits < 16 and highest and not (values & ((1 << (16 - bits)) - 1)).any():
+        bits = 16  # scaled to the whole range, as sBIT asks for
+    if tags.get(PHOTOMETRIC) == 0 and image.format == "TIFF":
+        values = (1 << bits) - 1 - values
+    deep = next((depth for depth in DEPTHS if highest < 1 << depth), 16)
+    mode = image.mode if bits < 16 or deep == 16 or not highest else f"{image.mode}/{deep}bit"
+    return as_rgb((values >> (bits - 8)).clip(0, 255).astype(np.uint8)), mode
+
+
+def _significant_bits(stream: IO[bytes]) -> int:
+    """Return the depth that the chunk sBIT of a PNG states for gray; 0 without one."""
+    stream.seek(0)
+    head = stream.read(MAX_PPM_HEADER_BYTES)
+    place = head.find(b"sBIT")
+    return head[place + 4] if 0 < place < len(head) - 4 else 0
 
 
 def as_rgb(row: Pixels) -> Pixels:

@@ -16,7 +16,7 @@ from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.traits import Traits, is_gray
+from finc_eval.samples.traits import Traits, is_gray, marked
 
 CHANNELS = (1, 3)
 
@@ -65,7 +65,8 @@ def to_pixels(value: Any, who: str) -> tuple[Pixels, Traits]:
 def row_traits(pixels: Pixels, channels: int) -> Traits:
     """Return the traits of (height, width, 3) pixels from an array with this number of channels."""
     height, width, _ = pixels.shape
-    return Traits("array", "L" if channels == 1 else "RGB", width, height, is_gray(pixels))
+    mode = marked("L" if channels == 1 else "RGB", pixels)
+    return Traits("array", mode, width, height, is_gray(pixels))
 
 
 def to_array(value: Any, who: str) -> npt.NDArray[np.uint8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -14,10 +15,35 @@ from finc_eval.core.files.archives import DAMAGED
 from finc_eval.core.files.csv_text import check_cells, csv_rows, gathered
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size
 from finc_eval.core.memory import check_decoded
+from finc_eval.core.words import counted
 from finc_eval.samples.source import aligned, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text")
 LABEL_KEYS = ("label", "class")
+
+NAME_KEYS = ("file_name", "filename", "file", "path", "image", "name")
+"""Names of the column of the names of the samples."""
+
+MAX_COMPARED = 1000
+"""Names that are compared with those of the samples where none is one."""
+
+
+def _slashed(name: str) -> str:
+    return name.replace("\\", "/")
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", _slashed(name)).casefold()
+
+
+FORMS_OF_NAMES: Mapping[str, Callable[[str], str]] = {
+    "Unicode form": lambda name: unicodedata.normalize("NFC", name),
+    "backslashes": _slashed,
+    "upper and lower case": _folded,
+    "their folder": lambda name: _folded(name).rpartition("/")[2],
+    "their suffix": lambda name: PurePosixPath(_folded(name).rpartition("/")[2]).stem,
+}
+"""Forms in which names may be alike that are not equal, by what tells them apart."""
 
 METADATA_FILES = ("metadata.jsonl", "metadata.csv", "dataset.json")
 """Files of metadata in the root of a folder or zip, in the order of the search: the first two are those of Hugging
@@ -76,7 +102,11 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
         if name == "dataset.json":
             return _from_stylegan(foreign_json(text, where), ids, where)
         if name == "metadata.csv":
-            is_ours = "file_name" in text.partition("\n")[0]
+            head = text.partition("\n")[0].strip()
+            if "\t" in head and "," not in head:
+                text = text.replace("\t", ",")
+                head = text.partition("\n")[0].strip()
+            is_ours = any(name.strip(' "') in NAME_KEYS for name in head.split(","))
             return _from_rows(csv_rows(io.StringIO(text, newline=""), where), ids, where) if is_ours else None
         check_decoded(json_size(text), where)
         return _from_rows(json_lines(text, where), ids, where)
@@ -85,11 +115,12 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
 
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
-    known = (row for row in rows if isinstance(row, dict) and isinstance(row.get("file_name"), str))
+    known = (row for row in map(_named, rows) if row is not None)
     table = gathered(known, where)
     names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
         return None
+    _check_names(names, ids, where)
     labels, prompts = (_taken(table, keys, names) for keys in (LABEL_KEYS, PROMPT_KEYS))
     check_cells(len(table), len(ids), where)
     columns = {}
@@ -97,6 +128,28 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
         if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
             columns[column] = [found.get(name, "") for name in ids]
     return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where), columns)
+
+
+def _named(row: Any) -> dict[str, Any] | None:
+    """Return a row whose name is under "file_name"; None where no usual key has one."""
+    key = next((key for key in NAME_KEYS if isinstance(row, dict) and isinstance(row.get(key), str)), None)
+    return None if key is None else {"file_name": row[key]} | {name: one for name, one in row.items() if name != key}
+
+
+def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
+    """Raise DataError if no name is that of a sample, and say how the nearest ones differ."""
+    if not ids or not set(ids).isdisjoint(names):
+        return
+    hint = f"{names[0]!r} is not {ids[0]!r}"
+    for how, form in FORMS_OF_NAMES.items():
+        by_form = {form(name): name for name in ids}
+        if alike := next((name for name in names[:MAX_COMPARED] if form(name) in by_form), None):
+            hint = f"they differ in {how}, as {alike!r} and the sample {by_form[form(alike)]!r}"
+            break
+    raise DataError(
+        f"{where} has labels or other metadata for {counted(len(names), 'file')}, none of which is a sample: {hint}; "
+        "write the names as the samples have them"
+    )
 
 
 def _taken(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:

@@ -161,7 +161,7 @@ def _open_path(path: Path | str) -> Source:
     suffix = path.suffix.lower()
     if suffix == ".zip":
         zipped = ZipFiles(path)
-        ids, ignored = sort_out(zipped.names())
+        ids, ignored = sort_out(zipped)
         if not ids:
             raise no_images(zipped.name, ignored)
         return ImageFiles(zipped, ids, ignored)
@@ -182,7 +182,7 @@ def _open_path(path: Path | str) -> Source:
 
 def _open_folder(files: Files, folder: str | Path) -> Source:
     names = list(files.names())
-    ids, ignored = sort_out(names)
+    ids, ignored = sort_out(files, names)
     if ids:
         return ImageFiles(files, ids, ignored)
     shards = [name for name in names if name.lower().endswith(".tar")]

@@ -31,6 +31,7 @@ MAX_SIZE_RATIO = 1.5
 MAX_ASPECT_RATIO = 1.1
 MAX_FPS_RATIO = 1.02
 MIN_ALPHA_SHARE = 0.01
+MOST_SHALLOW = 0.95
 """Differences between two sets beyond which there is a warning."""
 
 Key = TypeVar("Key", str, int, float)
@@ -119,6 +120,27 @@ class Profile(Record):
     def share(self, count: int) -> float:
         """Return a number of samples as a share of all samples."""
         return count / self.n if self.n else 0.0
+
+
+def shallow(profile: Profile) -> str | None:
+    """Return a sentence if nearly all images use a small part of the range of their pixels; None otherwise."""
+    marked = {mode: count for mode, count in profile.modes.items() if "/" in mode}
+    if not marked:
+        return None
+    deep = any(mode.startswith("I") for mode in marked)
+    alike = [count for mode, count in profile.modes.items() if mode.startswith("I") == deep]
+    if sum(marked.values()) < MOST_SHALLOW * sum(alike):
+        return None
+    bits = max(int(mode.partition("/")[2].removesuffix("bit")) for mode in marked)
+    if deep:
+        return (
+            f"no pixel is above {2**bits - 1} of 65535: the images look like {bits} bits in files of 16 bits, and are "
+            f"nearly black; multiply their values by {2 ** (16 - bits)}, or state the depth in the files"
+        )
+    return (
+        f"no pixel is above {2**bits - 1} of 255: the images are nearly black; if their range was 0 to 1, multiply it "
+        "by 255 before it is cast to uint8"
+    )
 
 
 def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]:
@@ -212,6 +234,7 @@ def _fps(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
 
 
 def _has_alpha(mode: str) -> bool:
+    mode = mode.partition("/")[0]
     return mode in ALPHA_MODES or mode.startswith(ALPHA_PREFIXES)
 
 

@@ -22,6 +22,9 @@ from finc_eval.samples.subset import Subset
 
 OPTION = "--shard"
 
+BY_RANK = "rank"
+"""Shard of the command line that means: as the launcher numbers this process."""
+
 MAX_PARTS = 1_000_000
 """Shards of a set at most: a file that claims more is forged."""
 

@@ -21,7 +21,7 @@ from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_url, place_of, url_of
-from finc_eval.samples.files import FileSource, is_hidden, refuse_excess
+from finc_eval.samples.files import FileSource, in_short, is_hidden, refuse_excess
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.metadata import label_and_prompt
 from finc_eval.samples.source import aligned, reason
@@ -72,9 +72,8 @@ class TarSource(FileSource):
                 else:
                     ignored[suffix or "no suffix"] = ignored.get(suffix or "no suffix", 0) + 1
         if not places:
-            seen = ", ".join(f"{count} x {suffix}" for suffix, count in sorted(ignored.items()))
             raise DataError(
-                f"{name} holds no images, {f'only other files ({seen})' if seen else 'nothing'}: "
+                f"{name} holds no images, {f'only other files ({in_short(ignored)})' if ignored else 'nothing'}: "
                 f"what follows the first dot of a member's name must be one of {', '.join(sorted(IMAGE_SUFFIXES))}"
             )
         ids = sorted(places)

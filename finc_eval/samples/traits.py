@@ -31,6 +31,9 @@ GRAY_GRID = 64
 MAX_TRAITS_BYTES = 48
 MAX_MODE_LENGTH = 12
 
+SHALLOW_VALUES = 16
+"""Values of a pixel that are not seen on a screen."""
+
 
 @dataclass(frozen=True)
 class Traits:
@@ -73,6 +76,12 @@ class Traits:
         width, height = map(int, size.split("x"))
         known_quality = None if quality == "-" else int(quality)
         return cls(name, mode, width, height, gray == "g", known_quality, None if fps == "-" else float(fps))
+
+
+def marked(mode: str, pixels: npt.NDArray[np.uint8]) -> str:
+    """Return a mode, with a mark where no value of the pixels uses more than 1 or 4 of 8 bits, and some is not 0."""
+    highest = int(pixels.max(initial=0))
+    return mode if not 0 < highest < SHALLOW_VALUES else f"{mode[: MAX_MODE_LENGTH - 5]}/{1 if highest == 1 else 4}bit"
 
 
 def is_gray(pixels: npt.NDArray[np.uint8]) -> bool:

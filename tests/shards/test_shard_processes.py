@@ -81,13 +81,13 @@ def test_two_processes_one_of_which_is_killed_and_resumed_make_the_file_of_one(t
 @pytest.mark.long
 def test_torchrun_gives_each_of_its_processes_a_shard(tmp_path):
     torchrun = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "finc_eval"]
-    subprocess.run([sys.executable, *torchrun, *extraction()], check=True, capture_output=True)
+    subprocess.run([sys.executable, *torchrun, *extraction("--shard", "rank")], check=True, capture_output=True)
     assert run("extract", "merge", "gen.2-of-2.h5", "gen.1-of-2.h5", "--out", "gen.h5").exit_code == 0
     assert (tmp_path / "gen.h5").read_bytes() == bytes_of_one_process()
 
 
 def test_ranks_do_not_wait_for_each_other(tmp_path):
-    assert run(*extraction(), RANK="1", WORLD_SIZE="2").exit_code == 0  # nobody has rank 0
+    assert run(*extraction("--shard", "rank"), RANK="1", WORLD_SIZE="2").exit_code == 0  # nobody has rank 0
     assert [path.name for path in tmp_path.glob("gen*")] == ["gen.2-of-2.h5"]
 
 

@@ -15,6 +15,7 @@ from finc_eval.cli.sets import check_given
 from finc_eval.core.words import counted
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 from finc_eval.extractors.settings import Extraction
+from finc_eval.samples.files import in_short
 
 MAX_FAILURES_SHOWN = 10
 
@@ -47,9 +48,9 @@ def extract(
 ) -> None:
     """Embed a set of samples, once. Killed or interrupted, the same command goes on where it stopped.
 
-    Several processes share the work by --shard 1/8, --shard 2/8 …, or are started by torchrun, which tells each its
-    number: torchrun --nproc-per-node 8 -m finc_eval extract … --out set.h5. Then finc-eval extract merge joins what
-    they made.
+    Several processes share the work by --shard 1/8, --shard 2/8 …, or by --shard rank if torchrun starts them: torchrun
+    --nproc-per-node 8 -m finc_eval extract … --shard rank --out set.h5. Then finc-eval extract merge joins what they
+    made.
     """
     extraction, work = launched(extraction, work, out)
     check_given([samples, metadata], extraction.extractor)
@@ -82,4 +83,4 @@ def extract(
     if len(cache.failures) > MAX_FAILURES_SHOWN:
         print(f"  … and {len(cache.failures) - MAX_FAILURES_SHOWN} more unreadable")
     if cache.ignored:
-        print("  ignored, not samples: " + ", ".join(f"{count} × {suffix}" for suffix, count in cache.ignored.items()))
+        print("  ignored, not samples: " + in_short(cache.ignored))

@@ -70,7 +70,7 @@ def score(
     check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
     from finc_eval.embeddings.opening import as_embeddings, opened_sets  # loads torch: wrong options need not wait
-    from finc_eval.embeddings.set_info import set_info
+    from finc_eval.embeddings.set_info import notes_on, set_info
 
     result = fe.Comparison.load(comparison)
     columns = [*BEFORE, *(mode.id for mode in result.directions)]
@@ -94,7 +94,8 @@ def score(
         KindCount(one.id, one.title, one.share_gen, one.share_ref, count)
         for one, count in zip(result.kinds, counts[1:].tolist(), strict=True)
     ]
-    notes = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *_on(result)]
+    about = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *notes_on("the set", embeddings)]
+    notes = [*dict.fromkeys(about), *_on(result)]
     if as_json:
         print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": found, "warnings": notes})
         return

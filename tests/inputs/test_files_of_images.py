@@ -1,0 +1,242 @@
+"""Files are known by their bytes, pixels by their depth, and what was left out stands in every result."""
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image, features
+
+import finc_eval as fe
+from finc_eval.core.errors import FincEvalError
+from finc_eval.samples import open_source
+
+IMAGES = np.random.default_rng(0).integers(0, 256, (40, 16, 16, 3)).astype(np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+
+
+def saved(folder, images, suffix="png", **options):
+    folder.mkdir(exist_ok=True)
+    for number, image in enumerate(images, len(list(folder.iterdir()))):
+        Image.fromarray(image).save(folder / f"{number:03d}{suffix and '.'}{suffix}", **options)
+    return folder
+
+
+FORMS = [
+    ("jfif", "JPEG"),
+    ("jpe", "JPEG"),
+    ("JFIF", "JPEG"),
+    ("jpg_large", "JPEG"),
+    ("jpg!d", "JPEG"),
+    ("", "PNG"),
+    ("", "JPEG"),
+    ("img", "PNG"),
+    ("png_", "PNG"),
+    ("", "WEBP"),
+    ("bin", "TIFF"),
+    ("x", "BMP"),
+    ("x", "GIF"),
+    ("pnm", "PPM"),
+    ("dib", "BMP"),
+    ("avif", "AVIF"),
+    ("", "AVIF"),
+    ("jp2", "JPEG2000"),
+    ("j2k", "JPEG2000"),
+    ("", "JPEG2000"),
+]
+
+
+@pytest.mark.parametrize("suffix, form", FORMS)
+def test_an_image_of_any_suffix_is_a_sample(suffix, form, tmp_path):
+    if form == "AVIF" and not features.check("avif"):
+        pytest.skip("this Pillow has no AVIF")
+    folder = saved(tmp_path / "set", IMAGES[:3], suffix, format=form)
+    samples = list(open_source(folder).samples())
+    assert [sample.error for sample in samples] == [None] * 3
+
+
+OTHERS = {"notes.md": b"# notes", "model.onnx": b"\x08\x07", "x.tga": b"\0\0\2" + bytes(60), "log": b"epoch 1"}
+VERBS = {
+    "compare": lambda gen, ref: fe.compare(gen, ref, extractor="pixels", features=50).warnings,
+    "kinds": lambda gen, ref: fe.kinds({"gen": gen, "ref": ref}, extractor="pixels").warnings,
+    "leaderboard": lambda gen, ref: fe.leaderboard({"gen": gen}, ref, extractor="pixels").warnings,
+    "metrics": lambda gen, ref: fe.metrics(gen, ref, "kid", extractor="pixels")["kid_mean"].notes,
+    "evaluate": lambda gen, ref: str(fe.evaluate(gen, ref, extractor="pixels", features=50).to_dict()).split("\n"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("side", [0, 1])
+def test_files_left_out_are_named_in_every_result(verb, side, tmp_path):
+    sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES[::-1])
+    VERBS[verb](*sets)  # the embeddings of the same samples are there already
+    for name, data in OTHERS.items():
+        (sets[side] / name).write_bytes(data)
+    said = " ".join(VERBS[verb](*sets))
+    assert "were left out" in said and all(suffix in said for suffix in (".md", ".onnx", ".tga", "no suffix"))
+
+
+def test_thousands_of_suffixes_are_a_short_sentence(tmp_path):
+    sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES)
+    for number in range(300):
+        (sets[0] / f"a.x{number}").write_bytes(b"x")
+    (said,) = [one for one in VERBS["compare"](*sets) if "left out" in one]
+    assert len(said) < 300 and "and 292 others" in said
+
+
+def with_sbit(data, bits):
+    """Return a PNG with the chunk sBIT of one channel after its header."""
+    body = b"sBIT" + bytes([bits])
+    return data[:33] + struct.pack(">I", 1) + body + struct.pack(">I", zlib.crc32(body)) + data[33:]
+
+
+GRAY = IMAGES[..., 0]
+
+
+def bright(folder):
+    return np.stack([sample.pixels[..., 0] for sample in open_source(folder).samples()]).astype(int)
+
+
+@pytest.mark.parametrize("bits", [9, 10, 12, 14])
+def test_a_depth_that_the_file_states_is_its_range(bits, tmp_path):
+    for number, one in enumerate(GRAY):
+        data = io.BytesIO()
+        Image.fromarray((one.astype("u2") << (bits - 8)) | 1).save(data, "PNG")
+        (tmp_path / f"{number:03d}.png").write_bytes(with_sbit(data.getvalue(), bits))
+    assert np.array_equal(bright(tmp_path), GRAY)
+
+
+@pytest.mark.parametrize("bits", [10, 12])
+def test_values_scaled_as_sbit_asks_for_are_of_16_bits(bits, tmp_path):
+    for number, one in enumerate(GRAY):
+        data = io.BytesIO()
+        Image.fromarray(one.astype("u2") << 8).save(data, "PNG")
+        (tmp_path / f"{number:03d}.png").write_bytes(with_sbit(data.getvalue(), bits))
+    assert np.array_equal(bright(tmp_path), GRAY)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+@pytest.mark.parametrize("bits", [10, 12, 14])
+def test_a_lower_depth_in_files_of_16_bits_is_noticed(bits, suffix, verb, tmp_path):
+    gen = saved(tmp_path / "gen", GRAY.astype("u2") << (bits - 8), suffix)
+    said = " ".join(VERBS[verb](gen, saved(tmp_path / "ref", GRAY)))
+    assert f"look like {bits} bits in files of 16 bits" in said
+
+
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_whole_16_bits_and_single_dark_images_are_not_noticed(suffix, tmp_path):
+    deep = GRAY.astype("u2") * 257
+    deep[:4] >>= 5
+    gen = saved(tmp_path / "gen", deep, suffix)
+    assert np.array_equal(bright(gen)[4:], GRAY[4:])
+    assert "look like" not in " ".join(VERBS["compare"](gen, saved(tmp_path / "ref", GRAY)))
+
+
+@pytest.mark.parametrize("photometric, bits", [(0, 16), (1, 16)])
+def test_white_is_zero_in_16_bits_is_not_inverted(photometric, bits, tmp_path):
+    stored = GRAY[0].astype("u2") * 257
+    stored = 65535 - stored if photometric == 0 else stored
+    Image.fromarray(stored).save(tmp_path / "a.tif", tiffinfo={262: photometric})
+    with Image.open(tmp_path / "a.tif") as image:
+        kept = image.tag_v2[262]
+    if kept == photometric:
+        assert np.abs(bright(tmp_path)[0] - GRAY[0]).max() <= 1
+
+
+BLACK = {
+    "0 and 1": (IMAGES > 127).astype("u1"),
+    "0 to 15": IMAGES >> 4,
+    "gray 0 and 1": (GRAY > 127).astype("u1"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("form", ["npz", "folder"])
+@pytest.mark.parametrize("black", BLACK)
+def test_a_set_that_is_black_is_noticed(black, form, verb, tmp_path):
+    gen = tmp_path / "gen.npz"
+    np.savez(gen, BLACK[black])
+    if form == "folder":
+        gen = saved(tmp_path / "gen", BLACK[black])
+    assert "nearly black" in " ".join(VERBS[verb](gen, saved(tmp_path / "ref", IMAGES)))
+
+
+NEAR = {
+    "Unicode form": ("é{}.png", "e\u0301{}.png"),
+    "upper and lower case": ("a{}.png", "a{}.PNG"),
+    "backslashes": ("b\\a{}.png", "b/a{}.png"),
+    "their folder": ("/data/set/a{}.png", "a{}.png"),
+    "their suffix": ("a{}", "a{}.png"),
+    "": ("other{}.png", "a{}.png"),
+}
+
+
+@pytest.mark.parametrize("table", ["csv", "jsonl"])
+@pytest.mark.parametrize("how", NEAR)
+def test_metadata_of_no_sample_is_an_error_that_names_the_nearest(how, table, tmp_path):
+    named, stored = NEAR[how]
+    for number in range(5):
+        path = tmp_path / stored.format(number)
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(IMAGES[number]).save(path, "PNG")
+    names = [named.format(number) for number in range(5)]
+    if table == "csv":
+        text = "file_name,label\n" + "".join(f"{name},a\n" for name in names)
+    else:
+        text = "".join(f'{{"file_name": "{name}", "label": "a"}}\n'.replace("\\", "\\\\") for name in names)
+    (tmp_path / f"metadata.{table}").write_text(text, encoding="utf-8")
+    with pytest.raises(FincEvalError, match=f"metadata.{table} has labels.*none of which is a sample.*{how}"):
+        open_source(tmp_path)
+
+
+@pytest.mark.parametrize("head", ["file_name", "filename", "file", "path", "image", "name"])
+@pytest.mark.parametrize("between", [",", "\t"])
+def test_usual_headers_and_tabs_are_read(head, between, tmp_path):
+    saved(tmp_path / "set", IMAGES[:3])
+    rows = [f"{head}{between}label", *(f"{number:03d}.png{between}{number % 2}" for number in range(3))]
+    (tmp_path / "set" / "metadata.csv").write_text("\n".join(rows))
+    cache = fe.extract(tmp_path / "set", "pixels")
+    assert (cache.labels, cache.ignored) == (["0", "1", "0"], {})
+
+
+RNG = np.random.default_rng(1)
+
+
+@pytest.mark.parametrize("offset", [1e5, 1e6, 1e7, -1e6])
+@pytest.mark.parametrize("columns", [1, 16])
+def test_float64_that_float32_would_lose_is_refused_with_the_reason(offset, columns):
+    rows = RNG.normal(size=(200, 16)) * 0.1
+    rows[:, :columns] += offset
+    with pytest.raises(FincEvalError, match="which float32 loses: subtract one vector"):
+        fe.metrics(rows, rows + 0.1, "fd")
+    assert fe.metrics(rows - rows.mean(0), rows - rows.mean(0) + 0.1, "fd")["fd"].value > 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [RNG.normal(size=(99, 8)), RNG.normal(size=(99, 8)) * 1e-8, RNG.normal(size=(99, 8)) + 100, np.full((99, 8), 0.1)],
+    ids=["plain", "small", "near", "constant"],
+)
+def test_float64_that_float32_holds_is_taken(rows):
+    assert fe.metrics(rows, rows, "fd")["fd"].value == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("verb", ["compare", "kinds", "leaderboard", "metrics"])
+def test_unreadable_files_are_named_in_every_result_once(verb, tmp_path):
+    sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES[::-1])
+    (sets[0] / "cut.png").write_bytes((sets[0] / "000.png").read_bytes()[:200])
+    said = [one for one in VERBS[verb](*sets) if "could not be read" in one]
+    assert len(said) == 1 and "cut.png" in said[0]
+
+
+def test_an_audit_names_what_was_left_out(tmp_path):
+    noise = np.random.default_rng(3).integers(0, 256, (3, 120, 4, 4, 3)).astype(np.uint8)
+    sets = [saved(tmp_path / name, images) for name, images in zip(("gen", "train", "holdout"), noise, strict=True)]
+    (sets[1] / "a.tga").write_bytes(b"\0" * 60)
+    assert "files of train were left out" in " ".join(fe.audit(*sets, extractor="pixels").warnings)
