@@ -118,7 +118,7 @@ def check_rows(
 ) -> None:
     """Raise DataError for an array that is not n images, and say how to turn it into one; `values` are some of it."""
     found = f"{who} has shape {shape} and dtype {dtype}"
-    if len(shape) == 4 and 4 in (shape[1], shape[3]):
+    if len(shape) == 4 and shape[3] not in (1, 3) and 4 in (shape[1], shape[3]):
         how = "drop the alpha channel, by x[..., :3]" if shape[3] == 4 else "drop the alpha channel, by x[:, :3]"
         how = "latents of a model must be decoded to images" if dtype.kind == "f" and shape[3] != 4 else how
         raise DataError(f"{found}, which are four channels, but images have one or three: {how}")

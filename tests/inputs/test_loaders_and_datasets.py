@@ -262,6 +262,10 @@ def test_advice_looks_at_the_values(images, advice, tmp_path):
         open_source(tmp_path / "x.npz")
 
 
+def test_images_of_four_rows_are_not_of_four_channels():
+    assert len(read(IMAGES[:, :4, :4])) == 40
+
+
 hf = pytest.importorskip("datasets")
 
 
