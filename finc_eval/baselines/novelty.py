@@ -65,12 +65,7 @@ class Novelty:
 
 
 def check_few_enough(count: int, instead: str) -> None:
-    """Raise DataError for more samples than exact KEN takes.
-
-    Args:
-        count: number of samples of both sets together.
-        instead: what to do, in words.
-    """
+    """Raise DataError for more samples than exact KEN takes."""
     if count > MAX_EXACT_KEN_SAMPLES:
         gigabytes = KEN_BYTES * count**2 / 1e9
         raise DataError(

@@ -45,14 +45,11 @@ class Candidate:
     """A direction that may become a mode.
 
     Attributes:
-        role: role of the mode.
-        scored: proposal that has its direction, and the sets that were scored on it.
         rank: place of the direction in its proposal.
         sign: sign that makes positive the tail of the members.
         estimates: estimates of the proposal.
         own, other: shares of its members in the set that has more, and in the other.
         threshold: score of a member, mean of the two folds'.
-        p_value: adjusted p-value.
         stability: share of it that refits find again; None where it is not known.
         members: which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to
             decide whether it is one.
@@ -101,10 +98,6 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
 
     Where its members are not more frequent in the set that has more mass, a direction shows no kind. Significant
     eigenvectors stay, whatever their members.
-
-    Args:
-        proposals: directions of both roles.
-        settings: settings of the comparison.
     """
     if not any(one.proposal.fit.full.vectors.shape[1] for one in proposals):
         return []

@@ -40,13 +40,7 @@ SetInput = Sketch | Embeddings
 
 @dataclass(frozen=True)
 class SketchedSet:
-    """A set of a comparison.
-
-    Attributes:
-        label: its label.
-        sketch: its sketch.
-        embeddings: its embeddings; None of a sketch.
-    """
+    """A set of a comparison."""
 
     label: str
     sketch: Sketch
@@ -146,10 +140,8 @@ class OpenSets:
     """The sets of a comparison, all with one feature map.
 
     Attributes:
-        sets: sketched sets by label.
         settings: settings with the feature map's own bandwidth, seed, number and kind of frequencies in place.
         sigma_rule: origin of the bandwidth.
-        warnings: sentences on groups, repeats and near-repeats.
     """
 
     sets: dict[str, SketchedSet]

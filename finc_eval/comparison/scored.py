@@ -84,7 +84,6 @@ class ModeMembers:
     """The members of a mode in a set.
 
     Attributes:
-        count: their number.
         sample: which samples of the bottom-k sample are members, shape (m,), on the CPU.
     """
 
@@ -97,10 +96,6 @@ class ScoredSet:
     """A set after its score pass.
 
     Attributes:
-        sketched: the set.
-        scores: scores of all samples.
-        masses: masses of the directions.
-        sample: scores of the bottom-k sample.
         far: samples far from all others; None where there is none, and of a sketch.
     """
 
@@ -125,13 +120,7 @@ class ScoredSet:
 
 @dataclass(frozen=True, eq=False)
 class ScoredProposal:
-    """A proposal, and the sets that were scored on it.
-
-    Attributes:
-        proposal: the proposal.
-        columns: columns of its directions in the scores.
-        sets: the sets by label.
-    """
+    """A proposal, and the sets that were scored on it."""
 
     proposal: Proposal
     columns: slice
@@ -167,12 +156,7 @@ class ScoredProposal:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """All sets after their score pass.
-
-    Attributes:
-        sets: the sets by label.
-        proposals: the proposals, in order.
-    """
+    """All sets after their score pass."""
 
     sets: dict[str, ScoredSet]
     proposals: list[ScoredProposal]
@@ -208,11 +192,6 @@ def score_sets(
     """Score sets on all proposals, side by side in columns, in one pass over the embeddings of each.
 
     Of a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
-
-    Args:
-        sets: the sets by label.
-        proposals: directions.
-        run: device, portions and progress.
     """
     phi = next(iter(sets.values())).sketch.feature_map
     none = torch.empty(phi.size, 0, device=phi.device)

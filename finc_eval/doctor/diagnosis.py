@@ -39,9 +39,6 @@ class Folder(Record):
     """A folder in which finc-eval keeps files.
 
     Attributes:
-        purpose: kind of files in it.
-        path: path of the folder, which may not exist yet.
-        exists: whether it exists.
         writable: whether files can be written to it, or to the place where it will be made.
         used: total size of the files in it, in bytes.
         free: free space on its disk, in bytes.

@@ -72,14 +72,7 @@ def enough_features(
     bound: float = AUTO_BOUND,
     candidates: Sequence[int] = AUTO_FEATURES,
 ) -> FeatureMap:
-    """Return the map with the fewest frequencies whose measured error is within the bound, else the one with the most.
-
-    Args:
-        make: function that makes a feature map with a number of frequencies.
-        sample: embeddings to measure on, shape (m, d).
-        bound: largest root mean square error over pairs of the sample.
-        candidates: numbers of frequencies to try, ascending.
-    """
+    """Return the map with the fewest frequencies whose measured error is within the bound, or the largest map."""
     for features in candidates:
         phi = make(features)
         if approximation_error(phi, sample).rms <= bound:

@@ -179,14 +179,7 @@ class JudgedKinds:
 
 
 def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) -> JudgedKinds:
-    """Return the kinds that limits on losses are on; they follow from the reference and the numbers of samples alone.
-
-    Args:
-        found: the counted sets.
-        limits: the limits.
-        lose: part of its share that no kind may lose.
-        size: number of samples of the smallest set of a generator.
-    """
+    """Return the kinds with limits on losses, which follow from the reference and the numbers of samples alone."""
     shares, least = found.shares(REF), limits.least
     if found.tree is None or limits.only:
         smallest = least or 1 / size
@@ -210,15 +203,7 @@ def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int)
 def sought_kinds(
     found: CountedSets, limits: KindLimits, lose: float, size: int, others: Collection[int] = ()
 ) -> JudgedKinds:
-    """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares.
-
-    Args:
-        found: the sets, counted by a tree.
-        limits: the limits.
-        lose: part of its share that no kind may lose.
-        size: number of samples of the smallest set of a generator.
-        others: kinds that are limited.
-    """
+    """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares."""
     seen = max(members_to_lose(lose, ALPHA / len(found.names)) / size, limits.least or 0.0)
     shares = found.shares(REF)
     kinds = [kind for kind in np.flatnonzero(shares[:-1] >= seen).tolist() if kind not in others]
@@ -226,13 +211,7 @@ def sought_kinds(
 
 
 def named_kinds(found: CountedSets, limits: KindLimits, *values: str) -> list[int]:
-    """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all.
-
-    Args:
-        found: the counted sets.
-        limits: the limits.
-        values: names; default: those of the policy.
-    """
+    """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all."""
     wanted = set(values or limits.only)
     if limits.column:
         wanted = {f"{limits.column}={value}" for value in wanted}

@@ -19,8 +19,6 @@ class Evidence(ABC):
     """An estimate, its limit, and how sure it is.
 
     Attributes:
-        name: name of the limit.
-        value: the estimate.
         margin: end of what is allowed.
         harm: whether values above or below the margin are a regression.
         unchanged: value of a release that is like its baseline; None if the limit knows no baseline.

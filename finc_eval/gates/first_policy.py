@@ -41,14 +41,7 @@ DUPLICATES = 0.01
 def first_policy(
     baselines: Sequence[object], ref: object, *, extractor: AnyExtractor = None, run: Run | None = None
 ) -> str:
-    """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95.
-
-    Args:
-        baselines: the baseline, or its replicates.
-        ref: the reference.
-        extractor: how to embed samples.
-        run: device, portions and progress.
-    """
+    """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95."""
     run = Run.of(run)
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)

@@ -30,7 +30,6 @@ class History:
     """The baselines of a generator.
 
     Attributes:
-        folder: folder of all of them.
         bundles: the baselines, the first one first; none before the first.
         refused: verdicts on releases that were not promoted.
     """
@@ -121,13 +120,6 @@ class History:
         run: Run | None = None,
     ) -> Path | None:
         """Make a release the next baseline, if it passed or there is a reason; otherwise keep its verdict alone.
-
-        Args:
-            verdict: verdict on the release.
-            gen: its samples, as they were passed to `gate`.
-            reason: why it is promoted though it did not pass.
-            extractor: how to embed samples.
-            run: device and progress.
 
         Returns:
             The folder of the new baseline; None if the release was refused.

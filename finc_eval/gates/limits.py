@@ -26,12 +26,10 @@ class Gathered:
 
     Attributes:
         kinds: evidence on kinds, which says more than the others: shares and samples.
-        others: all other evidence.
         digests: digests of the kinds of each part of the sets.
         scores: scores of whole sets.
         distances: how far the whole release is from the older ones.
         tree: kinds of the reference; None without limits on lost ones.
-        warnings: what to know of them.
     """
 
     kinds: list[KindEvidence] = field(default_factory=list)
@@ -65,15 +63,7 @@ class Gathered:
 
 
 def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run, kinds: KindTree | None = None) -> Gathered:
-    """Return the evidence on all limits of a policy.
-
-    Args:
-        sets: the sets.
-        policy: the policy.
-        train: training samples, if there are any.
-        run: device, portions and progress.
-        kinds: kinds that were made before; default: those of the reference.
-    """
+    """Return the evidence on all limits of a policy."""
     every = [policy.kinds, *(one.kinds for one in policy.slices.values())]
     if all(one is None or one.lose is None or one.column for one in every):
         kinds = None

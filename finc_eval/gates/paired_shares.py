@@ -31,7 +31,6 @@ class PairCounts:
         kept: pairs of which both samples are of the kind.
         lost: pairs of which only the old one is.
         gained: pairs of which only the new one is.
-        size: all pairs.
     """
 
     kept: float
@@ -72,7 +71,6 @@ class PairedLoss(Evidence):
     two are independent, and their intervals are joined (MOVER).
 
     Attributes:
-        counts: counts of the pairs.
         least: smallest share of the baseline that a loss is a part of.
     """
 
@@ -121,7 +119,6 @@ class PairedGain(Evidence):
     intervals are joined with their correlation (MOVER).
 
     Attributes:
-        counts: counts of the pairs.
         part: part of a new kind that is counted here; less than 1 where other kinds take the rest.
     """
 

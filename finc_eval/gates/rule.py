@@ -35,8 +35,6 @@ class Judged:
     """A limit after the rule.
 
     Attributes:
-        evidence: what it was judged by.
-        verdict: the verdict.
         interval: bounds of the value; the one on the harmful side holds for all limits together.
         detectable: true value that would have been called a regression with probability 0.8; None if none would.
         needed: number of samples of each generated set that would decide it; None if it is decided, or none would.

@@ -32,7 +32,6 @@ class Measured:
     """A score with its standard error.
 
     Attributes:
-        value: the score, without its known bias.
         error: standard error over other samples of the same sets.
         fixed: part of it that the reference has, which more generated samples leave as it is; variances are taken to go
             by the numbers of samples.
@@ -48,14 +47,7 @@ class Measured:
 def score_evidence(
     sets: GateSets, limits: Mapping[str, MetricLimit], alpha: float, run: Run
 ) -> tuple[list[Evidence], dict[str, dict[str, float]]]:
-    """Compute the metrics of all generated sets, and return the evidence of each limit, and the scores by label.
-
-    Args:
-        sets: the sets.
-        limits: limits by the name of the score.
-        alpha: level of this look.
-        run: device and progress.
-    """
+    """Compute the metrics of all generated sets, and return the evidence of each limit, and the scores by label."""
     metrics = list(dict.fromkeys(metric_of(name) for name in limits))
     scores: dict[str, dict[str, Score | str]] = {}
     labels = [label for label in sets.all if label != REF]

@@ -27,14 +27,9 @@ class GateSets:
     """The sets of a gate.
 
     Attributes:
-        gen: the new release.
         baselines: the baseline, or its replicates, by label; none for a first release.
         anchor: an old baseline, which slow drift is seen against; None without one.
-        ref: the reference.
         sources: what the caller passed, by label.
-        extractor: how to embed samples.
-        infos: descriptions, by label.
-        warnings: what to know about the sets.
         replicates: labels of the baselines that the noise of training is measured on.
         pairs: row of an older release that belongs to each row of `gen`, by its label; none where samples are not
             paired.

@@ -187,10 +187,6 @@ def members_to_hold(lose: float, kinds: int) -> float:
     """Return from how many members on kinds that have lost nothing are shown not to have lost this part.
 
     With probability 0.95 all of them are: each count of a release and of its baseline varies.
-
-    Args:
-        lose: the part.
-        kinds: number of kinds.
     """
     rarely = float(ndtr(ndtri(ALPHA / kinds) / sqrt(2)))  # both counts are as far off as that together
 
@@ -203,12 +199,7 @@ def members_to_hold(lose: float, kinds: int) -> float:
 
 @lru_cache(maxsize=64)
 def members_to_lose(lose: float, level: float) -> float:
-    """Return from how many members on a kind that is lost whole is called a regression with probability 0.8.
-
-    Args:
-        lose: part of its share that it may lose.
-        level: error of the bound that decides.
-    """
+    """Return from how many members on a kind that is lost whole is called a regression with probability 0.8."""
 
     def seen(mean: float) -> bool:
         return _loss(lose, TwoCounts(mean, 1e9, mean, 1e9)).detectable(level) is not None

@@ -271,13 +271,7 @@ def fit_classes(
 
 
 def tell_fewer_components(settings: KahmSettings, dim: int, smallest: int) -> None:
-    """Warn if a model cannot have as many components as somebody asked for: the default means "at most".
-
-    Args:
-        settings: settings of the models.
-        dim: number of entries of a sample.
-        smallest: number of samples of the smallest class.
-    """
+    """Warn if a model cannot have as many components as somebody asked for: the default means "at most"."""
     most = min(dim, smallest - 1)
     if settings.components > most and settings.components != KahmSettings.components:
         warnings.warn(

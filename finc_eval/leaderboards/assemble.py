@@ -40,15 +40,7 @@ def assemble(
     warnings: Sequence[str],
     embeddings: Mapping[str, Embeddings] | None = None,
 ) -> Leaderboard:
-    """Rank measured models.
-
-    Args:
-        reference: what they were measured by.
-        entries: the models, all by this reference.
-        asked: settings, as asked for.
-        warnings: what to know before trusting the numbers.
-        embeddings: the sets by label, to name kinds by; default: by the names that the reference has.
-    """
+    """Rank measured models."""
     check_order(asked.rank_by, reference.settings.metrics)
     models = [one.name for one in entries]
     tallies = {one.name: [run.tally.at(reference.leaves) for run in one.runs] for one in entries}
@@ -101,13 +93,7 @@ def assemble(
 
 
 def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metrics") -> None:
-    """Raise UsageError if rows are to be ordered by a number that the board does not have.
-
-    Args:
-        rank_by: key of the number.
-        metrics: metrics of the board.
-        how: how the board would have a metric that it does not have.
-    """
+    """Raise UsageError if rows are to be ordered by a number that the board does not have."""
     known = (*SHARES, *metrics)
     if rank_by in known:
         return

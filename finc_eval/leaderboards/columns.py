@@ -32,10 +32,6 @@ class Column:
     """One number of all models.
 
     Attributes:
-        key: name of the number.
-        title: what it is, in a few words.
-        higher_is_better: whether a better model has a larger value.
-        signature: everything that changes the number, except the models.
         bounds: smallest and largest value that the number can have, where estimates may go beyond.
         estimates: estimate of each model that has one, by its name: the mean of its training runs.
         training_error: standard deviation of the number between training runs; None where it was not measured.
@@ -112,12 +108,6 @@ def metric_column(
     """Return a metric of all models.
 
     A model of which a training run could not be measured has no estimate: nothing is averaged over gaps.
-
-    Args:
-        metric: name of the metric.
-        models: measures of the training runs, by model; None where a stored entry has none.
-        signature: everything that changes the number, except the models.
-        bounds: smallest and largest value that it can have; default: those of the metric.
     """
     runs: dict[str, list[Estimate]] = {}
     values, reasons, title, better = {}, {}, metric, False

@@ -40,7 +40,6 @@ class TrainingRun(Record):
         counted: number of samples that were counted: all, or those that a sketch holds.
         examples: samples of each node that show it.
         unmatched: how different it is from the reference.
-        measures: its metrics, by name.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -67,11 +66,8 @@ class Entry(Record):
     """A model on a board.
 
     Attributes:
-        name: name of the model.
         runs: its training runs; most models have one.
-        warnings: what to know before trusting its numbers.
         signature: reference, kinds, extractor and settings, which all entries of a board have in common.
-        provenance: what made it.
     """
 
     type_name: ClassVar[str] = "leaderboard-entry"
@@ -92,10 +88,6 @@ class Entry(Record):
 
     def check_belongs(self, signature: Signature, where: str) -> None:
         """Refuse an entry of another board, or with numbers that this version computes differently.
-
-        Args:
-            signature: that of the board.
-            where: what to call the entry in a message: its file.
 
         Raises:
             IncompatibleError: it does not belong on the board; the message says in which field, with both values.

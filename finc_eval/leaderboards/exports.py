@@ -33,7 +33,6 @@ class Origin:
     Attributes:
         dataset: id of the dataset that the reference is of, such as "my-lab/faces".
         url: address where the board or its samples are; None if it is not published.
-        organization: who measured.
         when: seconds since 1970 at which the record is made; default: now.
     """
 

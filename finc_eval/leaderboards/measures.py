@@ -68,13 +68,7 @@ class Measure(Record):
 
 
 class Measuring:
-    """Computes one metric of models against one reference; what the reference alone decides is computed once.
-
-    Args:
-        metric: the metric.
-        ref: the reference.
-        run: device, portions and progress.
-    """
+    """Computes one metric of models against one reference; what the reference alone decides is computed once."""
 
     def __init__(self, metric: Metric, ref: Embeddings, run: Run) -> None:
         self._metric, self._ref, self._run = metric, ref, run

@@ -17,13 +17,7 @@ from finc_eval.leaderboards.standings import Criterion, Row
 
 @dataclass(frozen=True)
 class Place(Record):
-    """A model on one board of a panel.
-
-    Attributes:
-        value: the number.
-        interval: 95 % interval of it.
-        rank_set: lowest and highest rank that the model may have; None where it is not ranked.
-    """
+    """A model on one board of a panel."""
 
     value: float | None
     interval: tuple[float, float] | None
@@ -32,13 +26,7 @@ class Place(Record):
 
 @dataclass(frozen=True)
 class Side(Record):
-    """One board of a panel.
-
-    Attributes:
-        label: its label, such as the name of the extractor.
-        signature: signature of its number.
-        places: the models by name.
-    """
+    """One board of a panel."""
 
     label: str
     signature: SignatureText
@@ -50,8 +38,6 @@ class Reversal(Record):
     """Two models of which each is surely better than the other on some board.
 
     Attributes:
-        first: a model.
-        second: another.
         first_better: boards on which the first is surely better.
         second_better: boards on which the second is.
     """
@@ -111,9 +97,6 @@ class RankedBoard(NamedTuple):
 
 def panel_of(boards: Mapping[str, RankedBoard]) -> Panel:
     """Put boards of the same models side by side.
-
-    Args:
-        boards: the boards by label, two or more, all by the same number.
 
     Raises:
         UsageError: there are fewer than two boards.

@@ -39,7 +39,6 @@ class Row(Record):
     """A model of a leaderboard.
 
     Attributes:
-        name: name of the model.
         rank_set: lowest and highest rank that it may have, by the number that orders the rows; None if it is not
             ranked.
         group: number of its group, from 1: models of a group cannot be told apart from the best one in it.

@@ -40,12 +40,7 @@ LAYOUT = 1
 
 @dataclass(frozen=True)
 class Listed(Record):
-    """The line of a model in the index.
-
-    Attributes:
-        file: its file, relative to the board, which follows from its name.
-        checksum: checksum of that file.
-    """
+    """The line of a model in the index."""
 
     file: str
     checksum: str
@@ -53,12 +48,7 @@ class Listed(Record):
 
 @dataclass(frozen=True)
 class Index(Record):
-    """The index of a board.
-
-    Attributes:
-        signature: what all entries have in common.
-        models: the models, by name.
-    """
+    """The index of a board."""
 
     type_name: ClassVar[str] = "leaderboard-index"
 

@@ -87,16 +87,7 @@ ALTERATIONS: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]
 def altered_distances(
     train: Embeddings, base: NDArray[np.uint8], k: int, views: Views, seed: int, run: Run
 ) -> dict[str, NDArray[np.float64]]:
-    """Return calibrated distances by hash of altered copies of some training pictures, by alteration.
-
-    Args:
-        train: the training set.
-        base: hashes of its pictures.
-        k: number of neighbors that calibrate.
-        views: views that are searched.
-        seed: random seed of pictures, noise, crops and shifts.
-        run: device and progress.
-    """
+    """Return calibrated distances by hash of altered copies of some training pictures, by alteration."""
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.choice(train.n, min(MAX_ALTERED, train.n), replace=False))
     hashes: dict[str, list[NDArray[np.uint8]]] = {name: [] for name in ALTERATIONS}

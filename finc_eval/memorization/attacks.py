@@ -61,8 +61,6 @@ class Attack(Record):
     """Success of one attack at telling members.
 
     Attributes:
-        name: name of the attack.
-        statistics: statistics of the attack by the generated set.
         control: statistics of the attack by fresh samples in its place, which cannot tell.
     """
 
@@ -117,7 +115,6 @@ class AttackedSets(NamedTuple):
 
     Attributes:
         gen: the generated set, or one that stands in for it.
-        members: the training set.
         non_members: samples that were not trained on.
     """
 

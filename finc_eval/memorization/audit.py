@@ -223,13 +223,10 @@ class AuditData:
     """Everything that the measures of copying are computed from.
 
     Attributes:
-        sets: the sets, by label.
         halves: halves of the holdout.
         measured, control: distances of the generated set, and of the half that stands in for it.
         fresh: k nearest training samples of the whole holdout.
         spacings: distance of each training sample to its nearest neighbor in the training set.
-        settings: settings of the audit.
-        run: how to compute.
     """
 
     sets: dict[str, Embeddings]

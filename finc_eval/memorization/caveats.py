@@ -18,14 +18,7 @@ MIN_RESOLVED_NON_MEMBERS = 10_000
 def set_warnings(
     infos: Mapping[str, SetInfo], overlap: int, measured: SetDistances, spacings: NDArray[np.float64]
 ) -> Iterator[str]:
-    """Yield warnings about the sets.
-
-    Args:
-        infos: description of each set, by label.
-        overlap: number of holdout samples with the same embedding as a training sample.
-        measured: distances of the generated set.
-        spacings: distance of each training sample to its nearest neighbor in the training set, shape (n,).
-    """
+    """Yield warnings about the sets."""
     n, m = infos["train"].n, infos["holdout"].n
     if n != m:
         yield (

@@ -58,9 +58,6 @@ class Sides:
         """Return the p-value of "the most suspicious samples are as often nearer to the holdout", by a sign test.
 
         Of all samples that are nearest to one real sample, the most suspicious one counts: repeats tell nothing more.
-
-        Args:
-            among: samples that are asked about, shape (n,); default: all.
         """
         rows = np.arange(len(self.to_train)) if among is None else np.flatnonzero(among)
         least = np.minimum(self.to_train, self.to_holdout)[rows]
@@ -78,13 +75,6 @@ def find_sides(
 
     Of a holdout that is larger than the training set, as many samples are drawn: distances to a smaller set spread
     more, so that the most suspicious ones would nearly always be those to the training set.
-
-    Args:
-        sets: the sets gen, train and holdout, by label.
-        nearness: nearness to the training set.
-        neighbors: number of neighbors that calibrate.
-        settings: settings of the audit.
-        run: device and progress.
     """
     most = min(sets["train"].n, sets["holdout"].n)
     train, holdout = (_drawn(sets[label], most, settings.seed) for label in ("train", "holdout"))
@@ -109,14 +99,7 @@ def against_holdout(
     cells: NDArray[np.object_],
     sides: Callable[[], Mapping[TailName, Sides]],
 ) -> tuple[tuple[Measure, ...], tuple[Stratum, ...]]:
-    """Return measures and strata, those of single samples that find copying with what the holdout says of them.
-
-    Args:
-        measures: measures, with adjusted p-values.
-        strata: strata, by calibrated distances.
-        cells: id of the stratum of each generated sample, shape (n,).
-        sides: returns the nearness to both sets; called only if a test of single samples finds copying.
-    """
+    """Return measures and strata, those of single samples that find copying with what the holdout says of them."""
     found = [one.name in get_args(TailName) and one.adjusted <= AUDIT_ALPHA for one in measures]
     in_stratum = [one.p_value <= AUDIT_ALPHA for one in strata]
     if not any([*found, *in_stratum]):

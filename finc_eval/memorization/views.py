@@ -52,10 +52,6 @@ def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.in
 
     Whether a sample is taken does not depend on its place. So none of several equal ones is taken where only some could
     be: copies whose score is 0 need no other view.
-
-    Args:
-        screens: scores of all samples, each of shape (n,).
-        most: number of samples.
     """
     share = most // len(screens)
     taken = [
@@ -69,8 +65,6 @@ class Scores(NamedTuple):
     """A set of samples, and scores of them that are low for suspicious ones.
 
     Attributes:
-        label: label of the set.
-        samples: the set.
         plain: calibrated distances by embedding, shape (n,).
         by_hash: calibrated distances by hash, shape (n,).
     """
@@ -97,13 +91,6 @@ def multi_view_distances(
     sets: Sequence[Scores], train: Embeddings, k: int, most: int, run: Run
 ) -> tuple[ViewDistances, ...]:
     """Return the calibrated distances of samples, of suspects the least over their views.
-
-    Args:
-        sets: sets whose samples are screened together.
-        train: the training set.
-        k: number of neighbors that calibrate.
-        most: number of suspects in all sets together.
-        run: device and progress.
 
     Raises:
         DataError: pictures or extractor are not at hand.

@@ -26,7 +26,6 @@ class Properties:
     """Properties of the samples of a panel.
 
     Attributes:
-        source: source of the evidence.
         values: the properties, w of them.
         has: which sample has which, shape (samples, w), entries 0 and 1.
         known: samples of which the source says something, shape (samples,).

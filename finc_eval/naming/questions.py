@@ -28,7 +28,6 @@ class Question:
     """A property, asked of a mode.
 
     Attributes:
-        mode: number of the mode.
         evidence: the property, its shares, and its p-value.
         strength: strength of the property among those of its source, the largest first.
         large: whether the difference is large enough for a name.

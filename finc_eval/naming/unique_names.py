@@ -48,9 +48,6 @@ class UniqueNames:
 
     A name is as short as the others allow: without the shares of members and, where it says more, without traits. Where
     another one has the same short name, traits tell them apart, and where these do not, ids do.
-
-    Args:
-        modes: all modes or kinds that a reader can see.
     """
 
     def __init__(self, modes: Iterable[_Named]) -> None:

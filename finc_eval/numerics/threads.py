@@ -18,9 +18,6 @@ def single_threaded(small: bool = True) -> Iterator[None]:
 
     Blocks can be nested, and the number of threads is restored after an exception. A thread that uses torch for the
     first time while another is in the block gets one thread for good; this changes its speed, not its numbers.
-
-    Args:
-        small: whether the problem is small; otherwise the block runs as if it were alone.
     """
     before = torch.get_num_threads()
     if not small or before == 1:

@@ -21,9 +21,7 @@ class KindsOfSamples:
     """A tree of kinds, and which of its nodes a result lists.
 
     Attributes:
-        tree: the tree.
         place: place of each leaf's kind among the listed kinds, shape (leaves,); −1 for none.
-        tallies: tallies of all nodes in each set that was counted, by label.
     """
 
     tree: KindTree

@@ -144,11 +144,7 @@ class Counts:
 
 
 def tallied(counts: Mapping[str, Counts]) -> dict[str, Tally]:
-    """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups.
-
-    Args:
-        counts: counts of each set by its label, from one partition.
-    """
+    """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups."""
     sets = list(counts.values())
     found: list[list[tuple[Array, ...]]] = [[] for _ in sets]
     for level in range(len(sets[0].levels)):
@@ -180,12 +176,7 @@ class Examples(Record):
 
 
 class KindSamples(NamedTuple):
-    """Indices of samples of a kind.
-
-    Attributes:
-        nearest: those nearest to its center, best first.
-        drawn: some that were drawn at random.
-    """
+    """Indices of samples of a kind."""
 
     nearest: NDArray[np.int64]
     drawn: NDArray[np.int64]
@@ -230,9 +221,7 @@ class Counter:
     """Counts a set in one pass.
 
     Args:
-        partition: the kinds.
         far: whether samples far from all kinds are counted as a last kind of their own, which later sets need.
-        run: device, portions and progress.
     """
 
     def __init__(self, partition: KindTree, *, far: bool = False, run: Run | None = None) -> None:
@@ -322,12 +311,5 @@ def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
 
 
 def count(embeddings: Embeddings, partition: KindTree, *, far: bool = False, run: Run | None = None) -> Counted:
-    """Count a set by the kinds of a partition, in one pass.
-
-    Args:
-        embeddings: the set.
-        partition: the kinds.
-        far: whether samples far from all kinds are counted as a last kind of their own.
-        run: device, portions and progress.
-    """
+    """Count a set by the kinds of a partition, in one pass."""
     return Counter(partition, far=far, run=run).of(embeddings)

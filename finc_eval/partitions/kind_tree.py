@@ -61,11 +61,6 @@ class KindTree:
     def fit(cls, rows: torch.Tensor, seed: int = 0, run: Run | None = None) -> Self:
         """Divide rows into kinds.
 
-        Args:
-            rows: a sample of all sets together, shape (m, d); see `pooled_sample`.
-            seed: random seed.
-            run: device and portions.
-
         Raises:
             DataError: there are fewer than 4 rows.
         """

@@ -59,11 +59,6 @@ def spread_rows(rows: NDArray[np.float32], count: int, seed: int) -> NDArray[np.
     """Draw rows one by one, each with a probability that goes by its squared distance from those before.
 
     This is the start of k-means++ (Arthur and Vassilvitskii 2007). Where all rows are drawn already, any are.
-
-    Args:
-        rows: shape (m, d).
-        count: number of rows to draw.
-        seed: random seed.
     """
     rng, x = np.random.default_rng(seed), rows.astype(np.float64)
     norms, drawn = np.square(x).sum(1), [int(rng.integers(len(x)))]

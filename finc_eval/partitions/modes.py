@@ -141,13 +141,7 @@ def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[s
 def names_of(
     kinds: Sequence[int], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
 ) -> dict[int, Name]:
-    """Name kinds by what samples of them have in common that were drawn at random from the set with the largest share.
-
-    Args:
-        kinds: the kinds, numbered through all levels.
-        counted: the counted sets.
-        embeddings: their embeddings.
-    """
+    """Name kinds by what random samples of each have in common, from the set with the largest share."""
     return names_of_unions({kind: [kind] for kind in kinds}, counted, embeddings)
 
 
@@ -171,15 +165,7 @@ def described_kinds(
     examples: Callable[[str, int], Examples],
     id_of: Callable[[int], str],
 ) -> tuple[Kind, ...]:
-    """Return some kinds with their shares, in their order.
-
-    Args:
-        tests: the tests of all kinds.
-        numbers: numbers of the kinds in the tests.
-        names: names of kinds that have one.
-        examples: function from the label of a set and a kind to samples that show it.
-        id_of: function from the number of a kind to its id.
-    """
+    """Return some kinds with their shares, in their order."""
     intervals = _Intervals(tests)
     return tuple(
         _kind(number, names.get(number, Name(None)), tests, intervals, examples, id_of(number)) for number in numbers

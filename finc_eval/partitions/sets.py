@@ -26,9 +26,7 @@ class OpenedSet:
     """A set to count.
 
     Attributes:
-        label: its label.
         embeddings: its embeddings; of a sketch, the sample that it holds.
-        sketch: the sketch, if it is one.
     """
 
     label: str
@@ -47,11 +45,7 @@ class OpenedSet:
         return set_info(self.sketch.name or self.label, None, self.sketch.n, "+".join(self.sketch.sources))
 
     def warnings(self, groups: str | None) -> list[str]:
-        """Warn of a sketch that holds only some of its samples, and of samples without groups, or in few of them.
-
-        Args:
-            groups: column of metadata that names the groups, if any.
-        """
+        """Warn of a sketch that holds only some of its samples, and of samples without groups, or in few of them."""
         told = [] if groups is None else ungrouped(self.label, self.embeddings, groups)
         if self.sketch is not None and self.embeddings.n != self.sketch.n:
             held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
@@ -63,14 +57,7 @@ class OpenedSet:
 def open_sets(
     sets: Mapping[str, object], groups: str | None, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
-    """Open the sets of a partition, check that they belong together, and return sentences on their groups.
-
-    Args:
-        sets: arrays, tensors, `EmbeddingSet`, `EmbeddingCache`, `Sketch` or paths of files, by label.
-        groups: column of metadata that names the groups; None: windows of a video by their video, and exact repeats.
-        run: portions and progress.
-        extractor: how to embed samples.
-    """
+    """Open the sets of a partition, check that they belong together, and return sentences on their groups."""
     if len(sets) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sets)}")
     opened = opened_sets(sets, lambda source, label: opened_set(source, label, groups), extractor, run)

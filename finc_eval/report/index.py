@@ -32,13 +32,7 @@ class Row:
     Attributes:
         name: path of its file below the folder.
         page: address of its page, seen from the index; None without one.
-        title: what it is about.
-        type_name: its type.
-        kind: what it is.
-        headline: what was found.
         samples: its sets with their number of samples.
-        version: version of finc-eval that made it.
-        command: command, or call from Python, that makes it again.
     """
 
     name: str
@@ -53,13 +47,7 @@ class Row:
 
 
 class Index:
-    """The results of a folder. It keeps what its rows say, and not the results.
-
-    Attributes:
-        folder: the folder.
-        out: file of the index.
-        mark: what the file of the index says of itself.
-    """
+    """The results of a folder. It keeps what its rows say, and not the results."""
 
     def __init__(self, folder: Path, out: Path) -> None:
         self.folder, self.out = folder, out
@@ -69,12 +57,7 @@ class Index:
         self._more = 0
 
     def add(self, name: str, found: Document | FincEvalError) -> None:
-        """Add a file.
-
-        Args:
-            name: path of the file below the folder.
-            found: the result, or why the file is not one.
-        """
+        """Add a file."""
         path = self.folder / name
         if isinstance(found, Document):
             self._rows.append(_row(name, found, path.with_suffix(".html"), self.out))

@@ -42,9 +42,7 @@ class Row:
     """The significant modes at one value of the parameter.
 
     Attributes:
-        value: value of the parameter.
         marks: other names of the value, such as "compare's default".
-        over, under: number of modes.
         difference: largest difference of shares, without its sign; None without a mode.
         stability: mean stability of the over-represented modes that directions found; None without one.
         spreadness: median spreadness; None where it is not known of any mode.

@@ -40,13 +40,6 @@ def print_table(
     On a terminal, names and prose that do not fit are wrapped, and so are headings. A name has three lines at most: the
     first ones and the last one, which ends in its id. If the numbers alone are too wide, the last columns follow in
     further tables, each beside the first column.
-
-    Args:
-        title: title of the table.
-        columns: headings.
-        rows: cells.
-        names: headings of the columns that hold names, which may be wrapped and, if they are long, cut.
-        prose: headings of the columns that may be wrapped between words.
     """
     from rich.cells import cell_len  # 0.1 s that the library need not pay
     from rich.console import Console

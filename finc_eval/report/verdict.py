@@ -25,12 +25,7 @@ MORE: dict[Role, str] = {"over": "more", "under": "fewer"}
 
 
 def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
-    """Return what was found in one or two sentences that name the largest differences that read differently.
-
-    Args:
-        comparison: the comparison.
-        titles: titles of the generated and the reference set.
-    """
+    """Return what was found in one or two sentences that name the largest differences that read differently."""
     gen, ref = titles
     rho = comparison.settings.rho
     told = _of_kinds(comparison, titles) if comparison.kinds else _of_directions(comparison, titles)
@@ -53,12 +48,7 @@ def lead(comparison: Comparison) -> str:
 
 
 def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
-    """Return the clearest named kinds of each group, no two of which read the same, as the end of a sentence on it.
-
-    Args:
-        kinds: all kinds of the result.
-        groups: each with the label of the set whose shares are told.
-    """
+    """Return the clearest named kinds of each group, no two of which read the same, as the end of a sentence on it."""
     names = UniqueNames(kinds)
     examples = names.examples([[one for one in found if one.name] for _, found in groups], TOLD)
     told = [

@@ -20,8 +20,6 @@ class Far:
     """The far samples of a set.
 
     Attributes:
-        count: their number.
-        farthest: index of the farthest.
         distance: its distance from the middle, in median distances.
     """
 

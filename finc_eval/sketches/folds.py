@@ -78,14 +78,7 @@ def _joined(parts: Sequence[Rows]) -> Rows:
 
 
 def fold_chunks(embeddings: Embeddings, run: Run, place: Place, stage: str) -> Iterator[FoldChunk]:
-    """Yield all embeddings of a set in chunks of one fold.
-
-    Args:
-        embeddings: the set.
-        run: portions and progress.
-        place: function that the reader applies to the rows of a batch, such as one that sends them to a device.
-        stage: name of the pass in its progress.
-    """
+    """Yield all embeddings of a set in chunks of one fold."""
     chunks = FoldChunks(run.portion)
     for batch in embeddings.batches(run.portion, place):
         yield from chunks.add(batch.keys, batch.rows, batch.start)

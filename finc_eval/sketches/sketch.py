@@ -331,9 +331,6 @@ class Sketch(Shown):
         """Return the sample of embeddings as a set; None where it is empty, or does not tell its groups.
 
         The ids of windows tell their video; other groups are not kept.
-
-        Args:
-            name: name of the set in messages.
         """
         if not self.sample.ids:
             return None

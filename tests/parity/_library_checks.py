@@ -57,8 +57,6 @@ class Check:
     """One metric that finc-eval and another library both compute.
 
     Attributes:
-        metric: name of the metric here.
-        library: other library.
         code: Python code that defines `their(x, y)`: from two float64 arrays (n, d) and (m, d) to a list of numbers.
         ours: function that returns the same numbers.
         min_samples: minimum number of samples of each set.

@@ -27,7 +27,6 @@ class Spending(Record):
     Attributes:
         data: digests and names of the data set, and one of each that it looks like.
         mu: what was spent.
-        purpose: description of the release.
         name: name that the owner gave to the data set.
         sketches: sketches of its records, by which others that look like it are known.
     """

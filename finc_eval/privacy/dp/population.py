@@ -61,12 +61,7 @@ TILTS = np.geomspace(1e-3, 30, 60)
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """Digests of all of a data set and views of its records, by which a ledger knows it.
-
-    Attributes:
-        digests: digests that only the same data have.
-        views: numbers of the records, an array for each view.
-    """
+    """Digests of all of a data set and views of its records, by which a ledger knows it."""
 
     digests: tuple[str, ...]
     views: tuple[Hashes, ...] = ()
@@ -98,7 +93,6 @@ class Sketches:
     """Sketches of the views of a data set, and its records themselves to compare with sketches of others.
 
     Attributes:
-        views: numbers of the records, an array for each view.
         salt: text of the ledger that mixes the numbers.
     """
 
@@ -115,11 +109,7 @@ class Sketches:
         return tuple(map(_text, self._counted))
 
     def common(self, texts: Sequence[str]) -> float:
-        """Return the share of the smaller set that both sets have in common; 0 unless they look alike.
-
-        Args:
-            texts: sketches of another data set.
-        """
+        """Return the share of the smaller set that both sets have in common; 0 unless they look alike."""
         others = [found for text in texts if (found := sketch_of(text)) is not None]
         return max((_common(one, other) for other in others for one in self._counted), default=0.0)
 

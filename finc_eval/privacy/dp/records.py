@@ -124,12 +124,7 @@ def _array_records(source: object, name: str) -> Records:
 
 
 class PassingIdentity:
-    """Digests and views of records that are seen once, in batches: the same as those of an array of them.
-
-    Args:
-        m: number of records.
-        dim: entries of a record.
-    """
+    """Digests and views of records that are seen once, in batches: the same as those of an array of them."""
 
     def __init__(self, m: int, dim: int) -> None:
         self._sha = hashlib.sha256(str((m, dim)).encode())

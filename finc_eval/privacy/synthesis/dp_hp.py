@@ -42,8 +42,6 @@ class PassingRecords:
     """Private records that are read once, in batches.
 
     Attributes:
-        m: number of records.
-        dim: entries of a record.
         batches: function that yields all records in order, at most so many at a time, each batch (b, dim).
     """
 

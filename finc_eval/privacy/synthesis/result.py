@@ -53,7 +53,6 @@ class MadeColumn(Record):
     """A column of a synthetic table.
 
     Attributes:
-        name: its name.
         levels: values, or intervals of numbers, of its public description.
         shares: share of the synthetic records in each level.
         moved: total variation distance of these shares from those that the description assumes: what the release told
@@ -175,16 +174,7 @@ def synthesis_of(
     drawn: torch.Tensor,
     course: Sequence[float],
 ) -> Synthesis:
-    """Describe a release, and a generator that was fitted to it.
-
-    Args:
-        method: name of the method.
-        generator: the generator, fitted.
-        target: the release.
-        names: names of the classes.
-        drawn: class of each synthetic record.
-        course: discrepancy at each step of the fit.
-    """
+    """Describe a release, and a generator that was fitted to it."""
     return Synthesis(
         method=method,
         guarantee=target.guarantee,

@@ -32,9 +32,6 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
     that have a digest of their own in any order. Numbers have three digits in them.
 
     A number is the same number in every type and file: 18, 18.0 and "18".
-
-    Args:
-        columns: raw columns by name, arrays of one length n.
     """
     coded = {name: _coded(columns[name]) for name in sorted(columns)}
     found = [_whole_digest(coded)]

@@ -22,9 +22,6 @@ class Grid(NamedTuple):
     """Samples under a heading.
 
     Attributes:
-        heading: what they are.
-        label: label of their set.
-        ids: their ids.
         scores: their scores; None where they have none.
         keyed: whether other pictures refer to these, as the samples nearest to them.
     """
@@ -37,14 +34,7 @@ class Grid(NamedTuple):
 
 
 class View(NamedTuple):
-    """Look of a mode in one set.
-
-    Attributes:
-        ink: color of the set.
-        title: title of the set.
-        meaning: what the set is.
-        grids: its samples.
-    """
+    """Look of a mode in one set."""
 
     ink: Ink
     title: str
@@ -59,14 +49,10 @@ class Card:
     Attributes:
         id: id of the mode.
         anchor: name by which links find the card.
-        title: name of the mode.
         ink: color of the set that has more.
         tag: role of the mode in a word or two.
         is_muted: whether it does not count.
         says: its shares and their difference in a sentence.
-        drawing: its shares.
-        views: its samples in each set.
-        evidence: what supports the name.
         links: sentences that point to other cards, each with their links.
         facts: all its numbers, by name.
         table: headings and rows of further numbers; None without any.

@@ -31,14 +31,7 @@ class Group:
 def groups_of(
     kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], tag: Callable[[Kind], str] | None = None
 ) -> Iterator[Group]:
-    """Yield the kinds that differ between two sets by their role, that of the largest first; of more sets, all at once.
-
-    Args:
-        kinds: all kinds.
-        headings: unions of kinds that differ in the same way.
-        titles: titles of the sets, by label.
-        tag: function from a kind to its role; default: which of two sets has more.
-    """
+    """Yield the kinds that differ: of two sets, a group for each role, the largest kind's first; of more sets, one group."""
     differing, first = [kind for kind in kinds if kind.p_value <= ALPHA], top_level(kinds, headings)
     if len(titles) != 2:
         yield Group("", differing, first)

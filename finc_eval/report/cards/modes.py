@@ -74,17 +74,7 @@ def mode_card(
     nearest: Sequence[str] = (),
     place: str = "",
 ) -> Card:
-    """Return the card of a direction of two sets.
-
-    Args:
-        mode: the direction.
-        names: titles of the generated and the reference set.
-        scale: scale of the drawings of the page.
-        shown: number of samples of each set and draw.
-        links: sentences that point to other cards.
-        nearest: ids of the reference samples nearest to the most typical generated ones.
-        place: what tells this card from others of the same direction on the page.
-    """
+    """Return the card of a direction of two sets."""
     own, _ = SETS_OF[mode.role]
     title = dict(zip(SET_NAMES, names, strict=True))
     notes, folded = [], []
@@ -124,16 +114,7 @@ def mode_card(
 def mode_row(
     mode: Mode, titles: tuple[str, str], names: UniqueNames, scale: Axis, links: Sequence[Link] = (), said: str = ""
 ) -> Row:
-    """Return the row of a direction: the samples that are most of it at either end, and the shares of its members.
-
-    Args:
-        mode: the direction.
-        titles: titles of the generated and the reference set.
-        names: names of all that the page shows.
-        scale: scale of the drawings of the table.
-        links: kinds that its best samples lie in.
-        said: what else to say of a direction that counts.
-    """
+    """Return the row of a direction: the samples that are most of it at either end, and the shares of its members."""
     own, _ = SETS_OF[mode.role]
     shares = ((mode.share_gen, mode.share_gen_interval), (mode.share_ref, mode.share_ref_interval))
     return Row(
@@ -157,15 +138,7 @@ def mode_row(
 
 
 def view_of(mode: Mode, label: SetLabel, title: str, shown: int, source: str | None = None) -> View:
-    """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random.
-
-    Args:
-        mode: the direction.
-        label: label of the set in the direction.
-        title: title of the set.
-        shown: number of samples of each draw.
-        source: label of the set among the pictures of the page; default: that in the direction.
-    """
+    """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random."""
     tail, source = mode.tails[0], source or label
     heading = TYPICAL if _are_members(mode, label, shown) else "Most alike, members or not"
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()

@@ -29,15 +29,7 @@ MAX_COLUMNS = 5
 
 @dataclass(frozen=True)
 class Common:
-    """Settings that the cards and rows of a page share.
-
-    Attributes:
-        titles: titles of the sets, by label.
-        names: names of all that the page shows.
-        scale: scale of its drawings.
-        shown: samples of each set and draw on a card.
-        tag: function from a kind to its role in a word or two.
-    """
+    """Settings that the cards and rows of a page share."""
 
     titles: Mapping[str, str]
     names: UniqueNames
@@ -54,15 +46,7 @@ class Common:
         tag: Callable[[Kind], str] | None = None,
         also: Sequence[float] = (),
     ) -> Common:
-        """Return what cards and rows of these kinds have in common; `tag` is by default the set apart.
-
-        Args:
-            kinds: all kinds of the page.
-            titles: titles of the sets, by label.
-            shown: samples of each set and draw on a card.
-            tag: function from a kind to its role.
-            also: further shares that the drawings have.
-        """
+        """Return what cards and rows of these kinds have in common; `tag` is by default the set apart."""
         ends: list[float] = [part.interval[1] for kind in kinds for part in kind.shares.values()]
         scale = forest_scale([*ends, *also])
         if tag is None and len(titles) == 2:
@@ -93,14 +77,8 @@ def kinds_on_page(
 ) -> dict[str, Any]:
     """Return what a page needs to show kinds: the first table, the cards, and how to sort them.
 
-    Args:
-        kinds: all kinds.
-        headings: unions of kinds that differ in the same way.
-        titles: titles of the sets, by label.
-        shown: samples of each set and draw on a card.
-        tag: function from a kind to its role in a word or two; default: the set that it sets apart.
-        more: function from the scale of the drawings to rows that follow the kinds.
-        also: further shares that the drawings have.
+    `tag` returns the role of a kind in a word or two; default: the set that it sets apart. `more` returns rows that
+    follow the kinds, from the scale of the drawings, on which the shares `also` have a place.
     """
     common = Common.of((*headings, *kinds), titles, shown, tag, also)
     known = {kind.id: kind for kind in kinds}

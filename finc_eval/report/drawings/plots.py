@@ -84,14 +84,7 @@ class Mark(NamedTuple):
 def sweep_svg(
     parameter: str, values: Sequence[float], marks: Mapping[Role, Sequence[Mark]], lines: Mapping[str, float]
 ) -> Markup:
-    """Draw difference and spreadness of modes against a parameter.
-
-    Args:
-        parameter: symbol of the parameter.
-        values: values that were tried, ascending.
-        marks: modes by their role.
-        lines: values to point out, by name.
-    """
+    """Draw difference and spreadness of modes against a parameter."""
     first, last = min(*values, *lines.values()), max(*values, *lines.values())
     across = Axis(first / AROUND_VALUES, last * AROUND_VALUES, LEFT, WIDTH - RIGHT, is_log=True)
     top = TOP + NAMED_LINES * len(lines)

@@ -30,11 +30,6 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
     """Return a result as Markdown: the headline, the warnings, the tables, and how it was made.
 
     Rows that do not fit into 900 KiB are left out, and counted.
-
-    Args:
-        outline: what the result says.
-        made: how it was made.
-        mark: mark of the result, by which a command knows its file.
     """
     head = [
         f"<!-- finc-eval: {mark} -->",

@@ -15,13 +15,7 @@ NOT_MANY = 4
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts.
-
-    Attributes:
-        title: title; "" where the columns say enough.
-        columns: headings.
-        rows: cells.
-    """
+    """A table of texts."""
 
     title: str
     columns: Sequence[str]
