@@ -12,9 +12,6 @@ from scipy.optimize import linear_sum_assignment
 from finc_eval.comparison.directions import Directions, FoldedMoments, padded
 from finc_eval.core.device import sent
 
-SAME_MODE_OVERLAP = 0.5
-"""Squared overlap of two directions from which on they are one mode: no direction has it with two others."""
-
 
 @dataclass(frozen=True)
 class CrossFit:

@@ -12,7 +12,7 @@ from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureNam
 from finc_eval.memorization.power import EXACT, Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
+from finc_eval.report.exports.outline import Outline, Table, sizes, texts_of, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import NO_SAMPLES, notebook_view, render, scale
 from finc_eval.report.terminal import print_notes, print_table
@@ -97,10 +97,7 @@ ATTACK_COLUMNS: dict[str, Callable[[Attack], str]] = {
 
 
 def page(result: Audit, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     copying = result.copying
     examples = [name for stratum in copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
     gallery = _gallery(result, copying.pairs, examples, samples)
@@ -282,11 +279,11 @@ def _share(power: Power) -> str:
 
 
 def _measure_rows(audit: Audit) -> list[list[str]]:
-    return [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(audit)]
+    return [[MEASURE_NAMES[one.name], *texts_of(one, MEASURE_COLUMNS)] for one in _measures(audit)]
 
 
 def _attack_rows(audit: Audit) -> list[list[str]]:
-    return [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in audit.attacks]
+    return [[ATTACK_NAMES[one.name], *texts_of(one, ATTACK_COLUMNS)] for one in audit.attacks]
 
 
 def _measures(audit: Audit) -> list[Measure]:

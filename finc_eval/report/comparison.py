@@ -39,7 +39,7 @@ from finc_eval.report.drawings.forest import forest_axis
 from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.exports.outline import Outline, Table, texts_of, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
@@ -79,10 +79,7 @@ DIRECTION_COLUMNS: dict[str, Callable[[Mode], str]] = {
 
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     spectrum, names = comparison.spectrum, titles(comparison)
     directions = _directions_on_page(comparison, names)
     shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
@@ -246,7 +243,7 @@ def _direction_rows(comparison: Comparison) -> list[list[str]]:
     rows = []
     for rank, mode in enumerate(_in_order(significant(comparison.directions, ALPHA)), start=1):
         kinds = [_said(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
-        rows.append([str(rank) if mode.firm else "–", *(text(mode) for text in DIRECTION_COLUMNS.values()), *kinds])
+        rows.append([str(rank) if mode.firm else "–", *texts_of(mode, DIRECTION_COLUMNS), *kinds])
     return rows
 
 
@@ -260,7 +257,7 @@ def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES
         **_shared(comparison, comparison.gallery_of(samples)),
         columns=COLUMNS,
         kinds=list(_kinds_in_notebook(comparison)),
-        directions=[(names.title(mode), mode, _cells(mode)) for mode in found],
+        directions=[(names.title(mode), mode, texts_of(mode, COLUMNS)) for mode in found],
         typical=_typical,
         others=_others(comparison),
         open_shares=list(open_shares(comparison)),
@@ -279,17 +276,13 @@ def _kinds_in_notebook(comparison: Comparison) -> Iterator[tuple[str, Kind | Non
         if group.words:
             yield together(group.words, group.kinds)
         for one in group.first:
-            yield names.title(one), one, _cells(one)
-            yield from ((UNDER + names.title(kind), kind, _cells(kind)) for kind in below(one, known))
+            yield names.title(one), one, texts_of(one, COLUMNS)
+            yield from ((UNDER + names.title(kind), kind, texts_of(kind, COLUMNS)) for kind in below(one, known))
     others = [kind for kind in comparison.kinds if kind.p_value > ALPHA]
     if others and len(others) < len(comparison.kinds):
         yield together(not_differing(len(others)), others)
     if (rest := unexplained(comparison)) is not None:
         yield UNEXPLAINED, None, ["–", "–", f"{100 * rest:.1f}", ""]
-
-
-def _cells(one: Kind | Mode) -> list[str]:
-    return [text(one) for text in COLUMNS.values()]
 
 
 def _typical(one: Kind | Mode | None, label: SetLabel) -> Sequence[str]:
@@ -350,9 +343,11 @@ def tests_in_words(comparison: Comparison) -> str:
     return listed([counted(count, thing) for count, thing in tested if count])
 
 
-def not_significant(count: int, thing: str = "direction") -> str:
+def not_significant(count: int) -> str:
     """Return "1 direction is not significant: see the page or the JSON file"."""
-    return f"{counted(count, thing)} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+    return (
+        f"{counted(count, 'direction')} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+    )
 
 
 def print_unstable(modes: Sequence[Mode]) -> None:

@@ -13,7 +13,7 @@ from finc_eval.evaluations.result import Evaluation
 from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
-from finc_eval.report import methods, scores
+from finc_eval.report import methods, outline_fragment, scores
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes
@@ -35,10 +35,7 @@ COLUMNS = ("Question", "Answer")
 
 
 def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     return render(
         "evaluation.html",
         result,
@@ -122,7 +119,7 @@ def _views(result: Evaluation, samples: Mapping[str, Samples]) -> dict[str, Mark
     audited = {label: samples[label] for label in ("gen", "train") if label in samples}
     found = {"comparison": comparisons.fragment(result.comparison, compared)}
     if result.scores is not None:
-        found["scores"] = scores.fragment(result.scores)
+        found["scores"] = outline_fragment(scores.outline(result.scores))
     if result.methods is not None:
         found["methods"] = methods.fragment(result.methods, compared)
     if result.audit is not None:

@@ -22,10 +22,7 @@ TITLE = f"Share of each kind in each set ({UNDER.strip()} under a heading)"
 
 
 def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     gallery = result.gallery_of(samples)
     return render(
         "kinds.html",

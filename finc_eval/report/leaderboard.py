@@ -38,10 +38,7 @@ PROFILE_KINDS = 5
 
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     gallery = read_gallery(board.sets, shown_of((*board.kinds, *board.headings), board.sets, SHOWN_SAMPLES), samples)
     sizes_of_models = [info.n for label, info in board.sets.items() if label != REFERENCE]
     return render(

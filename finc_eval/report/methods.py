@@ -41,10 +41,7 @@ SHOWN_IN_NOTEBOOK = 3
 
 
 def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     names = titles(result.first)
     scale = scale_of([mode for found in result.comparisons.values() for mode in found.directions])
     found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]

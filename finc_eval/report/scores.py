@@ -8,8 +8,8 @@ from finc_eval.core.words import figure, listed
 from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table
-from finc_eval.report.pages import refuse_samples, render, table_fragment
+from finc_eval.report.exports.outline import Outline, Table, texts_of
+from finc_eval.report.pages import refuse_samples, render
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
@@ -35,7 +35,7 @@ COLUMNS: dict[str, Callable[[Score], str]] = {
 
 
 def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples."""
+    """Return the page, which shows no samples."""
     refuse_samples(scores, samples)
     columns = {**COLUMNS, "Notes": lambda score: "; ".join(score.notes)}
     return render("scores.html", scores, outline(scores), columns=columns)
@@ -55,11 +55,6 @@ def outline(scores: Scores) -> Outline:
         warnings=_failures(scores),
         failures=_failures(scores),
     )
-
-
-def fragment(scores: Scores) -> str:
-    """Return the scores as a table, for a notebook."""
-    return table_fragment(" ".join([summary(scores), *_failures(scores)]), list(COLUMNS), _rows(scores))
 
 
 def show(scores: Scores) -> None:
@@ -104,4 +99,4 @@ def _failures(scores: Scores) -> list[str]:
 
 
 def _rows(scores: Scores) -> list[list[str]]:
-    return [[text(score) for text in COLUMNS.values()] for score in scores.scores]
+    return [texts_of(score, COLUMNS) for score in scores.scores]

@@ -20,7 +20,7 @@ from finc_eval.report.cards.modes import mode_card, scale_of
 from finc_eval.report.comparison import titles
 from finc_eval.report.drawings.plots import Mark, sweep_svg
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.exports.outline import Outline, Table, texts_of, unreadable
 from finc_eval.report.formats import optional_percent
 from finc_eval.report.pages import kinds_in_words, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
@@ -70,10 +70,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     gallery = sweep.gallery_of(samples)
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
@@ -126,7 +123,7 @@ def outline(sweep: Sweep) -> Outline:
 
 def _cells(row: Row) -> list[str]:
     notes = "; ".join((*row.marks, *row.warnings))
-    return [f"{row.value:.4g}", *(text(row) for text in COLUMNS.values()), notes]
+    return [f"{row.value:.4g}", *texts_of(row, COLUMNS), notes]
 
 
 def _cards(sweep: Sweep) -> list[tuple[float, list[Card]]]:
@@ -147,7 +144,7 @@ def _typical_only(card: Card) -> Card:
 
 def fragment(sweep: Sweep) -> str:
     """Return the significant modes value by value, for a notebook."""
-    rows = [[f"{row.value:.4g}", *(text(row) for text in COLUMNS.values())] for row in sweep_rows(sweep)]
+    rows = [[f"{row.value:.4g}", *texts_of(row, COLUMNS)] for row in sweep_rows(sweep)]
     return table_fragment(summary(sweep), [SYMBOLS[sweep.parameter], *COLUMNS], rows)
 
 
@@ -156,7 +153,7 @@ def show(sweep: Sweep) -> None:
     rows = [
         [
             f"{row.value:.4g}",
-            *(text(row) for text in COLUMNS.values()),
+            *texts_of(row, COLUMNS),
             "; ".join((*row.marks, *(warning.split(":")[0] for warning in row.warnings))),
         ]
         for row in sweep_rows(sweep)

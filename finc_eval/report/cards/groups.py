@@ -31,7 +31,7 @@ class Group:
 def groups_of(
     kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], tag: Callable[[Kind], str] | None = None
 ) -> Iterator[Group]:
-    """Yield the kinds that differ: of two sets, a group for each role, the largest kind's first; of more sets, one group."""
+    """Yield the kinds that differ: for two sets by their role, the largest first; for more sets as one group."""
     differing, first = [kind for kind in kinds if kind.p_value <= ALPHA], top_level(kinds, headings)
     if len(titles) != 2:
         yield Group("", differing, first)

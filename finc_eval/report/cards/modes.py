@@ -137,14 +137,14 @@ def mode_row(
     )
 
 
-def view_of(mode: Mode, label: SetLabel, title: str, shown: int, source: str | None = None) -> View:
+def view_of(mode: Mode, label: SetLabel, title: str, shown: int) -> View:
     """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random."""
-    tail, source = mode.tails[0], source or label
+    tail = mode.tails[0]
     heading = TYPICAL if _are_members(mode, label, shown) else "Most alike, members or not"
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()
     grids = (
-        Grid(heading, source, mode.typical(label)[:shown], scores),
-        Grid(DRAWN, source, mode.drawn(label)[:shown]),
+        Grid(heading, label, mode.typical(label)[:shown], scores),
+        Grid(DRAWN, label, mode.drawn(label)[:shown]),
     )
     return View(label, title, SET_NAMES[label], grids)
 

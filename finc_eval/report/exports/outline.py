@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
@@ -49,6 +50,11 @@ class Outline:
     details: Sequence[str] = ()
     warnings: Sequence[str] = ()
     failures: Sequence[str] = ()
+
+
+def texts_of(item: Any, columns: Mapping[str, Callable[[Any], str]]) -> list[str]:
+    """Return an item as the row of a table."""
+    return [text(item) for text in columns.values()]
 
 
 def several(names: Iterable[str]) -> str:
