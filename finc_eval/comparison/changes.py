@@ -68,7 +68,7 @@ class Change(Record, Shown):
         return self.kind.title
 
     @property
-    def told(self) -> bool:
+    def has_changed(self) -> bool:
         """True where the share is shown to have changed."""
         return self.kind.p_value <= ALPHA
 

@@ -122,10 +122,10 @@ def _drifts(found: _Compared) -> list[str]:
     if found.explained is None or not (alone := drifts(found.directions)):
         return []
     names = UniqueNames(found.directions)
-    told = listed([names.title(mode) for mode in alone[:LARGEST]])
+    names_alone = listed([names.title(mode) for mode in alone[:LARGEST]])
     more = f" and {len(alone) - LARGEST} more" if len(alone) > LARGEST else ""
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
-    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {told}{more}."]
+    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {names_alone}{more}."]
 
 
 def overall(found: _Compared) -> list[str]:
@@ -141,7 +141,7 @@ def overall(found: _Compared) -> list[str]:
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
         first = over_all if significant(found.kinds, ALPHA) else alike
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
-        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but it cannot be told by how much"
+        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but the size of the difference is uncertain"
     else:
         return [*collapsed, f"About {change} the sets alike."]
     return [*collapsed, f"{first}: an estimated {change} them alike."]

@@ -35,11 +35,11 @@ def share_of(one: ScoredSet, column: int, members: ModeMembers, confidence: floa
     """
     if not one.scores.n:
         return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), ANY)
-    return told_share(one.sketched, members.count, one.scores.n, float(one.masses.effect[column]), confidence)
+    return set_share(one.sketched, members.count, one.scores.n, float(one.masses.effect[column]), confidence)
 
 
-def told_share(one: SketchedSet, count: float, n: float, effect: float, confidence: float) -> Share:
-    """Return `exact_share` of a set; where it is worth hardly any independent samples, its share can be anything."""
+def set_share(one: SketchedSet, count: float, n: float, effect: float, confidence: float) -> Share:
+    """Return `exact_share` of a set; of a set without enough independent samples, the share can be anything."""
     return exact_share(count, n, effect, confidence) if one.tells else Share(count / n, ANY)
 
 

@@ -43,8 +43,8 @@ def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str
 
     Args:
         sets: the generated and the reference set, by label.
-        shown: ids of the samples to show, by label. Of those of the generated set the nearest reference sample is told,
-            and it is described as well.
+        shown: ids of the samples to show, by label. The reference sample nearest to each generated sample is described
+            as well.
         run: device and progress.
     """
     gen = sets["gen"].metadata_of(set(shown.get("gen", ())))

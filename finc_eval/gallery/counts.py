@@ -29,7 +29,7 @@ class HasShare(Protocol):
         """Fraction of the set."""
 
 
-def told_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
+def choose_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
     """Return the two sets whose samples a page shows of a mode of several sets.
 
     Args:

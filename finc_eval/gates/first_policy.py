@@ -117,8 +117,8 @@ def _line(key: str, margin: float, least: float, about: str) -> str:
     """Return a line of the policy."""
     chosen = _chosen(margin, least)
     share = not key.endswith("difference")
-    told = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
-    return f"{key} = {chosen:g}  # {about}: floor {told[0]} at this n; your limit {told[1]}"
+    texts = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
+    return f"{key} = {chosen:g}  # {about}: floor {texts[0]} at this n; your limit {texts[1]}"
 
 
 def _chosen(margin: float, least: float) -> float:

@@ -18,6 +18,7 @@ class Distance(Record):
     """Distance of a release from an older one.
 
     Attributes:
+        to: label of the older one.
         kinds: number of kinds that both were divided into.
         moved: total variation between their shares of kinds: the share of samples that would have to be of other kinds
             to make both alike, without the part that chance makes.

@@ -98,8 +98,8 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
     mean = shares.mean(0)
     sampling = mean * (1 - mean) / size
     # A kind that the replicates hardly have tells nothing of how much training moves shares.
-    told = (members.mean(0) >= 1) & (sampling > 0)
-    ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(modes, np.nan), where=told)
+    observed = (members.mean(0) >= 1) & (sampling > 0)
+    ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(modes, np.nan), where=observed)
     found = moderate(ratios, replicates - 1)
     return Retrained(np.maximum(found.ratios - 1, 0) / size * (1 + 1 / (baselines or replicates)), found.degrees)
 

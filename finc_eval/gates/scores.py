@@ -140,24 +140,25 @@ def _relative(
 ) -> Evidence:
     """Return the evidence on a difference to the baseline, in parts of the baseline's score or as it is."""
     title, new, old = f"metrics.{name} {rule}", measured[GEN], [measured[label] for label in sets.baselines]
-    told = [one for one in old if isinstance(one, Measured)]
+    known = [one for one in old if isinstance(one, Measured)]
     stated = wanted if isinstance(wanted, float | int) else 0.0
     why = [one for one in (new, *old) if isinstance(one, str)]
     if isinstance(new, str) or why:
         return Missing(name=title, margin=stated, note="; ".join(dict.fromkeys(why)))
     if new.higher_is_better is None:
         return Missing(name=title, margin=stated, note=f"neither direction of {name} is better: use most or least")
-    values = np.array([one.value for one in told])
-    base, base_error = float(values.mean()), hypot(*(one.error for one in told)) / len(told)
+    values = np.array([one.value for one in known])
+    base, base_error = float(values.mean()), hypot(*(one.error for one in known)) / len(known)
     if rule == "worse" and abs(base) <= normal_quantile() * base_error:
         note = (
-            f"{name} of the baseline, {figure(base, '.3g')}, is not told from 0: limit its difference in place of worse"
+            f"{name} of the baseline, {figure(base, '.3g')}, cannot be distinguished from 0: limit its difference in "
+            "place of worse"
         )
         return Missing(name=title, margin=stated, note=note)
     unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
     sign = -1.0 if new.higher_is_better else 1.0
     replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
-    spread, degrees = between_scores(np.array(replicates), len(told))
+    spread, degrees = between_scores(np.array(replicates), len(known))
     # The noise of a release like the baseline, whatever the error of this one is.
     n, old_n = sets.gen.n, sum(one.n for one in sets.baselines.values())
     unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
@@ -167,7 +168,7 @@ def _relative(
         degrees = paired.degrees
     else:
         error = hypot(new.error, growth * base_error) / unit
-        fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in told)) / len(told)) / unit
+        fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
         error, degrees = widened(error, spread / unit, degrees, alpha)
         fixed = error if degrees < inf else fixed
     return Normal(

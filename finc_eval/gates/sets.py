@@ -130,8 +130,10 @@ class GateSets:
         for label, one in self.all.items():
             rows = np.flatnonzero(np.isin(np.array(one.column(column)), list(values)))
             if len(rows) < MIN_SAMPLES:
-                told = " or ".join(f"{column}={value}" for value in values)
-                return f"{label} has {counted(len(rows), 'sample')} with {told}: at least {MIN_SAMPLES} are needed"
+                slice_name = " or ".join(f"{column}={value}" for value in values)
+                return (
+                    f"{label} has {counted(len(rows), 'sample')} with {slice_name}: at least {MIN_SAMPLES} are needed"
+                )
             parts[label] = Subset(one, rows)
         sets = replace(
             self,

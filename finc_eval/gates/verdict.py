@@ -67,7 +67,7 @@ class Limit(Record):
 
     @property
     def is_share(self) -> bool:
-        """True for a share or a part, which is told in percent."""
+        """True for a share or a part, which is written in percent."""
         return self.name.startswith(("kinds.", "copying.near", "basics.unreadable", "basics.duplicates")) or (
             self.name.endswith(" worse")
         )
@@ -81,8 +81,8 @@ class Limit(Record):
         interval = (
             "" if self.interval is None else f" [{self.number(self.interval[0])}, {self.number(self.interval[1])}]"
         )
-        told = f"{self.name} {self.verdict}: {self.number(self.value)}{interval}, {allowed} {self.number(self.margin)}"
-        return told + (f"; {self.needed:,} samples would decide it" if self.needed else "")
+        text = f"{self.name} {self.verdict}: {self.number(self.value)}{interval}, {allowed} {self.number(self.margin)}"
+        return text + (f"; {self.needed:,} samples would decide it" if self.needed else "")
 
     def number(self, value: float | None) -> str:
         """Write a value of this limit."""
@@ -155,8 +155,8 @@ class Verdict(Document):
     def summary(self) -> str:
         """The verdict in a few plain sentences."""
         found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
-        told = f"of {counted(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
-        parts = [f"{self.overall.capitalize()}: {told}."]
+        counts = f"of {counted(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
+        parts = [f"{self.overall.capitalize()}: {counts}."]
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
         parts += [one.sentence for one in self.distances]

@@ -68,7 +68,7 @@ def assemble(
         REFERENCE: reference.info
     }
     sizes = [run.counted for one in entries for run in one.runs]
-    told = [text for one in entries for text in one.warnings]
+    of_entries = [text for one in entries for text in one.warnings]
     kinds, headings = _kinds(reference, entries, embeddings)
     return Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
@@ -87,7 +87,7 @@ def assemble(
             *reference.shared,
             *asked.signature(),
         ),
-        warnings=tuple(dict.fromkeys([*cautions(entries), *warnings, *told])),
+        warnings=tuple(dict.fromkeys([*cautions(entries), *warnings, *of_entries])),
         provenance=reference.provenance,
     )
 

@@ -32,7 +32,7 @@ def leaderboard(
     run: Run | None = None,
     **options: Unpack[LeaderboardOptions],
 ) -> Leaderboard:
-    """Rank models against one reference, and say which of them cannot be told apart.
+    """Rank models against one reference, and say which of them cannot be distinguished.
 
     Each number is ranked by itself: metrics, and three shares from kinds that all samples are divided into, blind to
     which set a sample is from (docs/leaderboard.md). The rank sets of a number hold together with probability 0.95.

@@ -17,7 +17,13 @@ from finc_eval.leaderboards.standings import Criterion, Row
 
 @dataclass(frozen=True)
 class Place(Record):
-    """A model on one board of a panel."""
+    """A model on one board of a panel.
+
+    Attributes:
+        value: the number.
+        interval: 95 % interval of it.
+        rank_set: lowest and highest rank that the model may have; None where it is not ranked.
+    """
 
     value: float | None
     interval: tuple[float, float] | None
@@ -26,7 +32,13 @@ class Place(Record):
 
 @dataclass(frozen=True)
 class Side(Record):
-    """One board of a panel."""
+    """One board of a panel.
+
+    Attributes:
+        label: its label, such as the name of the extractor.
+        signature: signature of its number.
+        places: the models by name.
+    """
 
     label: str
     signature: SignatureText
@@ -38,6 +50,8 @@ class Reversal(Record):
     """Two models of which each is surely better than the other on some board.
 
     Attributes:
+        first: a model.
+        second: another.
         first_better: boards on which the first is surely better.
         second_better: boards on which the second is.
     """

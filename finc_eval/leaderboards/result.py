@@ -104,7 +104,7 @@ class Leaderboard(Document):
         return self.criteria[keys.index(wanted)]
 
     def separable(self, first: str, second: str, by: str | None = None) -> bool:
-        """Return whether two models can be told apart.
+        """Return whether two models can be distinguished.
 
         All pairs are tested together: that any two equal models are called different has probability 0.05 at most.
 
@@ -180,7 +180,9 @@ class Leaderboard(Document):
     def _summary(self) -> str:
         main = self.criterion()
         order = " > ".join(" = ".join(group) for group in main.groups) or "none is ranked"
-        return f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"
+        return (
+            f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be distinguished"
+        )
 
 
 def _cells(row: Row, key: str, standing: Standing) -> dict[str, object]:

@@ -61,6 +61,8 @@ class Attack(Record):
     """Success of one attack at telling members.
 
     Attributes:
+        name: name of the attack.
+        statistics: statistics of the attack by the generated set.
         control: statistics of the attack by fresh samples in its place, which cannot tell.
     """
 

@@ -61,6 +61,7 @@ class Measure(Record):
     """One measure of copying.
 
     Attributes:
+        name: name of the measure.
         value: value of the generated set.
         interval: interval of that value, at the confidence of the audit for this measure alone.
         control: value of fresh samples.

@@ -1,7 +1,7 @@
 """Nearness of single samples to the training set, three ways: by embedding, by perceptual hash, and over views.
 
 Each way gives calibrated distances of generated and of fresh samples, to which the exact test of `tails` applies. The
-number of copies and the most suspicious pairs are told from all of them.
+number of copies and the most suspicious pairs come from all of them.
 """
 
 from __future__ import annotations

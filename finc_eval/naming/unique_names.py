@@ -74,14 +74,14 @@ class UniqueNames:
             return f"samples without a name, {one.id}"
         words = self.words(one)
         if _has_only_traits(one):
-            told = f"samples that are “{words}”"
+            text = f"samples that are “{words}”"
         elif one.name.startswith(LOOKS_LIKE):
-            told = f"samples that look like “{words}”"
+            text = f"samples that look like “{words}”"
         elif words.startswith(PARTLY):
-            told = f"samples that are partly “{words.removeprefix(PARTLY)}”"
+            text = f"samples that are partly “{words.removeprefix(PARTLY)}”"
         else:
-            told = f"“{words}”"
-        return f"{told}, {one.id}" if self.is_shared(one) else told
+            text = f"“{words}”"
+        return f"{text}, {one.id}" if self.is_shared(one) else text
 
     def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:
         """Return the first modes of each group, so many at most, without those that read like one before them."""

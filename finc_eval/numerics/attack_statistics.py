@@ -144,7 +144,7 @@ def auc(members: ArrayLike, non_members: ArrayLike) -> float:
 def auc_interval(value: float, members: int, non_members: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return Newcombe's interval of an AUC (2006, method 5): all θ at most z standard errors from the value.
 
-    The error is Hanley and McNeil's at θ, not at the value: it is exact where nothing is told (θ = ½), and the interval
+    The error is Hanley and McNeil's at θ, not at the value: it is exact where scores say nothing (θ = ½). The interval
     does not shrink to a point at an AUC of 1.
     """
     check_fraction("confidence", confidence)

@@ -11,7 +11,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.gallery.counts import told_sets
+from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
@@ -132,7 +132,7 @@ def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[s
     """
     found: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
-        for label in told_sets(kind.shares, kind.set_with_most):
+        for label in choose_sets(kind.shares, kind.set_with_most):
             part = kind.shares[label]
             found[label] += (*part.top_ids[:count], *part.drawn_ids[:count])
     return found

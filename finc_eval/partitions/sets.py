@@ -46,12 +46,12 @@ class OpenedSet:
 
     def warnings(self, groups: str | None) -> list[str]:
         """Warn of a sketch that holds only some of its samples, and of samples without groups, or in few of them."""
-        told = [] if groups is None else ungrouped(self.label, self.embeddings, groups)
+        warnings = [] if groups is None else ungrouped(self.label, self.embeddings, groups)
         if self.sketch is not None and self.embeddings.n != self.sketch.n:
             held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
-            told.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")
+            warnings.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")
         n, name = self.embeddings.n, self.embeddings.grouping
-        return told + few_groups(self.label, n, mean_group_size(self.embeddings), name)
+        return warnings + few_groups(self.label, n, mean_group_size(self.embeddings), name)
 
 
 def open_sets(
@@ -65,8 +65,8 @@ def open_sets(
     check_all_alike(embeddings)
     grouped, sentences = repeats_as_groups(embeddings, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
-    told = (warning for one in found.values() for warning in one.warnings(groups))
-    return found, (*told, *sentences)
+    warnings = (warning for one in found.values() for warning in one.warnings(groups))
+    return found, (*warnings, *sentences)
 
 
 def opened_set(source: object, label: str, groups: str | None = None) -> OpenedSet:

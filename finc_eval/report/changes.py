@@ -91,8 +91,8 @@ def summary(changes: Changes) -> str:
     if all(change.status == "unchanged" for change in changes):
         return "Nothing changed: no share of a kind is significantly larger or smaller than it was."
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
-    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{counted(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {told}."
+    followed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    return f"{counted(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."
 
 
 def _table(changes: Changes) -> Table:

@@ -214,7 +214,7 @@ def outline(comparison: Comparison) -> Outline:
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
         tables=list(_tables(comparison, intervals=True)),
-        details=[told for told in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if told],
+        details=[text for text in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
     )
@@ -298,8 +298,8 @@ def show(comparison: Comparison) -> None:
     for table in _tables(comparison, intervals=False):
         print_table(table.title, table.columns, table.rows, names=["Kind", "Direction"], prose=["Kinds"])
     print_unstable(significant(comparison.directions, ALPHA))
-    for told in open_shares(comparison):
-        print(told)
+    for sentence in open_shares(comparison):
+        print(sentence)
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings

@@ -94,8 +94,8 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
         found["methods"] = methods.summary(result.methods)
     if result.audit is not None:
         found["audit"] = f"{audits.summary(result.audit)} {audits.membership_sentence(result.audit)}"
-    told = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
-    return [*told, ("Encodings", result.encodings)]
+    answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
+    return [*answered, ("Encodings", result.encodings)]
 
 
 def _scores(found: Scores) -> str:

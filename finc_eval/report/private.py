@@ -162,8 +162,8 @@ def show_sketch(path: str, sketch: PrivateSketch) -> None:
     transform, phi = sketch.transform, sketch.feature_map
     print(f"{path}: private sketch of {sketch.m} records, {sketch.space}, {sketch.size} features")
     print(f"transform {transform.digest[:12]}: {transform.origin}")
-    told = dict(phi.signature())
-    print(f"features: {phi.kind} {told['order']}, length scale {told['sigma']}, radius {transform.radius:.4g}")
+    fields = dict(phi.signature())
+    print(f"features: {phi.kind} {fields['order']}, length scale {fields['sigma']}, radius {transform.radius:.4g}")
     if sketch.classes is not None:
         print(f"classes: {', '.join(sketch.classes)}")
     print(f"noise {sketch.noise:.4g} on every feature")
@@ -264,5 +264,5 @@ def _summary(result: PrivateResult) -> str:
         if beaten:
             sentences.append(f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g}).")
         if tied:
-            sentences.append(f"Its distance cannot be told apart from that of {', '.join(tied)}.")
+            sentences.append(f"Its distance cannot be distinguished from that of {', '.join(tied)}.")
     return " ".join([*sentences, _hidden(result)])

@@ -13,7 +13,7 @@ from finc_eval.report.pages import refuse_samples, render
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
-TOLD = 4
+NAMED = 4
 """Scores that the summary has."""
 
 BETTER = {True: "higher", False: "lower", None: "–"}
@@ -49,7 +49,7 @@ def outline(scores: Scores) -> Outline:
         headline=summary(scores),
         sets=dict.fromkeys((scores.gen, scores.ref)),
         signatures=[*dict.fromkeys(score.signature for score in scores)],
-        call=call("evaluate", "gen", "ref", repr(_metrics(scores))),
+        call=call("metrics", "gen", "ref", repr(_metrics(scores))),
         tables=[Table("The scores", [*COLUMNS], _rows(scores))],
         details=_notes(scores),
         warnings=_failures(scores),
@@ -70,10 +70,10 @@ def show(scores: Scores) -> None:
 def summary(scores: Scores) -> str:
     """Return the first numbers, and which metrics could not be computed, in one sentence."""
     values = [f"{score.key} {figure(score.value)}" for score in scores]
-    more = len(values) - TOLD
-    told = listed([*values[:TOLD], *([f"{more} more"] if more > 0 else [])]) or "no number"
+    more = len(values) - NAMED
+    named = listed([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {listed([*scores.failures])} could not be computed" if scores.failures else ""
-    return f"{scores.gen} against {scores.ref}: {told}{refused}."
+    return f"{scores.gen} against {scores.ref}: {named}{refused}."
 
 
 def _metrics(scores: Scores) -> list[str]:

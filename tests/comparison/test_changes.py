@@ -89,14 +89,14 @@ def test_the_other_way_round_what_had_grown_has_shrunk(changes, old, new):
     mirrored = {"new": "gone", "gone": "new", "grown": "shrunk", "shrunk": "grown"}
     backward = {change.id: change for change in fe.compare_releases(new, old)}
     for change in changes:
-        if change.told:
+        if change.has_changed:
             assert backward[change.id].status == mirrored[change.status]
             assert backward[change.id].change == pytest.approx(-change.change)
 
 
 def test_the_same_release_twice_has_changed_nothing(old):
     found = fe.compare_releases(old, compared(OLD, 7, old))
-    assert len(found) >= 4 and not any(change.told for change in found)
+    assert len(found) >= 4 and not any(change.has_changed for change in found)
     assert {change.status for change in fe.compare_releases(old, old)} == {"unchanged"}
 
 
@@ -107,7 +107,7 @@ def test_draws_of_one_law_seldom_change():
         one, two, ref = np.random.default_rng(seed).normal(size=(3, 500, 20)).astype(np.float32)
         before = fe.compare(one, ref, method="clusters")
         after = fe.compare(two, ref, method="clusters", kinds=before)
-        called += any(change.told for change in fe.compare_releases(before, after))
+        called += any(change.has_changed for change in fe.compare_releases(before, after))
     assert called <= 4
 
 

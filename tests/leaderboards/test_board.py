@@ -65,10 +65,10 @@ def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
 def test_the_headline_begins_with_who_is_first(board, sets):
     (first, *tied), (_, twin, *_) = board.groups[0], sets
     assert twin in board.groups[0]
-    told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be told apart from it: "
+    told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be distinguished from it: "
     assert summary(board).startswith(told)
     clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5))
-    assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be told apart (5 %). ")
+    assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be distinguished (5 %). ")
 
 
 def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path):
@@ -245,7 +245,7 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     text = " ".join(page.texts("main"))
     for name in board.groups[0]:
         assert name in next(part for part in page.texts("p") if part.startswith("Group 1"))
-    assert f"{board.criterion().separable_pairs} of all 6 pairs can be told apart (Holm" in text
+    assert f"{board.criterion().separable_pairs} of all 6 pairs can be distinguished (Holm" in text
     assert "sampling noise only" in text
     differing = [kind for kind in board.kinds if kind.p_value <= 0.05]
     assert differing
@@ -293,7 +293,7 @@ def test_the_terminal_has_the_board(board, capsys):
     report.show(board)
     printed = capsys.readouterr().out
     assert "3–4" in printed or "4" in printed
-    assert "can be told apart (Holm" in printed
+    assert "can be distinguished (Holm" in printed
     assert "good" in report.fragment(board)
 
 

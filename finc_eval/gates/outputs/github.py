@@ -29,10 +29,10 @@ def tell_github(verdict: Verdict, environment: Mapping[str, str]) -> None:
         "GITHUB_OUTPUT": lambda: f"verdict={verdict.overall}\n",
         "GITHUB_STEP_SUMMARY": verdict.to_markdown,
     }
-    for variable, told in outputs.items():
+    for variable, write in outputs.items():
         if path := environment.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
-                file.write(told())
+                file.write(write())
 
 
 def _escaped(text: str) -> str:

@@ -183,8 +183,8 @@ class Ledger:
             spent = composed(line.mu for line in lines)
             keys = tuple(dict.fromkeys(key for line in lines for key in line.data))
             left = self._epsilon(remaining(self.budget.mu, spent))
-            told = tuple(replace(line, sketches=()) for line in lines)
-            found.append(Account(keys, told, self._epsilon(spent), left))
+            shown = tuple(replace(line, sketches=()) for line in lines)
+            found.append(Account(keys, shown, self._epsilon(spent), left))
         return tuple(found)
 
     def _epsilon(self, mu: float) -> float:

@@ -53,9 +53,10 @@ class MadeColumn(Record):
     """A column of a synthetic table.
 
     Attributes:
+        name: its name.
         levels: values, or intervals of numbers, of its public description.
         shares: share of the synthetic records in each level.
-        moved: total variation distance of these shares from those that the description assumes: what the release told
+        moved: total variation distance of these shares from those that the description assumes: what the release says
             about the column.
     """
 
@@ -214,7 +215,7 @@ def _parts(generator: Generator, target: PrivateEmbedding) -> tuple[ReleasedPart
         alone = replace(target, statistics=(statistic,), means=(released,), scales=(scale,))
         parts.append(
             ReleasedPart(
-                features=_told(statistic.phi),
+                features=_describe(statistic.phi),
                 numbers=released.numel(),
                 budget=statistic.budget / total,
                 noise=0.0 if target.guarantee is None else scale,
@@ -224,11 +225,11 @@ def _parts(generator: Generator, target: PrivateEmbedding) -> tuple[ReleasedPart
     return tuple(parts)
 
 
-def _told(phi: FeatureMap) -> str:
+def _describe(phi: FeatureMap) -> str:
     if isinstance(phi, RandomFourierFeatures):
         return f"random Fourier features, {phi.features} frequencies, length scale {phi.sigma:.3g}"
-    told = dict(phi.signature())
-    return f"{told['map']} features, order {told['order']}, length scale {float(told['sigma']):.3g}"
+    fields = dict(phi.signature())
+    return f"{fields['map']} features, order {fields['order']}, length scale {float(fields['sigma']):.3g}"
 
 
 def _names(column: Column) -> tuple[str, ...]:

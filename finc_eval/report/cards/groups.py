@@ -37,11 +37,11 @@ def groups_of(
         yield Group("", differing, first)
         return
     tag = tag or partial(more_in, titles)
-    for told in dict.fromkeys(map(tag, first)):
-        inside = [kind for kind in differing if tag(kind) == told]
-        rest = [kind for kind in differing if tag(kind) != told]
-        words = f"{told.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
-        yield Group(words, inside, [kind for kind in first if tag(kind) == told])
+    for role in dict.fromkeys(map(tag, first)):
+        inside = [kind for kind in differing if tag(kind) == role]
+        rest = [kind for kind in differing if tag(kind) != role]
+        words = f"{role.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
+        yield Group(words, inside, [kind for kind in first if tag(kind) == role])
 
 
 def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:

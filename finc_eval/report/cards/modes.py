@@ -35,7 +35,7 @@ TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
 
 OPEN = (
     " The interval holds 0, though the direction is significant: p tests the excess, to which every sample adds by its "
-    "score, and the interval counts members alone. So there is a difference, but its share cannot be told yet."
+    "score, and the interval counts members alone. So there is a difference, but its size is still unknown."
 )
 """Why a significant direction may have an interval that holds 0."""
 

@@ -10,7 +10,7 @@ from typing import Any
 from finc_eval.comparison.headline import top_level
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
-from finc_eval.gallery.counts import told_sets
+from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
@@ -99,7 +99,7 @@ def kinds_on_page(
         "cards_folded": [_kind_card(kind, common, known) for kind in others],
         "names": common.names,
         "lead_samples": LEAD_SAMPLES,
-        "roles": {told: told for told in dict.fromkeys(map(common.tag, ordered))},
+        "roles": {tag: tag for tag in dict.fromkeys(map(common.tag, ordered))},
         "sorts": {"": "difference", **sorts, "p": "p", "name": "name"},
     }
 
@@ -242,7 +242,7 @@ def _card(kind: Kind, common: Common) -> Card:
                 kind.side.partition(" in ")[0] if not common.are_two and label == set_apart(kind) else "",
                 _grids(kind.shares[label], label, common.shown),
             )
-            for label in told_sets(kind.shares, own)
+            for label in choose_sets(kind.shares, own)
         ),
         facts={},
         evidence=kind.evidence,
