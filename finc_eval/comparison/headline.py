@@ -141,7 +141,7 @@ def overall(found: _Compared) -> list[str]:
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
         first = over_all if significant(found.kinds, ALPHA) else alike
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
-        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but the size of the difference is uncertain"
+        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but by an uncertain amount"
     else:
         return [*collapsed, f"About {change} the sets alike."]
     return [*collapsed, f"{first}: an estimated {change} them alike."]

@@ -17,7 +17,7 @@ from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.samples.profile import unlike_encodings
 
-NO_SAMPLES = "embeddings alone do not tell how samples were read: pass a folder, or what extract wrote"
+NO_SAMPLES = "embeddings alone do not say how samples were read: pass a folder, or what extract wrote"
 """The reason why an array has no facts about files."""
 
 

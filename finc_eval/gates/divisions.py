@@ -24,7 +24,7 @@ from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
 
 OF_ALL = "all-"
-"""Beginning of the ids of kinds of all sets together, which are not those of the reference."""
+"""Beginning of the ids of kinds of all sets together, which differ from the kinds of the reference."""
 
 MOST = 0.15
 """Largest share of the smallest kind that is limited, unless the policy names the share. What fewer samples show is too
@@ -83,7 +83,7 @@ def tree_of_reference(sets: GateSets, seed: int, run: Run) -> KindTree:
 
 
 def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> CountedSets:
-    """Count all sets by the nodes of a tree; `prefix` tells its kinds from those of another tree."""
+    """Count all sets by the nodes of a tree; `prefix` marks the kinds of this tree."""
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
     for label, one in sets.all.items():
@@ -96,9 +96,9 @@ def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> Coun
 
 
 def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
-    """Count all sets by kinds of all of them together, blind to which set a sample is from: new kinds are kinds, too.
+    """Count all sets by kinds of all of them together, blind to the set of a sample: this finds new kinds.
 
-    Of the reference, there are as many samples as of all generators together at most. Otherwise, kinds would be of the
+    The reference gives at most as many samples as all generators together. Otherwise, kinds would be of the
     reference alone, and what it lacks be hidden in them.
     """
     generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
@@ -129,13 +129,13 @@ def fewest(sets: GateSets) -> int:
 
 
 def independent(embeddings: Embeddings) -> int:
-    """Return the number of samples that are independent: that of groups where there are some."""
+    """Return the number of independent samples: the number of groups, if there are any."""
     groups = embeddings.group_hashes()
     return embeddings.n if groups is None else len(np.unique(groups))
 
 
 def _as_many(embeddings: Embeddings, most: int) -> Embeddings:
-    """Return so many independent samples at most, drawn by their ids."""
+    """Return at most this many independent samples, drawn by their ids."""
     keys = embeddings.id_keys() if (groups := embeddings.group_hashes()) is None else groups
     kept = np.unique(keys)[:most]
     return Subset(embeddings, np.flatnonzero(keys <= kept[-1]))

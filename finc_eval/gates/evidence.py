@@ -44,7 +44,7 @@ class Evidence(ABC):
         Args:
             side: lower or upper bound.
             level: error of this bound.
-            factor: with the same shares and so many times the samples in the sets of the generators.
+            factor: factor on the number of generated samples, at the same shares.
         """
 
     def detectable(self, level: float) -> float | None:

@@ -32,7 +32,7 @@ LARGE = 0.1
 """Share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed."""
 
 METRICS = ("fd", "kid")
-"""Metrics of which the first that has an interval is proposed."""
+"""Metrics; the first with an interval is proposed."""
 
 DUPLICATES = 0.01
 """Share of samples that may repeat others, in an ordinary set."""

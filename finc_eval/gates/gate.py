@@ -42,7 +42,7 @@ def gate(
     """Judge whether a new release may replace the one before it.
 
     Each limit of the policy is held against an interval: a limit *held* if all of its interval is within the margin,
-    *improved* if all of it is better than no change, too, and *regressed* if all of it is beyond; everything else is
+    *improved* if all of it is also better than no change, and *regressed* if all of it is beyond; everything else is
     undecided, and says how many samples would decide it.
     Nothing that is missing passes (docs/gate.md).
 
@@ -54,7 +54,7 @@ def gate(
             latest baseline, with its first one as the anchor; the folder of a bundle for that baseline.
         ref: the reference.
         policy: a `Policy`, a table of its fields, or the path of a TOML file.
-        anchor: samples of an older release. All limits on differences are held against it, too, so that many releases
+        anchor: samples of an older release. All limits on differences are also held against it, so that many releases
             that lose a little each do not pass for ever.
         train: all samples that the new release was trained on, for limits on copying; the reference must then be
             samples that it has not seen.
@@ -125,13 +125,13 @@ def noise_sentence(replicates: int) -> str:
     if replicates < MIN_REPLICATES:
         return SAMPLING_ONLY
     return (
-        "the noise of sampling; limits on lost and new kinds and on differences of metrics also that of training, from "
-        f"{replicates} replicates of the baseline"
+        "the noise of sampling; limits on lost and new kinds and on differences of metrics also the noise of "
+        f"training, from {replicates} replicates of the baseline"
     )
 
 
 def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> tuple[Limit, ...]:
-    """Return the limits, and of what was sought beside them the largest kinds that regressed."""
+    """Return the limits, and the largest other kinds that regressed."""
     beyond = {one.evidence.name for one in judged if one.verdict == "regressed"}
     return tuple(
         _limit(one, part)
@@ -158,11 +158,11 @@ def _limit(judged: Judged, shown: KindEvidence) -> Limit:
 
 
 def _same_samples(sets: GateSets) -> list[str]:
-    """Return a sentence about each two sets that are one; only an anchor may be the baseline, too."""
+    """Return a sentence about each two sets that are the same; only an anchor may equal the baseline."""
     pairs = combinations((GEN, *sets.baselines, REF), 2)
     same = [(one, other) for one, other in pairs if sets.infos[one].digest == sets.infos[other].digest]
     return [
-        f"{one} and {other} are the same samples, which tells nothing: pass another set as {one}" for one, other in same
+        f"{one} and {other} are the same samples, which shows nothing: pass another set as {one}" for one, other in same
     ]
 
 
@@ -181,5 +181,5 @@ def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
 
 
 def policy_digest(policy: Policy) -> str:
-    """Return 12 digits that tell two policies apart."""
+    """Return 12 digits that identify a policy."""
     return text_digest(json.dumps(plain(policy), sort_keys=True))[:12]

@@ -111,7 +111,7 @@ def kind_evidence(
 
 @dataclass(frozen=True)
 class _Counts:
-    """Effective counts, shape (kinds,) each; of the replicates, those of all together."""
+    """Effective counts, shape (kinds,) each; for replicates, of all together."""
 
     sets: GateSets
     found: CountedSets
@@ -146,7 +146,7 @@ class _Counts:
         )
 
     def pairs(self, kind: int) -> PairCounts | None:
-        """Return the counts of pairs of a kind; None where samples are not paired with those of the baseline."""
+        """Return the counts of pairs of a kind; None where samples are not paired with the baseline."""
         (label,) = list(self.sets.baselines)[:1]
         if label not in self.sets.pairs:
             return None

@@ -53,7 +53,7 @@ def decide(
     """Return the verdict of one limit.
 
     *Regressed* needs the whole interval beyond the margin, *held* the whole interval within it. *Improved* is held with
-    the whole interval on the good side of no change, too. Everything else is undecided.
+    the whole interval also on the good side of no change. Everything else is undecided.
 
     Args:
         interval: bounds of the value.
@@ -110,11 +110,11 @@ def overall_of(verdicts: Sequence[Verb]) -> Overall:
 
 
 def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> str:
-    """Say which error the run keeps, over which family, and of which level the ends of intervals are."""
+    """Say which error the run keeps, over which family, and at which level the ends of intervals hold."""
     family, facts = sum(not one.certain for one in evidence), sum(one.certain for one in evidence)
     if not family:
         return "Nothing that was judged is a matter of chance."
-    plain = f", beside {counted(facts, 'plain fact')}" if facts else ""
+    plain = f", besides {counted(facts, 'plain fact')}" if facts else ""
     near, far = (f"{100 * (1 - level):.4g} %" for level in (regression_level(evidence, alpha, looks), alpha / looks))
     shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
     return (

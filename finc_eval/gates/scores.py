@@ -1,4 +1,4 @@
-"""Evidence on metrics: their values against the reference, and their differences to those of the baseline."""
+"""Evidence on metrics: their values against the reference, and their differences from the baseline."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {counted(sets.all[label].n, 'sample')}{why}"
     half = max(score.interval[1] - value, value - score.interval[0])
-    # Metrics take their samples as independent; those of groups tell less, at worst by this factor.
+    # Metrics take their samples as independent; grouped samples inform less, at worst by this factor.
     effect = max(mean_group_size(sets.all[label]), mean_group_size(sets.ref))
     error, n, m = half / normal_quantile() * sqrt(effect), sets.all[label].n, sets.ref.n
     return Measured(value, error, error * sqrt(n / (n + m)), score.higher_is_better)

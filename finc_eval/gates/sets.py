@@ -86,11 +86,11 @@ class GateSets:
         """Open the sets, and check that they are of one extractor.
 
         Raises:
-            UsageError: samples are to be paired with those of several baselines.
+            UsageError: samples are to be paired with several baselines.
             DataError: samples to be paired do not belong together.
         """
         if pairs is not None and len(baselines) > 1:
-            raise UsageError("samples are paired with those of one baseline: pass one, or take pairs out of the policy")
+            raise UsageError("samples are paired with one baseline: pass one, or take pairs out of the policy")
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}

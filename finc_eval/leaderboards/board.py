@@ -49,7 +49,7 @@ def leaderboard(
         settings: settings.
         extractor: how to embed sets of samples; default: by the extractor behind the others.
         run: device, portions and progress of the computation.
-        options: fields of `LeaderboardSettings`, in place of those of `settings`.
+        options: fields of `LeaderboardSettings`, in place of its fields.
 
     Raises:
         UsageError: there is not a model, a model is called "ref", or a setting is out of range.
@@ -79,7 +79,7 @@ def leaderboard(
 
 
 def training_runs(models: Mapping[str, object]) -> dict[str, list[object]]:
-    """Return the sets of each model: those of a list are training runs of one model.
+    """Return the sets of each model; a list holds training runs of one model.
 
     Raises:
         UsageError: a model is called as the reference is, or has no set.
@@ -116,7 +116,7 @@ def open_models(
             if digest in digests[:number]:
                 raise UsageError(
                     f"training runs {digests.index(digest) + 1} and {number + 1} of {name} are the same samples, which "
-                    "say nothing about training: pass those of each run, or the set once"
+                    "say nothing about training: pass the samples of each run, or the set once"
                 )
     return opened, warnings
 

@@ -55,7 +55,7 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
 
     Args:
         models: tallies of the training runs, by model: of kinds that do not overlap.
-        ref: that of the reference.
+        ref: tally of the reference.
         signature: signature of the division into kinds.
     """
     counts = {name: [run.effective(0) for run in runs] for name, runs in models.items()}
@@ -107,7 +107,7 @@ def metric_column(
 ) -> Column:
     """Return a metric of all models.
 
-    A model of which a training run could not be measured has no estimate: nothing is averaged over gaps.
+    A model with a training run that could not be measured has no estimate: nothing is averaged over gaps.
     """
     runs: dict[str, list[Estimate]] = {}
     values, reasons, title, better = {}, {}, metric, False

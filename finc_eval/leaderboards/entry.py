@@ -83,7 +83,7 @@ class Entry(Record):
         return [run.measures.get(metric) for run in self.runs]
 
     def labels(self) -> list[str]:
-        """Return a label for the set of each training run: that of the first is the name of the model."""
+        """Return a label for the set of each training run; the first has the name of the model."""
         return [run_label(self.name, number) for number in range(len(self.runs))]
 
     def check_belongs(self, signature: Signature, where: str) -> None:
@@ -109,7 +109,7 @@ class Entry(Record):
                     )
 
     def to_text(self) -> str:
-        """Return the entry as it is written. Of places outside the working folder it has the name alone."""
+        """Return the entry as it is written: places outside the working folder have their name alone."""
         shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
         return json.dumps(sealed(self.type_name, LAYOUT, plain(shared)), indent=1, allow_nan=False) + "\n"
 
@@ -139,5 +139,5 @@ def shareable(info: SetInfo) -> SetInfo:
 
 
 def run_label(name: str, number: int) -> str:
-    """Return the label of a training run of a model; that of the first is the name."""
+    """Return the label of a training run of a model; the first has the name of the model."""
     return name if number == 0 else f"{name}, run {number + 1}"

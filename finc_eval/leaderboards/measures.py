@@ -31,7 +31,7 @@ TITLES = {"kid": "kernel inception distance, of all pairs of samples"}
 
 @dataclass(frozen=True)
 class Measure(Record):
-    """A metric of one training run of a model, with what its error shares with those of other models.
+    """A metric of one training run of a model, with what its error shares with the errors of other models.
 
     Attributes:
         value: the number, without the bias of finite sets; None if it could not be computed.

@@ -47,7 +47,7 @@ class Side(Record):
 
 @dataclass(frozen=True)
 class Reversal(Record):
-    """Two models of which each is surely better than the other on some board.
+    """Two models, each surely better than the other on some board.
 
     Attributes:
         first: a model.

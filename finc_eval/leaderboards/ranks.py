@@ -109,7 +109,7 @@ def rank(
             differences more exact than the estimates.
         higher_is_better: whether a better model has a larger value.
         best: the best value that there is, such as 0 for a distance, where an estimate may be beyond. Models there are
-            equal, so that a model is surely worse than others only if it is surely not there, too.
+            equal, so that a model is surely worse than others only if it is also surely not there.
         alpha: probability that any statement is wrong.
 
     Raises:

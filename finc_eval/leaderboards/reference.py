@@ -37,10 +37,10 @@ TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
 
 DEFAULT_METRICS = ("fd", "kid")
-"""Metrics of which a board takes one by default."""
+"""Metrics; a board takes the first suitable one by default."""
 
 EFFECTS = ("effects", "even", "within")
-"""Arrays of a tally that are numbers of each node, beside its members."""
+"""Arrays of a tally with a number for each node, besides its members."""
 
 
 @dataclass(frozen=True, eq=False)

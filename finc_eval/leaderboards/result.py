@@ -22,7 +22,7 @@ from finc_eval.partitions.modes import Kind
 
 
 class Disagreement(NamedTuple):
-    """Two models of which each is surely better than the other by some number."""
+    """Two models, each surely better than the other by some number."""
 
     first: str
     second: str
@@ -132,7 +132,8 @@ class Leaderboard(Document):
     def more_of(self, first: str, second: str) -> tuple[Kind, ...]:
         """Return the kinds of samples that one model surely makes more of than another, the largest difference first.
 
-        All intervals of shares of a board hold together with probability 0.95, and those of the two do not overlap.
+        All intervals of shares of a board hold together with probability 0.95, and the intervals of the two do not
+        overlap.
 
         Args:
             first: name of the model that makes more, or "ref".

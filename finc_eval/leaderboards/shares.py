@@ -81,7 +81,7 @@ def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> lis
         rule: what is counted.
         models: number of samples of each kind in the set of each model, shape (kinds,); effective numbers where samples
             are grouped.
-        ref: those of the reference.
+        ref: numbers of the reference.
     """
     choosing = CHOOSING * min(float(one.sum()) for one in models), CHOOSING * float(ref.sum())
     return [_share(rule, one, ref, choosing) for one in models]

@@ -292,5 +292,5 @@ def _entry(name: str) -> str:
 def file_name(name: str, suffix: str = ".json") -> str:
     """Return the name of the file of a model: its own where a file can be called so, else with a digest."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80]
-    same = safe != "" and safe == name and name == name.lower()  # some file systems do not tell cases apart
+    same = safe != "" and safe == name and name == name.lower()  # some file systems ignore case
     return f"{safe}{suffix}" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}{suffix}"

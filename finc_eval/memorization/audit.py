@@ -288,7 +288,7 @@ class AuditData:
         )
         names = [kind_id(cell) for cell in cells]
         threshold = suspicious_threshold(fresh.calibrated)
-        measures, strata = against_holdout(
+        checked, strata = against_holdout(
             [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
             copying_by_stratum(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
             np.array(names, object),
@@ -296,8 +296,8 @@ class AuditData:
         )
         equal = gen.authenticity.copies, fresh.authenticity.copies
         return Copying(
-            measures=measures,
-            copies=nearness.copies((x, holdout), train, equal, alpha, training_found_by(measures)),
+            measures=checked,
+            copies=nearness.copies((x, holdout), train, equal, alpha, training_found_by(checked)),
             pairs=nearness.pairs(x, train, names, self.settings.pairs),
             strata=strata,
             power=power + nearness.power(x.n, alpha, seed),

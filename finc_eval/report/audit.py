@@ -189,7 +189,7 @@ def summary(audit: Audit) -> str:
         sentences.append(power_sentence(audit))
     best = audit.strongest
     low, high = best.statistics.auc_interval
-    tells = "tells members from others" if best.tells else "does not tell members from others"
+    tells = "distinguishes members from others" if best.tells else "does not distinguish members from others"
     sentences.append(
         f"The strongest attack, {ATTACK_NAMES[best.name]}, {tells}: {percent(best.statistics.at_1_percent.tpr, 1)} of "
         f"members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."

@@ -265,7 +265,7 @@ def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES
 
 
 def _kinds_in_notebook(comparison: Comparison) -> Iterator[tuple[str, Kind | None, list[str]]]:
-    """Yield the rows of kinds: the name, the kind of which samples are shown, if any, and the numbers."""
+    """Yield the rows of kinds: the name, the kind whose samples are shown, if any, and the numbers."""
     names, known = UniqueNames((*comparison.headings, *comparison.kinds)), {one.id: one for one in comparison.kinds}
 
     def together(words: str, kinds: Sequence[Kind]) -> tuple[str, None, list[str]]:
@@ -318,7 +318,7 @@ def show(comparison: Comparison) -> None:
 
 
 def titles(comparison: Comparison) -> tuple[str, str]:
-    """Return the titles of the two sets: the ends of their paths, as long as needed to tell them apart."""
+    """Return the titles of the two sets: the ends of their paths, as long as needed to make them differ."""
     gen, ref = (PurePath(info.source or info.name) for info in (comparison.gen, comparison.ref))
     for length in range(1, max(len(gen.parts), len(ref.parts)) + 1):
         ends = [str(PurePath(*path.parts[-length:])) for path in (gen, ref)]

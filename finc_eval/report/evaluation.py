@@ -99,7 +99,7 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
 
 
 def _scores(found: Scores) -> str:
-    """Return each score beside what the reference itself gets, in a sentence."""
+    """Return each score, and the score of the reference itself, in a sentence."""
     floors = ["" if one.floor is None else f" (the reference itself: {figure(one.floor)})" for one in found]
     texts = [f"{one.key} {figure(one.value)}{floor}" for one, floor in zip(found, floors, strict=True)]
     return f"{listed(texts)}."
@@ -114,7 +114,7 @@ def _views(result: Evaluation, samples: Mapping[str, Samples]) -> dict[str, Mark
     known = ("gen", "ref", *(["train"] if result.audit is not None else []))
     for label in samples:
         if label not in known:
-            raise UsageError(f"the page shows no samples of a set {label!r}: it has those of {', '.join(known)}")
+            raise UsageError(f"the page shows no samples of a set {label!r}: it shows samples of {', '.join(known)}")
     compared = {label: samples[label] for label in ("gen", "ref") if label in samples}
     audited = {label: samples[label] for label in ("gen", "train") if label in samples}
     found = {"comparison": comparisons.fragment(result.comparison, compared)}

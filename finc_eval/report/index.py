@@ -27,7 +27,7 @@ SORTS = {"": "file", "name": "title"}
 
 @dataclass(frozen=True)
 class Row:
-    """A result of a folder, as its index tells it.
+    """A result of a folder, as its index describes it.
 
     Attributes:
         name: path of its file below the folder.

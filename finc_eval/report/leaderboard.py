@@ -136,11 +136,15 @@ def summary(board: Leaderboard) -> str:
 def sight(board: Leaderboard) -> str:
     """Return what the numbers of the board can see, in a sentence."""
     extractor = board.extractor
-    seen = "these embeddings tell" if extractor.startswith(ARRAY_SPACE) else f"the extractor {extractor} tells"
+    seen = (
+        "these embeddings distinguish"
+        if extractor.startswith(ARRAY_SPACE)
+        else f"the extractor {extractor} distinguishes"
+    )
     moved = () if board.panel is None else board.panel.moved
     names = listed(moved) if len(moved) <= NOT_MANY else several(moved)
     elsewhere = f" Other boards rank {names} otherwise." if moved else ""
-    return f"All numbers see only what {seen} apart.{elsewhere}"
+    return f"All numbers see only what {seen}.{elsewhere}"
 
 
 def header(criterion: Criterion) -> str:
@@ -226,9 +230,9 @@ def _noise(board: Leaderboard) -> list[str]:
 
 
 def _matrix(board: Leaderboard) -> list[list[tuple[int, str]]]:
-    """Return what the model of each row makes more of than that of each column: how many kinds, and which first.
+    """Return what the model of each row makes more of than the model of each column: how many kinds, and the first.
 
-    A board of many models does not have it.
+    A board of many models has none.
     """
     if len(board.rows) > MATRIX_MODELS:
         return []

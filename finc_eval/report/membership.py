@@ -68,5 +68,5 @@ def rows(result: MembershipScore) -> list[tuple[str, str]]:
 def summary(result: MembershipScore) -> str:
     """Return the direction of the difference as a sentence."""
     if result.direction == "neither":
-        return "The attack by distance does not tell members from non-members."
-    return f"The attack by distance tells members from non-members: {result.direction}."
+        return "The attack by distance does not distinguish members from non-members."
+    return f"The attack by distance distinguishes members from non-members: {result.direction}."

@@ -173,7 +173,7 @@ def _is_significant(result: MethodComparison, method: str, group: ModeGroup) -> 
 
 
 def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> Card:
-    """Return the card of a group: that of one of its modes, with the shares by every method."""
+    """Return the card of a group: its shown mode, with the shares by every method."""
     mode = result.shown_mode(group)
     rows = [
         [

@@ -255,7 +255,7 @@ def _summary(result: PrivateResult) -> str:
             f"interval from {low} to {high}."
         )
         if first.interval[0] <= 0:
-            sentences.append("The interval includes zero: the sketch cannot tell the two apart.")
+            sentences.append("The interval includes zero: the sketch cannot distinguish the two.")
     else:
         against = [pair for pair in result.pairs if pair.first == first.name]
         beaten = [pair.second for pair in against if pair.p_value <= ALPHA]
@@ -264,5 +264,5 @@ def _summary(result: PrivateResult) -> str:
         if beaten:
             sentences.append(f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g}).")
         if tied:
-            sentences.append(f"Its distance cannot be distinguished from that of {', '.join(tied)}.")
+            sentences.append(f"It cannot be distinguished by distance from {', '.join(tied)}.")
     return " ".join([*sentences, _hidden(result)])

@@ -77,7 +77,7 @@ def summary(scores: Scores) -> str:
 
 
 def _metrics(scores: Scores) -> list[str]:
-    """Return the names of the metrics, of which some have several scores."""
+    """Return the names of the metrics; some metrics have several scores."""
     found = []
     for score in scores:
         given = (score.key, *dict(score.signature.fields).values(), score.signature.metric.replace("-", "_"))
@@ -86,7 +86,7 @@ def _metrics(scores: Scores) -> list[str]:
 
 
 def _notes(scores: Scores) -> list[str]:
-    """Return the notes of the scores, each once, with the scores that it is of."""
+    """Return each note once, with the keys of its scores."""
     found: dict[str, list[str]] = {}
     for score in scores:
         for note in score.notes:

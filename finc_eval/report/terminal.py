@@ -39,7 +39,7 @@ def print_table(
 
     On a terminal, names and prose that do not fit are wrapped, and so are headings. A name has three lines at most: the
     first ones and the last one, which ends in its id. If the numbers alone are too wide, the last columns follow in
-    further tables, each beside the first column.
+    further tables, each next to the first column.
     """
     from rich.cells import cell_len  # 0.1 s that the library need not pay
     from rich.console import Console
@@ -74,7 +74,7 @@ def print_notes(warnings: Iterable[str]) -> None:
 
 
 def _folded(name: str, width: int) -> str:
-    """Return a name in lines of so many characters; of too many lines, the first ones and the last one."""
+    """Return a name in lines of this width; if there are too many, the first lines and the last."""
     from rich.cells import set_cell_size
 
     lines = _wrapped(name, width)

@@ -34,7 +34,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
         significantly = (
             f"that {gen} has significantly more or less often than {ref}"
             if rho == 1
-            else f"of which one set has significantly more than {rho:g} times the share of the other"
+            else f"whose share of one set is significantly more than {rho:g} times the share of the other"
         )
         return untested(comparison) or f"No {thing} was found {significantly}."
     if rho != 1:
@@ -48,7 +48,7 @@ def lead(comparison: Comparison) -> str:
 
 
 def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
-    """Return the clearest named kinds of each group, no two of which read the same, as the end of a sentence on it."""
+    """Return the clearest named kinds of each group as the end of a sentence; no two read the same."""
     names = UniqueNames(kinds)
     examples = names.examples([[one for one in found if one.name] for _, found in groups], NAMED)
     texts = [

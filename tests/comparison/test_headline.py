@@ -47,7 +47,7 @@ def test_two_samples_of_one_source_are_said_to_be_alike():
 def test_a_difference_that_may_be_next_to_nothing_is_not_told_as_a_size():
     found = a_comparison(kinds=[SAME], difference=0.14, difference_interval=(0.0, 0.24), difference_p_value=0.0312)
     assert found.headline.startswith(
-        "As a whole, the sets differ (p = 0.031), but it cannot be told by how much: an estimated 14 % [0, 24] of the"
+        "As a whole, the sets differ (p = 0.031), but by an uncertain amount: an estimated 14 % [0, 24] of the"
     )
 
 

@@ -285,7 +285,7 @@ def test_the_top_of_a_page_of_many_models_stays_short():
     assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
     assert "14 models, 60 samples each" in page.texts("p", "key")[0]
     (tied,) = [text for text in page.texts("p") if text.startswith("Group 1")]
-    assert summary(board).startswith(f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be told")
+    assert summary(board).startswith(f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be")
     assert all(name in tied for name in first)
 
 

@@ -60,7 +60,7 @@ class Card:
         folded: samples that are folded away.
         notes: sentences that are folded away.
         keys: values to sort and filter by.
-        place: what tells this card from others of the same mode on a page.
+        place: end of the anchor, if a page has several cards of this mode.
     """
 
     id: str
@@ -93,11 +93,11 @@ class Card:
 
 
 def anchor(name: str, place: str = "", *, of: str = "mode") -> str:
-    """Return the name by which links find a card. Unlike ones have unlike names, whatever their characters are.
+    """Return the name by which links find a card: unlike cards have unlike names, whatever their characters are.
 
     Args:
         name: id of the mode, or whatever the card is of.
-        place: what tells this card from others of the same mode on the page.
+        place: end of the anchor, if the page has several cards of this mode.
         of: what the card is of.
     """
     return f"{of}-" + quote(f"{name}{place}".encode("utf-8", "surrogatepass"), safe="").replace("%", ":")

@@ -50,7 +50,7 @@ def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
 
 
 def of_kinds(kinds: Sequence[Kind], others: Sequence[Kind]) -> str:
-    """Return "10 kinds", and what their names have in common that those of others do not have."""
+    """Return "10 kinds", and the words that all their names have and no name of the others has."""
     common = in_common(kinds, others)
     return counted(len(kinds), "kind") + (f", all “{common}”" if common else "")
 

@@ -191,8 +191,8 @@ def sentence(mode: Mode, titles: tuple[str, str]) -> str:
     more = "more" if mode.share_difference > 0 else "fewer"
     return (
         f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are members, and "
-        f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
-        f"(interval {ends})." + OPEN * is_share_open(mode)
+        f"{percent(mode.share_ref, 1)} of the samples of {titles[1]}: {abs(100 * mode.share_difference):.1f} points "
+        f"{more} (interval {ends})." + OPEN * is_share_open(mode)
     )
 
 

@@ -55,7 +55,7 @@ class Common:
 
     @property
     def are_two(self) -> bool:
-        """True for two sets, whose difference is that of the first and the second."""
+        """True for two sets, whose difference is first minus second."""
         return len(self.titles) == 2
 
     def inks(self, own: str = "") -> dict[str, Ink]:
@@ -266,7 +266,7 @@ def _says(kind: Kind, common: Common) -> str:
         size = points(abs(value)).removeprefix("+")
         return (
             f"{percent(own.share, 1)} of the samples of {first} are of this kind, and {percent(other.share, 1)} of "
-            f"those of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
+            f"the samples of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
         )
     of_least = f"{common.titles[kind.set_with_least]} has the least: " if kind.set_with_least else ""
     return (

@@ -1,7 +1,7 @@
 """Drawings as inline SVG: each has a title and a description, each mark a title, and equal numbers give equal bytes.
 
 Colors are attributes, so that drawings are complete under a policy that forbids styles; the page's style replaces them
-by those of its theme.
+by the colors of its theme.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COLORS: dict[Ink, str] = {
     "rule": "#ccd2d9",
     "ink": "#17202b",
 }
-"""Colors of a light page, by the class for which the style has those of both themes."""
+"""Colors of a light page, by the class for which the style has the colors of both themes."""
 
 MOST_TICKS = 5
 """Steps between the round numbers of a linear axis, at most."""

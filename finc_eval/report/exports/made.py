@@ -18,7 +18,7 @@ ABSOLUTE = re.compile(r"^((?:[^=/]*=)?)(/.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Made:
-    """Making of a result, as pages and texts tell it.
+    """Making of a result, as pages and texts describe it.
 
     Attributes:
         using: versions, device and git state, in a sentence.

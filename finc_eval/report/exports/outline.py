@@ -70,7 +70,7 @@ def sizes(sets: Mapping[str, SetInfo]) -> dict[str, int | None]:
 
 
 def unreadable(sets: Mapping[str, SetInfo]) -> list[str]:
-    """Return a sentence for each set of which samples could not be read."""
+    """Return a sentence for each set with samples that could not be read."""
     return [
         f"{counted(info.unreadable, 'sample')} of {label} could not be read." for label, info in sets.items()
         if info.unreadable

@@ -37,7 +37,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
-    """Draw the share of each significant kind in each set, with its interval; without kinds, those of directions.
+    """Draw the share of each significant kind in each set, with its interval; without kinds, of each direction.
 
     Args:
         result: a comparison of two sets, or kinds of several.
