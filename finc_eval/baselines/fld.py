@@ -96,7 +96,7 @@ class Divergence:
 
 
 class Gap(NamedTuple):
-    """Log-likelihood of unseen samples minus that of training samples, under a mixture around generated samples.
+    """Log-likelihood of unseen minus training samples, under a mixture around generated samples.
 
     Attributes:
         value: 100 · the difference of the mean log-likelihoods per entry of the embedding, test − training.
@@ -146,7 +146,7 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
 
 
 def likelihood_gap(gen: object, train: object, test: object, *, run: Run | None = None) -> Gap:
-    """Compute the gap of `fld` without its baseline; it is far below that of fresh samples where training was copied.
+    """Compute the gap of `fld` without baseline; it is far below the gap of fresh samples if training was copied.
 
     See `fld` for arguments and errors.
     """

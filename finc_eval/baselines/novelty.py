@@ -60,7 +60,7 @@ class Novelty:
         They are computed from the embeddings again, which takes as long and as much memory as the score did.
         """
         if self._fit is None:
-            raise UsageError("KEN from random features has no modes of its own: compare() finds those of sketches")
+            raise UsageError("KEN from random features has no modes of its own: compare() finds the modes of sketches")
         return self._fit(count)
 
 

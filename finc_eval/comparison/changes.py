@@ -36,7 +36,7 @@ Status = Literal["new", "grown", "gone", "shrunk", "undecided", "unchanged"]
 ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "undecided", "unchanged")
 
 RELEASES = ("new", "old")
-"""Labels of the releases: a change is the share of the new one minus that of the old one."""
+"""Labels of the releases: a change is the share of the new release minus the share of the old release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class Change(Record, Shown):
 
     @property
     def change(self) -> float:
-        """Share of the new release minus that of the old one."""
+        """Share of the new release minus share of the old release."""
         return self.kind.seen_from("new")[0]
 
     @property
@@ -234,7 +234,7 @@ def _check_alike(old: Comparison, new: Comparison) -> None:
         )
     if old.tree.digest != new.tree.digest:
         raise IncompatibleError(
-            "the comparisons have unlike kinds: make the later one by those of the earlier one (kinds=old, --kinds)"
+            "the comparisons have unlike kinds: make the later by the kinds of the earlier (kinds=old, --kinds)"
         )
 
 

@@ -114,7 +114,7 @@ class RotationSample:
     def scores(
         self, vectors: torch.Tensor, *, fold: int | None = None, entries: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Return φ(x)·v of the samples, or of those of one fold: (q, t) → (m, t).
+        """Return φ(x)·v of the samples, of all or of one fold: (q, t) → (m, t).
 
         Args:
             vectors: directions; with `entries`, directions among these entries of φ only.
@@ -129,7 +129,7 @@ class RotationSample:
 
 @dataclass(frozen=True, eq=False)
 class EigenProblem:
-    """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ where these are asked for, too: each found once.
+    """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ if asked for: each found once.
 
     Attributes:
         first: mixture that may have more.
@@ -137,7 +137,7 @@ class EigenProblem:
         rho: ρ.
         count: number of directions, t.
         spectrum: number of eigenvalues of all data.
-        both: whether to find the pairs of −Λ, too. With ρ = 1 that is what the second mixture has more of.
+        both: whether to find also the pairs of −Λ. With ρ = 1 that is what the second mixture has more of.
     """
 
     first: WeightedSets

@@ -25,7 +25,7 @@ class Masses:
         n: shape (2,), samples per fold.
         mean: shape (2, t).
         variance: shape (2, t), of one sample's s².
-        effect: shape (t,), design effect: how many samples of the set tell as much as one independent sample.
+        effect: shape (t,), design effect: how many samples of the set inform as much as one independent sample.
     """
 
     n: torch.Tensor
@@ -126,9 +126,9 @@ def standard_error(variance: torch.Tensor) -> torch.Tensor:
 def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[torch.Tensor]:
     """Return the least variance of s² to assume in each set, shape (t,), from what all sets show together.
 
-    A kind of which a small set has none by chance has variance 0 there, and makes the set look far more certain than it
+    A kind that a small set lacks by chance has variance 0 there, and makes the set look far more certain than it
     is. Where no set has an excess, the variance of s² is the same in all, up to scale: so the pooled one is a floor,
-    with a weight of 1 − (n/n_max)⁴, where n counts grouped samples by what they tell. Sets of one size keep the
+    with a weight of 1 − (n/n_max)⁴, where n is the effective number of samples. Sets of one size keep the
     variances of their own, which has more power: there, what is too small in one set is too large in the other.
 
     Args:

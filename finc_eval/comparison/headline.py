@@ -135,7 +135,7 @@ def overall(found: _Compared) -> list[str]:
         return collapsed
     change = f"{_estimate(found)} of the samples would have to change kind to make"
     if found.difference_p_value is None:
-        first = "A set is worth too few independent samples to test how different the sets are as a whole"
+        first = "A set has too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
         alike = "As a whole, the sets are not more different than two samples of one source usually are"
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
@@ -151,7 +151,7 @@ def untested(found: _Compared) -> str | None:
     """Return that nothing was tested, in a sentence; None where something was."""
     if found.tested or found.kinds_tested:
         return None
-    return "No kind of samples was tested: a set is worth too few independent samples."
+    return "No kind of samples was tested: a set has too few independent samples."
 
 
 def missed(detectable: float | None) -> list[str]:

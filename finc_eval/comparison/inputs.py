@@ -71,8 +71,8 @@ class SketchedSet:
         return FoldedMoments(self.sketch.folds, (first, second))
 
     @property
-    def tells(self) -> bool:
-        """True where its samples are worth enough independent ones for tests to hold."""
+    def is_testable(self) -> bool:
+        """True if the set has enough independent samples for tests to hold."""
         return self.sketch.n >= MIN_INDEPENDENT * self.sketch.samples_per_group
 
     @cached_property
@@ -243,7 +243,7 @@ def _open(source: object, label: str, run: Run) -> SetInput:
 
 
 def _with_map(settings: Settings, phi: FeatureMap) -> Settings:
-    """Return the settings with those of a feature map."""
+    """Return the settings with the settings of a feature map."""
     return replace(
         settings,
         kernel=phi.kernel,

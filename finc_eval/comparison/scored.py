@@ -172,7 +172,7 @@ def adjusted_p_values(
 ) -> torch.Tensor:
     """Return the p-values of the directions of all proposals, adjusted by Holm's procedure, shape (t,).
 
-    They are 1 where a set is worth hardly any independent samples.
+    They are 1 if a set has too few independent samples.
 
     Args:
         proposals: the proposals, with the same sets.
@@ -180,7 +180,7 @@ def adjusted_p_values(
         part: part of α that these directions may spend.
     """
     adjusted = holm(torch.cat([one.p_values() for one in estimates]), part)
-    tested = all(one.sketched.tells for proposal in proposals for one in proposal.sets.values())
+    tested = all(one.sketched.is_testable for proposal in proposals for one in proposal.sets.values())
     return adjusted if tested else torch.ones_like(adjusted)
 
 
@@ -191,7 +191,7 @@ def score_sets(
 ) -> Scored:
     """Score sets on all proposals, side by side in columns, in one pass over the embeddings of each.
 
-    Of a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
+    For a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
     """
     phi = next(iter(sets.values())).sketch.feature_map
     none = torch.empty(phi.size, 0, device=phi.device)

@@ -126,11 +126,10 @@ def sweep(
 ) -> Sweep:
     """Compare two sets under several values of σ or ρ, reading each set once.
 
-    A sweep over σ fills one sketch a bandwidth, all together, so its memory is that of one comparison times the number
-    of bandwidths, and its default number of frequencies is half of that of `compare`. A sweep over ρ needs one sketch.
-    Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as those
-    of sketches: `compare` may find more at the same value.
-    "No mode passes ρ = 5" is a normal answer.
+    A sweep over σ fills one sketch a bandwidth, all together, so it needs the memory of one comparison times the number
+    of bandwidths, and its default number of frequencies is half the number of `compare`. A sweep over ρ needs one
+    sketch. Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as those
+    of sketches: `compare` may find more at the same value. "No mode passes ρ = 5" is a normal answer.
 
     Args:
         gen: generated set, as `compare` takes it; for σ not a sketch, which has one bandwidth.
@@ -141,7 +140,7 @@ def sweep(
         settings: settings of the comparisons.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
-        options: fields of `Settings`, in place of those of `settings`.
+        options: fields of `Settings`, which override `settings`.
 
     Raises:
         UsageError: the parameter is unknown, or a value or setting is out of range.

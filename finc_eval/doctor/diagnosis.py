@@ -76,7 +76,7 @@ def diagnose() -> Diagnosis:
     versions["faiss"] = next(
         (f"{version} ({name})" for name in FAISS_PACKAGES if (version := installed_version(name))), None
     )
-    devices = [f"cpu: {os.cpu_count()} cores, of which torch uses {torch.get_num_threads()}; {sys.platform}"]
+    devices = [f"cpu: {os.cpu_count()} cores, torch uses {torch.get_num_threads()}; {sys.platform}"]
     for index in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(index)
         devices.append(f"cuda:{index}: {card.name}, {card.total_memory / 2**30:.0f} GiB")

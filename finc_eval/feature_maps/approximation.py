@@ -143,7 +143,7 @@ def eigenvector_residuals(
     check_count("count", count, least=1)
     rows = torch.cat([x, y]).to(phi.device).double()
     weights = torch.cat([torch.full((len(x),), 1 / len(x)), torch.full((len(y),), -rho / len(y))]).to(rows)[:, None]
-    # Features in an orthonormal basis of those of the samples, which may be far fewer than the entries of φ.
+    # Features in an orthonormal basis of the features of the samples, which may be far fewer than the entries of φ.
     features, kernel = torch.linalg.qr(phi(rows).double().T, mode="r").R.T, phi.exact(rows, rows)
     eigenvalues, vectors = torch.linalg.eigh(features.T @ (weights * features))
     eigenvalues, vectors = eigenvalues[-count:].flip(0), vectors[:, -count:].flip(1)

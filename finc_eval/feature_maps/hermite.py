@@ -25,7 +25,7 @@ from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
 
 MAX_TOTAL_DEGREE_FEATURES = 20_000
-"""Maximum number of features of total degree, each of which has its own place in a table."""
+"""Maximum number of features of total degree; each has its own place in a table."""
 
 
 class HermiteFeatures(FeatureMap):

@@ -40,7 +40,7 @@ def _read_set(file: StoredFile, number: int, head: dict[str, Any]) -> tuple[str,
         found[name] = Thumbnail(data[start : start + length], kind, width, height)
         start += length
     if start != len(data):
-        raise ValueError("its pictures are not those of their index")
+        raise ValueError("its pictures do not match their index")
     return str(head["set"]), found
 
 

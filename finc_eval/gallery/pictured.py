@@ -46,7 +46,7 @@ class Pictured(Document):
         raise NotImplementedError
 
     def showing(self, count: int) -> Self:
-        """Return the result with so many samples of each set and mode shown and kept in its file; 0 for none.
+        """Return the result with this many samples of each set and mode shown and kept in its file; 0 for none.
 
         Raises:
             UsageError: the count is not a whole number from 0 to 16.

@@ -1,7 +1,7 @@
 """Models of classes from kernel affine hull machines: conditionally deep, wide, one for each class.
 
 A deep model passes a point through machines of fewer and fewer components, and takes the nearest of its images. A wide
-model is the union of models of clusters, and the nearest counts. The class of a point is that of the nearest model
+model is the union of models of clusters, and the nearest counts. The class of a point is the class of the nearest model
 (Kumar, Moser, Fischer, JAIR 79, 2024, Definitions 3 to 8).
 """
 
@@ -132,7 +132,7 @@ class WideKahm:
 
         Args:
             queries: points, shape (n, p): array, tensor, cache or the path of one.
-            guard: smallest denominator that gives an image, relative to that of a lone sample at distance 0.
+            guard: smallest denominator that gives an image, relative to the denominator of a lone sample at distance 0.
 
         Raises:
             IncompatibleError: the queries have another dimension than the samples of the model.
@@ -289,7 +289,7 @@ def _wide(rows: Embeddings, settings: KahmSettings, device: str | torch.device |
 
 
 def known_space(rows: Embeddings) -> str:
-    """Return the extractor of a set, as name@digest; "" for arrays, of which it is unknown."""
+    """Return the extractor of a set, as name@digest; "" for arrays, whose extractor is unknown."""
     return "" if rows.space.startswith(ARRAY_SPACE) else rows.space
 
 

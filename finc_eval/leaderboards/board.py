@@ -49,7 +49,7 @@ def leaderboard(
         settings: settings.
         extractor: how to embed sets of samples; default: by the extractor behind the others.
         run: device, portions and progress of the computation.
-        options: fields of `LeaderboardSettings`, in place of its fields.
+        options: fields of `LeaderboardSettings`, which override `settings`.
 
     Raises:
         UsageError: there is not a model, a model is called "ref", or a setting is out of range.

@@ -142,7 +142,7 @@ class Board:
             settings: settings of a new board; a board that exists keeps its own.
             extractor: how to embed sets of samples; default: by the extractor behind the others.
             run: device, portions and progress of the computation.
-            options: fields of `LeaderboardSettings`, in place of those of `settings`. A board that exists refuses
+            options: fields of `LeaderboardSettings`, which override `settings`. A board that exists refuses
                 others than its own.
 
         Raises:

@@ -33,8 +33,8 @@ ATTACK_COMPONENTS = 20
 """Number of principal components of densities and of machines."""
 
 KAHM_SETTINGS = KahmSettings(ATTACK_COMPONENTS, lam=("relative", 2e-6))
-"""λ* for samples in a unit a thousandth of theirs, which tells near copies best: 0.80 where the paper's own choice has
-an AUC of 0.57. The smaller λ, the nearer the attack is to that by the nearest neighbor."""
+"""λ* for samples in a unit a thousandth of theirs, which sees near copies best: 0.80 where the paper's own choice has
+an AUC of 0.57. The smaller λ, the nearer the attack is to the attack by the nearest neighbor."""
 
 MAX_KAHM_SAMPLES = 10_000
 """Maximum number of generated samples that machines are made of, and of members and non-members that they are tried on:
@@ -63,7 +63,7 @@ class Attack(Record):
     Attributes:
         name: name of the attack.
         statistics: statistics of the attack by the generated set.
-        control: statistics of the attack by fresh samples in its place, which cannot tell.
+        control: statistics of the attack by fresh samples in its place, with which no attack can succeed.
     """
 
     name: AttackName
@@ -73,14 +73,14 @@ class Attack(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def control_is_sound(self) -> bool:
-        """True unless fresh samples, too, tell members from non-members."""
+        """True unless the attack also succeeds with fresh samples."""
         low, high = self.control.auc_interval
         return low < CONTROL_AUC_RANGE[1] and high > CONTROL_AUC_RANGE[0]
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def tells(self) -> bool:
-        """True if the attack tells members from others beyond chance, by its rates or by their order."""
+    def succeeds(self) -> bool:
+        """True if the attack distinguishes members from others beyond chance, by its rates or by their order."""
         return self.statistics.epsilon_lower_bound > 0 or self.statistics.auc_interval[0] > 0.5
 
 
@@ -89,7 +89,7 @@ class MembershipDifference(Record):
     """The membership-inference score of Kumar, Moser and Fischer (eq. 69), on the distances of the attack by machines.
 
     The squared L2 difference between the densities of the distances of members and of non-members. It is not a finding
-    of the audit, whose error it has no part of: it stands beside the attacks, and its p-value is its own.
+    of the audit, whose error it has no part of: it stands next to the attacks, and its p-value is its own.
 
     Attributes:
         generated: the score by machines of generated samples, with its p-value and its null.

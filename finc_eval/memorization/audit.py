@@ -69,13 +69,13 @@ STATEMENTS_PER_ATTACK = 4
 """Statements about each attack: the intervals of its AUC and of two rates, and its bound of ε."""
 
 CALIBRATION_NEIGHBORS = 50
-"""Training samples whose mean distance calibrates that of the nearest (Carlini et al.); half of a small set."""
+"""Training samples whose mean distance calibrates the distance of the nearest (Carlini et al.); half of a small set."""
 
 MIN_AUDIT_SAMPLES = 100
 """Samples of each set that an audit needs: a hundredth of fewer would be none."""
 
 MAX_HOLDOUT_OVERLAP = 0.01
-"""Share of the holdout that may be in the training set, too, as duplicates of a data set are."""
+"""Share of the holdout that may also be in the training set, as duplicates of a data set are."""
 
 MAX_FLD_SAMPLES = 5000
 """Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
@@ -92,7 +92,7 @@ def audit(
     run: Run | None = None,
     **options: Unpack[AuditOptions],
 ) -> Audit:
-    """Audit a generator's samples: are they copies of training samples, do attacks tell members, does a guarantee hold?
+    """Audit a generator's samples: are they copies of training samples, do attacks find members, does a guarantee hold?
 
     The sets are embeddings of one extractor, and what the extractor does not see is not audited. Nothing of size n × m
     is held.
@@ -107,7 +107,7 @@ def audit(
         settings: settings of the audit.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress; default: CUDA if available, silent.
-        options: fields of `AuditSettings`, in place of those of `settings`.
+        options: fields of `AuditSettings`, which override `settings`.
 
     Returns:
         An `Audit`: measures of copying, attacks, and the stated guarantee if there is one.
@@ -202,7 +202,7 @@ class NearTraining:
     def of(
         cls, gen: object, train: object, holdout: object, *, extractor: AnyExtractor = None, run: Run | None = None
     ) -> NearTraining:
-        """Measure a generated set; arguments and errors are those of `audit`."""
+        """Measure a generated set; arguments and errors as in `audit`."""
         run = Run.of(run)
         sets = _open_sets(gen, train, holdout, None, extractor, run)
         x, members, others = sets.values()

@@ -94,7 +94,7 @@ class Nearness:
             train: the training set.
             equal: number of generated and of fresh samples with the same embedding as a training sample.
             alpha: level of each test.
-            ways: ways of which the holdout says that they show copies of training samples.
+            ways: ways that show copies of training samples, according to the holdout.
         """
         bounds = {
             name: least_copies(near.gen, near.fresh, alpha) if name in ways else 0 for name, near in self.ways.items()
@@ -179,7 +179,7 @@ def nearness_to(
     settings: AuditSettings,
     run: Run,
 ) -> Nearness:
-    """Measure how near samples are to a set: by hash and over views, too, where there are pictures."""
+    """Measure how near samples are to a set: and if there are pictures, also by hash and over views."""
     found, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
     if any(one.images_at(np.arange(1)) is None for one in (*sets.values(), near_to)):
         return replace(found, notes=(NO_PICTURES,))

@@ -121,7 +121,7 @@ def multi_view_distances(
 def _embed_views(
     samples: Embeddings, label: str, rows: NDArray[np.int64], card: Card, embed: Embedder, run: Run
 ) -> torch.Tensor:
-    """Return the embeddings of all views of some samples, those of one sample together: (samples * views, d)."""
+    """Return the embeddings of all views of some samples, grouped by sample: (samples * views, d)."""
     parts = []
     for done in range(0, len(rows), PICTURES_HELD):
         images = pictures_at(samples, rows[done : done + PICTURES_HELD], label)
@@ -149,5 +149,5 @@ def _extractor_of(train: Embeddings) -> tuple[Card, NetworkPrecision]:
     if not same:
         raise DataError(f"the extractor {cache.extractor} is not the one that made the embeddings any more")
     if card.clip is not None:
-        raise DataError(f"the extractor {cache.extractor} takes clips, of which no views are made")
+        raise DataError(f"the extractor {cache.extractor} takes clips, and views are made of images only")
     return card, precision

@@ -33,10 +33,10 @@ def look_different(
 ) -> list[int | None]:
     """Link over- and under-represented modes that show the same kind of sample.
 
-    Two modes show one kind if the strongest label, word or class of each describes most members of the other. Where
-    these do not tell, they do if each is what the other set has in place of the other: of the samples of the other set
-    that are nearest to the members of one mode, the members of the other mode are three times as many as by chance,
-    both ways.
+    Two modes show one kind if the strongest label, word or class of each describes most members of the other. If
+    these do not decide, two modes show one kind if each is what the other set has in place of the other: of the samples
+    of the other set that are nearest to the members of one mode, the members of the other mode are three times as many
+    as by chance, both ways.
 
     Args:
         names: names of the modes.

@@ -45,7 +45,7 @@ class Described(Protocol):
 
 @dataclass(frozen=True)
 class Panel:
-    """Members and other samples, numbered through: those of the first set, then those of the second.
+    """Members and other samples, numbered through: the first set, then the second.
 
     Groups count once: of the samples of a group that are members of a mode, the first stands for all, and no other
     sample of the group is among the others.

@@ -23,7 +23,7 @@ from finc_eval.core.record import Record
 from finc_eval.numerics.inference import normal_quantile
 
 MIN_FALSE_ALARMS = 10
-"""False alarms that an operating point must allow for; with so many, their rate is known to about a third."""
+"""False alarms that an operating point must allow for; with this many, their rate is known to about a third."""
 
 ROOT_MARGIN = 1e-12
 """Distance from 0 and 1 at which the search for an end of an interval stops."""
@@ -229,7 +229,7 @@ def epsilon_lower_bound(
 
 
 def threshold_ranks(n: int) -> list[int]:
-    """Return the ranks 1, 2, 4, … up to n/2, or 1, of those of n ordered scores that are thresholds."""
+    """Return the ranks 1, 2, 4, … up to n/2, or 1, of the ordered scores that are thresholds, of n."""
     return [2**power for power in range(max((n // 2).bit_length(), 1))]
 
 

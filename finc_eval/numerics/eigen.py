@@ -26,7 +26,7 @@ RESIDUAL_FLOOR = 5e-6
 """Residual tolerance relative to the largest eigenvalue: float32 does not reach less."""
 
 MAX_SERIAL_ROWS = 1024
-"""Rows up to which a decomposition runs on one thread: `eigh` takes 0.6 s, and with two threads beside two busy
+"""Rows up to which a decomposition runs on one thread: `eigh` takes 0.6 s, and with two threads next to two busy
 processes 2 s."""
 
 
@@ -137,7 +137,7 @@ def _decomposed(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum:
 def _block_lanczos(matrix: torch.Tensor | LowRank, count: int, block: int, both: bool) -> Eigenpairs | None:
     """Return `2 * block` Ritz values and vectors once the first `count` have converged, or None.
 
-    They are the leading ones; of both ends, half are the last ones, of which as many have converged.
+    They are the leading pairs; for both ends, half are the last pairs, and as many of these have converged.
     """
     start = torch.randn(len(matrix), block, generator=torch.Generator().manual_seed(0))
     start = start.to(matrix.rows if isinstance(matrix, LowRank) else matrix)
@@ -152,7 +152,7 @@ def _block_lanczos(matrix: torch.Tensor | LowRank, count: int, block: int, both:
         allowed = (RESIDUAL_TOLERANCE * values.abs()).clamp_min(RESIDUAL_FLOOR * float(values.abs().max()))
         if _first_and_last(torch.linalg.vector_norm(residuals, dim=0) <= allowed, *wanted).all():
             return values, kept
-        # All residuals are in the span of the last block; those of an end that has converged are rounding errors.
+        # All residuals are in the span of the last block; at an end that has converged, they are rounding errors.
         start = residuals[:, :block] + residuals[:, block:] if both else residuals[:, :block]
     return None
 

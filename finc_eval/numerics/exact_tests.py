@@ -29,7 +29,7 @@ class ShareTests:
     conditional binomial test (Przyborowski and Wilenski 1940): of k + l members, each is one of the first set with
     probability at most π = ρ·n₁ / (ρ·n₁ + n₂), so p = P(Binomial(k + l, π) ≥ k) = I_π(k, l + 1). This is exact for
     counts of rare members, which are Poisson, and conservative for binomial counts, which vary less given their sum.
-    I_π(k, l + 1) is defined for the effective counts of grouped samples, too, which are not whole.
+    I_π(k, l + 1) is also defined for the effective counts of grouped samples, which are not whole.
 
     Args:
         k_first, k_second: numbers of members in each set, shape (t,), or one for all tests.
@@ -147,7 +147,7 @@ def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Nu
 
     Args:
         first: low end, estimate and high end of the first part.
-        second: those of the part that is subtracted.
+        second: the same of the part that is subtracted.
     """
     (l1, p1, u1), (l2, p2, u2) = first, second
     difference = np.asarray(p1 - p2)
@@ -155,7 +155,7 @@ def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Nu
 
 
 def detectable_share(count: ArrayLike, n: ArrayLike, power: float = POWER) -> Array:
-    """Return the share of which at least `count` of n samples are members with this probability.
+    """Return the share at which at least `count` of n samples are members with this probability.
 
     From P(Binomial(n, share) ≥ count) = I_share(count, n − count + 1).
     """

@@ -196,10 +196,11 @@ def names_of_nodes(
 def chosen(tree: Tree, tests: KindTests) -> tuple[int, ...]:
     """Choose the nodes that differ, as large as they are one thing, the clearest first.
 
-    The tree is read from its leaves up. A node is one kind if its own evidence is at least that of the kinds below it
-    together, where each kind pays for its choice among all: then one ratio describes them. A node whose children stand
-    apart is never one kind. One with most of every set is not listed beside others that explain what it lacks. Evidence
-    is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the family-wise error.
+    The tree is read from its leaves up. A node is one kind if its own evidence is at least the evidence of the kinds
+    below it together, where each kind pays for its choice among all: then one ratio describes them. A node whose
+    children stand apart is never one kind. A node with most of every set is not listed next to others that explain what
+    it lacks. Evidence is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the
+    family-wise error.
     """
     p = np.maximum(tests.raw.min(0), np.finfo(float).tiny)
     significant = tests.adjusted.min(0) <= ALPHA

@@ -190,7 +190,8 @@ class Counted:
         counts: samples by kinds.
         nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds of all levels,
             `NEAREST`); −1 where there are fewer.
-        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `DRAWN`); −1 likewise.
+        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `DRAWN`); −1 where there
+            are fewer.
     """
 
     counts: Counts
@@ -198,7 +199,7 @@ class Counted:
     drawn: NDArray[np.int64]
 
     def samples(self, *kinds: int) -> KindSamples:
-        """Return the indices of samples of a kind; of a kind of several pieces, of each as many as its size tells."""
+        """Return the indices of samples of a kind, from each of its pieces in proportion to its size."""
         members = np.maximum(self.counts.all_members()[list(kinds)], 1)
         return KindSamples(*(_mixed([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
 

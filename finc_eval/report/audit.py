@@ -189,10 +189,10 @@ def summary(audit: Audit) -> str:
         sentences.append(power_sentence(audit))
     best = audit.strongest
     low, high = best.statistics.auc_interval
-    tells = "distinguishes members from others" if best.tells else "does not distinguish members from others"
+    outcome = "distinguishes members from others" if best.succeeds else "does not distinguish members from others"
     sentences.append(
-        f"The strongest attack, {ATTACK_NAMES[best.name]}, {tells}: {percent(best.statistics.at_1_percent.tpr, 1)} of "
-        f"members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
+        f"The strongest attack, {ATTACK_NAMES[best.name]}, {outcome}: {percent(best.statistics.at_1_percent.tpr, 1)} "
+        f"of members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
     )
     return " ".join([*sentences, guarantee_sentence(audit)])
 

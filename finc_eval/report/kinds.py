@@ -75,7 +75,7 @@ def _titles(result: Kinds) -> dict[str, str]:
     return {label: label for label in result.sets}
 
 
-UNTESTED = "Whether this is more than chance was not tested: the groups of a set are equivalent to too few independent samples."
+UNTESTED = "Whether this is more than chance was not tested: a set has too few independent samples."
 
 
 def summary(result: Kinds) -> str:

@@ -32,7 +32,7 @@ class FarSamples:
     """Looks for far samples in one pass over a set, on its device.
 
     Args:
-        sample: random sample of the set, shape (m, d), on the CPU, which tells its middle and the unit of length.
+        sample: random sample of the set, shape (m, d), on the CPU, which gives its middle and the unit of length.
         device: device of the rows.
     """
 

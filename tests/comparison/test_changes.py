@@ -145,7 +145,7 @@ def test_a_change_is_plain_json(changes):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda old: compared(NEW, 1), "have unlike kinds: make the later one by those of the earlier one"),
+        (lambda old: compared(NEW, 1), "have unlike kinds: make the later by the kinds of the earlier"),
         (lambda old: compared(NEW, 1, old, ref=REF[1:]), "the references differ, .* compare both releases with one"),
         (
             lambda old: fe.compare(draw(NEW, 400, 1), REF, features=50, method=fe.Finc(clusters=False)),

@@ -61,13 +61,13 @@ def test_a_difference_within_chance_is_not_called_none_where_a_kind_differs():
 def test_what_was_not_tested_as_a_whole_is_said():
     changes = {"difference": 0.2, "difference_interval": (0.0, 0.7), "difference_p_value": None, "detectable": None}
     found = a_comparison(kinds=[SAME], **changes)
-    assert found.headline.startswith("A set is worth too few independent samples to test how different")
+    assert found.headline.startswith("A set has too few independent samples to test how different")
     assert "an estimated 20 % [0, 70] of the samples" in found.headline
 
 
 def test_what_was_not_tested_is_not_said_to_be_alike():
     found = a_comparison(kinds=[SAME], difference_p_value=None, detectable=None, tested=0, kinds_tested=0)
-    assert found.headline.endswith("No kind of samples was tested: a set is worth too few independent samples.")
+    assert found.headline.endswith("No kind of samples was tested: a set has too few independent samples.")
 
 
 def test_a_mild_and_a_noise_generator_read_differently():

@@ -261,7 +261,7 @@ def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(bo
     images = np.random.default_rng(0).integers(0, 256, (120, 4, 4, 3), dtype=np.uint8)
     first, second, ref = (fe.extract(images[part::3].copy(), "pixels") for part in range(3))
     assert summary(fe.leaderboard({"a": first, "b": second}, ref)).endswith(
-        "All numbers see only what the extractor pixels tells apart."
+        "All numbers see only what the extractor pixels distinguishes."
     )
 
 

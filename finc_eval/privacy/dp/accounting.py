@@ -27,7 +27,7 @@ LOG_OF_ZERO = -1e6
 
 @dataclass(frozen=True)
 class Ceilings(Record):
-    """Upper limits of any attack that must tell which of two data sets, one record apart, was used.
+    """Upper limits of any attack that must decide which of two data sets, one record apart, was used.
 
     Attributes:
         auc: area under the attack's ROC curve: Φ(μ/√2).

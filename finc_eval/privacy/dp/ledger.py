@@ -79,7 +79,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).resolve()  # the lock lies beside the file itself, not beside links to it
+        self.path = Path(path).resolve()  # the lock lies next to the file itself, not next to links to it
         header, _ = self._content()
         self.budget = self._budget_in(header)
 
@@ -338,7 +338,7 @@ def _with_those_alike(
         return keys, ""
     most = max(alike, key=lambda number: alike[number])
     equal = f"{int(100 * alike[most])} % are equal"
-    return keys, f"The records look like those of line {most} of the ledger ({equal})"
+    return keys, f"The records look like the records of line {most} of the ledger ({equal})"
 
 
 def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ...]:

@@ -52,7 +52,7 @@ def sealed(content: dict[str, Any], before: str = "") -> bytes:
 
 
 def check_of(content: dict[str, Any], before: str = "") -> str:
-    """Return the checksum of a line, which follows from that of the line before."""
+    """Return the checksum of a line, which follows from the checksum of the line before."""
     return sha256_of(before, json.dumps(_without(content, CHECK)))[:16]
 
 

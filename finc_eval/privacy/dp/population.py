@@ -44,7 +44,7 @@ DIRECTIONS = 16
 
 COARSE, FINE = 2.0**-4, 2.0**-9
 """Steps of measurement, in units of the standard deviation of a row of length one. Rounding to bfloat16 changes 1 % of
-the coarse ones; the fine ones tell apart rows that differ little."""
+the coarse steps; the fine steps distinguish rows that differ little."""
 
 MAX_SORTED = 4096
 """Entries of the widest row that is also known with its entries in another order."""
@@ -181,7 +181,7 @@ def _common(one: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDArray
 
 
 def chance_of(own: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Bound the probability that two disjoint draws have so many records in common: E exp(t(M − m)), at the best t.
+    """Bound the probability that two disjoint draws have this many records in common: E exp(t(M − m)), at the best t.
 
     M is the sum over all values of the smaller of its two counts. Under chance each record is in the first set with one
     probability, which is estimated; if it differs among the values, M is smaller, by concavity.

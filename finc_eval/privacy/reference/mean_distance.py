@@ -100,7 +100,7 @@ def variance(ref: NoisyMean, gen: SampleMean) -> float:
 def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float, float]:
     """Return all x that the estimate does not contradict: (Δ̂² − x)² ≤ z² (4κ max(x, 0) + 2 tr Σ²).
 
-    The idea is that of Wilson's interval of a share. κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z
+    The idea is Wilson's interval of a share. κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z
     standard errors would be too short: when the estimate is small by chance, its variance is underestimated as well,
     and the interval ends below the truth (docs/private_reference.md). When δ is hardly known, κ is shrunk to its
     average over the fluctuation of d, tr Σ²/tr Σ.

@@ -42,7 +42,7 @@ class PassingRecords:
     """Private records that are read once, in batches.
 
     Attributes:
-        batches: function that yields all records in order, at most so many at a time, each batch (b, dim).
+        batches: function that yields all records in order, up to a number at a time, each batch (b, dim).
     """
 
     m: int
@@ -155,7 +155,7 @@ def release_embedding(
             private.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
         identity: what identifies the data set in the ledger; default: digests and views of the records.
-        name: name of the data set in the ledger, beside its digests.
+        name: name of the data set in the ledger, in addition to its digests.
         classes: public number of classes.
         label_budget: share of the budget for the shares of the classes; unused with a single class.
         bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
@@ -255,7 +255,7 @@ def _sums(
 ) -> list[torch.Tensor]:
     """Sum each φ over the records of each class, or over all: (classes, q) or (1, q), float64.
 
-    All of it in one pass, in which the records are identified, too: what is recorded is what is released.
+    All of it in one pass, which also identifies the records: what is recorded is what is released.
     """
     sums = [torch.zeros(classes, statistic.phi.size, dtype=torch.double) for statistic in statistics]
     stage = f"release of {_released(statistics, classes):,} numbers"

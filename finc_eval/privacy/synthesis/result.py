@@ -35,7 +35,7 @@ class ReleasedPart(Record):
 
     Attributes:
         features: feature map of the records.
-        numbers: released numbers, those of all classes together.
+        numbers: released numbers, of all classes together.
         budget: share of the budget, in units of μ², that the shares of the classes leave.
         noise: standard deviation of the noise on every number; 0 without a guarantee.
         discrepancy: squared distance of the generator's own numbers from them, over what noise alone makes of it.
@@ -71,12 +71,12 @@ class Synthesis(Document):
     """Description of a synthesis. It reveals no more about the data than the synthetic records do.
 
     Attributes:
-        method: name of the method, and those of its parameters that are not the default.
+        method: name of the method, and its parameters that are not the default.
         guarantee: guarantee to each private record about everything that was made, this description included; None for
             a baseline without noise, which protects nobody.
         records: number of private records, which is public.
         synthetic: number of synthetic records.
-        parts: what was released, beside the shares of the classes.
+        parts: what was released, besides the shares of the classes.
         shares: released share of each class; empty without classes.
         discrepancy: discrepancy of the generator from the release, about 1 when only noise is left.
         steps: number of steps of the fit.
