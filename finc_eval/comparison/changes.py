@@ -126,10 +126,10 @@ class Changes(Pictured):
         """Return the ids of the samples of each set that a page shows."""
         return shown_of((change.kind for change in self.changes), self.sets, self.shown)
 
-    def _gathered(self, samples: Mapping[str, Samples]) -> Gallery:
+    def _gather(self, samples: Mapping[str, Samples]) -> Gallery:
         """Gather the pictures of the samples that a page shows: those that the comparisons show."""
         if self.kept is not None or self.compared is None:
-            return super()._gathered(samples)
+            return super()._gather(samples)
         old, new = (one.gallery.pictures for one in self.compared)
         kept: Pictures = {"old": old["gen"], "new": new["gen"], "ref": {}}
         return replace(self, kept=kept).gallery_of(samples)

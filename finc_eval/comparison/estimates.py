@@ -98,8 +98,8 @@ class Estimates:
     def of(cls, first: Sequence[tuple[float, Masses]], second: Sequence[tuple[float, Masses]], rho: float) -> Estimates:
         """Compute excess and standard error from the masses of independent sets, mixed with these weights."""
         floors = variance_floors([masses for _, masses in (*first, *second)], [1.0] * len(first) + [rho] * len(second))
-        mass_first, variance_first = _mixed(first, floors[: len(first)])
-        mass_second, variance_second = _mixed(second, floors[len(first) :])
+        mass_first, variance_first = _mix(first, floors[: len(first)])
+        mass_second, variance_second = _mix(second, floors[len(first) :])
         error = standard_error(variance_first + rho**2 * variance_second)
         return cls(mass_first, mass_second, mass_first - rho * mass_second, error)
 
@@ -143,7 +143,7 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]
 
 
-def _mixed(parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+def _mix(parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the mass of a mixture of sets, and the variance of that estimate."""
     pooled = [(weight, *masses.at_least(floor).pooled()) for (weight, masses), floor in zip(parts, floors, strict=True)]
     mass = torch.stack([weight * mean for weight, mean, _ in pooled]).sum(0)

@@ -171,7 +171,7 @@ def open_sets(
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
-    sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
+    sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
     return OpenSets(sets, _with_map(settings, phi), sigma_rule, (*warnings, *chain(*few)))
@@ -190,12 +190,12 @@ def open_inputs(
     """
     inputs = opened_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
     check_all_alike(inputs)
-    inputs, unknown = (inputs, []) if settings.groups is None else _grouped(inputs, settings.groups)
+    inputs, unknown = (inputs, []) if settings.groups is None else _group(inputs, settings.groups)
     found, sentences = _without_repeats(inputs, run)
     return found, (*unknown, *sentences)
 
 
-def _grouped(inputs: Mapping[str, SetInput], column: str) -> tuple[dict[str, SetInput], list[str]]:
+def _group(inputs: Mapping[str, SetInput], column: str) -> tuple[dict[str, SetInput], list[str]]:
     has = {label: _columns(one) for label, one in inputs.items()}
     if not any(column in columns for columns in has.values()):
         known = list(dict.fromkeys(name for columns in has.values() for name in columns))
@@ -277,7 +277,7 @@ def _common_feature_map(
     return phi, "of the sketch"
 
 
-def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run) -> SketchedSet:
+def _sketch(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run) -> SketchedSet:
     """Sketch a set unless it is a sketch, and check that it can be split in two halves."""
     if isinstance(opened, Sketch):
         found = SketchedSet(label, opened, None)

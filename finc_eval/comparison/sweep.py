@@ -173,7 +173,7 @@ def _sweep_sigma(
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
     opened, warnings = open_inputs(sources, settings, run, extractor)
-    embeddings = {label: _streamed(one, label) for label, one in opened.items()}
+    embeddings = {label: _stream(one, label) for label, one in opened.items()}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()
     median = median_distance(sample)
@@ -227,7 +227,7 @@ def _ascending(values: object, parameter: str) -> list[float]:
     return sorted(set(checked))
 
 
-def _streamed(opened: SetInput, label: str) -> Embeddings:
+def _stream(opened: SetInput, label: str) -> Embeddings:
     if isinstance(opened, Sketch):
         raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
     return opened

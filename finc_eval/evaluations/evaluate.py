@@ -93,14 +93,14 @@ def evaluate(
         comparison=compare(x, y, settings, run=run),
         scores=part("scores", lambda: metrics(x, y, METRICS, index=settings.index, run=run)),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run)),
-        audit=None if train is None else part("audit", lambda: _audited(sets, settings, run)),
+        audit=None if train is None else part("audit", lambda: _audit(sets, settings, run)),
         encodings=_encodings(two),
         missing=missing,
         provenance=Provenance.here(run.device),
     )
 
 
-def _audited(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:
+def _audit(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:
     return audit(sets["gen"], sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run)
 
 

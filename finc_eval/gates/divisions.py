@@ -17,7 +17,7 @@ from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
-from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, tallied
+from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, tally_sets
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import names_of_unions
 from finc_eval.partitions.tally import Tally
@@ -119,7 +119,7 @@ def by_column(sets: GateSets, column: str) -> CountedSets:
         counted[label] = Counted(counts, drawn, drawn)
         every |= {label: cells} if sets.pairs else {}
     names = [f"{column}={kind}" if kind else "" for kind in kinds.tolist()]
-    tallies = tallied({label: one.counts for label, one in counted.items()})
+    tallies = tally_sets({label: one.counts for label, one in counted.items()})
     return CountedSets(names, None, counted, tallies, every, column, sets.ref)
 
 

@@ -17,7 +17,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.history import History, is_history, samples_of
 from finc_eval.gates.kinds import KindEvidence
-from finc_eval.gates.limits import gathered
+from finc_eval.gates.limits import gather_evidence
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of
@@ -96,7 +96,7 @@ def gate(
         extractor=extractor,
     )
     policy.check_space(sets.space)
-    found = gathered(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
+    found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
     evidence = [one.evidence for one in found.all]
     limits = shown_limits(judge(evidence, policy.alpha, policy.looks), found.all)
     warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *([FIRST] if first else [])]

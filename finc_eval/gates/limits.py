@@ -62,7 +62,9 @@ class Gathered:
         return scores
 
 
-def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run, kinds: KindTree | None = None) -> Gathered:
+def gather_evidence(
+    sets: GateSets, policy: Policy, train: object | None, run: Run, kinds: KindTree | None = None
+) -> Gathered:
     """Return the evidence on all limits of a policy."""
     every = [policy.kinds, *(one.kinds for one in policy.slices.values())]
     if all(one is None or one.lose is None or one.column for one in every):
@@ -72,7 +74,7 @@ def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run, kin
     found = Gathered(tree=kinds)
     found.scores = found.add(sets, policy.kinds, policy.metrics, policy, run)
     for name, limits in policy.slices.items():
-        part = sets.sliced(name, limits.column, limits.only, policy.pairs)
+        part = sets.slice_of(name, limits.column, limits.only, policy.pairs)
         if isinstance(part, str):
             found.others += _missing(name, limits, part)
         else:

@@ -250,7 +250,7 @@ class Policy(Record):
         if isinstance(policy, Policy):
             return policy
         if isinstance(policy, Mapping):
-            return read_table(cls, _nested(policy), "the policy")
+            return read_table(cls, _nest(policy), "the policy")
         return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
 
     def check_space(self, space: str) -> None:
@@ -268,7 +268,7 @@ class Policy(Record):
         return self if looks is None else replace(self, looks=looks)
 
 
-def _nested(table: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table with each dotted key, such as "kinds.lose", in its tables."""
     found: dict[str, Any] = {}
     for key, value in table.items():

@@ -82,7 +82,7 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
         looks: number of runs that share α, each with more samples than the one before.
     """
     level = regression_level(evidence, alpha, looks)
-    return tuple(_judged(one, level, alpha / looks) for one in evidence)
+    return tuple(_judge(one, level, alpha / looks) for one in evidence)
 
 
 def regression_level(evidence: Sequence[Evidence], alpha: float, looks: int) -> float:
@@ -138,16 +138,16 @@ def _bounds(one: Evidence, near: float, far: float, factor: float = 1.0) -> tupl
     return one.bound("low", levels[0], factor), one.bound("high", levels[1], factor)
 
 
-def _judged(one: Evidence, near: float, far: float) -> Judged:
+def _judge(one: Evidence, near: float, far: float) -> Judged:
     interval = _bounds(one, near, far)
     verdict = decide(interval, one.margin, harm=one.harm, unchanged=one.unchanged)
     if verdict == "missing" or isnan(one.value):
         return Judged(one, "missing", None, None, None)
-    needed = _needed(one, near, far) if verdict == "undecided" else None
+    needed = _find_needed(one, near, far) if verdict == "undecided" else None
     return Judged(one, verdict, interval, one.detectable(near), needed)
 
 
-def _needed(one: Evidence, near: float, far: float) -> int | None:
+def _find_needed(one: Evidence, near: float, far: float) -> int | None:
     """Return the samples of each generated set that would decide a limit if the estimate were true."""
 
     def decided(factor: float) -> bool:

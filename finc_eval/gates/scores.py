@@ -55,7 +55,7 @@ def score_evidence(
         scores[label] = _scores(sets, label, metrics, list(limits), run.prefixed(label))
     found: list[Evidence] = []
     for name, limit in limits.items():
-        measured = {label: _measured(scores[label][name], sets, label) for label in labels}
+        measured = {label: _measure(scores[label][name], sets, label) for label in labels}
         found += _absolute(sets.rule(f"metrics.{name}"), limit, measured[GEN], sets.gen.n)
         for against in sets.comparisons:
             found += _relative_limits(name, limit, measured, against, alpha, run)
@@ -82,7 +82,7 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     return found
 
 
-def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
+def _measure(score: Score | str, sets: GateSets, label: str) -> Measured | str:
     """Return a score with its standard error, or the reason why it has none."""
     if isinstance(score, str):
         return score

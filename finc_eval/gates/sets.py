@@ -107,9 +107,9 @@ class GateSets:
             warnings=warnings,
             replicates=tuple(labels),
         )
-        return sets if pairs is None else sets._paired(pairs)
+        return sets if pairs is None else sets._pair(pairs)
 
-    def _paired(self, by: str) -> GateSets:
+    def _pair(self, by: str) -> GateSets:
         """Return the same sets with their pairs. Prompts may have changed since the anchor, which may stay without."""
         found = {label: partners(self.gen, old, by, label) for label, old in self.baselines.items()}
         warnings = self.warnings
@@ -120,7 +120,7 @@ class GateSets:
                 warnings += (f"the anchor is compared without pairs: {error}",)
         return replace(self, pairs=found, warnings=warnings)
 
-    def sliced(self, name: str, column: str, values: Sequence[str], pairs: str | None) -> GateSets | str:
+    def slice_of(self, name: str, column: str, values: Sequence[str], pairs: str | None) -> GateSets | str:
         """Return the samples with these values of a column, or the reason why there are too few of them.
 
         Raises:
@@ -146,4 +146,4 @@ class GateSets:
             pairs={},
             part=name,
         )
-        return sets if pairs is None else sets._paired(pairs)
+        return sets if pairs is None else sets._pair(pairs)

@@ -63,7 +63,7 @@ def assemble(
             for metric in reference.settings.metrics
         ),
     ]
-    ranked = [_ranked(one, models) for one in columns]
+    ranked = [_rank(one, models) for one in columns]
     infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
         REFERENCE: reference.info
     }
@@ -128,7 +128,7 @@ def _kinds(
     return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
 
 
-def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
+def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
     """Rank the models that have an estimate, and return the standing of each model."""
     ranked = sorted(column.estimates)
     estimates = [column.estimates[name] for name in ranked]

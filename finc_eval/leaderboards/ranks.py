@@ -125,15 +125,15 @@ def rank(
     worth = worth if higher_is_better else -worth
     order = tuple(np.argsort(-worth, kind="stable").tolist())
     if best is None:
-        return Ranking(order, _adjusted(worth, shared), np.abs(worth[:, None] - worth), alpha)
+        return Ranking(order, _adjust(worth, shared), np.abs(worth[:, None] - worth), alpha)
     # The best value takes part like a model without error.
     limit = best if higher_is_better else -best
-    p_values = _adjusted(np.append(worth, limit), np.pad(shared, (0, 1)))
+    p_values = _adjust(np.append(worth, limit), np.pad(shared, (0, 1)))
     within = np.minimum(worth, limit)
     return Ranking(order, np.maximum(p_values[:-1, :-1], p_values[-1, :-1]), np.abs(within[:, None] - within), alpha)
 
 
-def _adjusted(worth: Array, covariance: Array) -> Array:
+def _adjust(worth: Array, covariance: Array) -> Array:
     """Return the step-down p-values of "a is not better than b" for all ordered pairs (Romano and Wolf 2005).
 
     The largest statistic is compared with the largest of all ordered pairs under equality, the next one with the

@@ -100,10 +100,10 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     # Variance of e in the part that chooses, given e in all samples.
     spread = np.sqrt(np.maximum(by_model / choosing[0] + by_ref / choosing[1] - squared, np.finfo(float).tiny))
     least_excess = MARGIN * np.sqrt(squared + spread**2)
-    counted, slope = _counted(excess, least_excess, squared, spread)
+    counted, slope = _count(excess, least_excess, squared, spread)
     of_model, of_ref = a * (slope - slope @ p), b * (slope - slope @ q)
     # Where a kind is near ρ, it is counted or not by chance, and the slope there says too little.
-    drawn, _ = _counted(excess + np.sqrt(squared) * NODES[:, None], least_excess, squared, spread)
+    drawn, _ = _count(excess + np.sqrt(squared) * NODES[:, None], least_excess, squared, spread)
     by_chance = WEIGHTS @ (drawn - WEIGHTS @ drawn) ** 2 - slope**2 * squared
     # One sample more or less: where no kind is near ρ, all of these vanish.
     least = (a / n) ** 2 + (b / m) ** 2
@@ -111,7 +111,7 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     return Estimate(float(counted.sum()), own, of_ref * np.sqrt(q / m))
 
 
-def _counted(excess: Array, least: Array, squared: Array, spread: Array) -> tuple[Array, Array]:
+def _count(excess: Array, least: Array, squared: Array, spread: Array) -> tuple[Array, Array]:
     """Return what each kind adds to the share, and the derivative with respect to its excess."""
     v = (excess - least) / spread
     density = np.exp(-(v**2) / 2) / np.sqrt(2 * np.pi)

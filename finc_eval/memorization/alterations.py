@@ -40,7 +40,7 @@ def noisy(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     return Image.fromarray(np.rint(pixels).clip(0, 255).astype(np.uint8))
 
 
-def recompressed(image: Image.Image, _: np.random.Generator) -> Image.Image:
+def recompress(image: Image.Image, _: np.random.Generator) -> Image.Image:
     """Compress the picture as JPEG."""
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=JPEG_QUALITY)
@@ -76,7 +76,7 @@ def mirrored(image: Image.Image, _: np.random.Generator) -> Image.Image:
 
 ALTERATIONS: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
     f"noise of {NOISE_DEVIATION}/255": noisy,
-    f"JPEG {JPEG_QUALITY}": recompressed,
+    f"JPEG {JPEG_QUALITY}": recompress,
     f"crop of {percent(CROPPED)}": cropped,
     "shift": shifted,
     "mirrored": mirrored,

@@ -174,15 +174,15 @@ class DensityRatio:
 
     def score(self, sets: AttackedSets) -> AttackScores:
         """Score members and non-members."""
-        centers = self._encoded(draw_samples(sets.gen, MAX_DENSITY_CENTERS, np.random.default_rng(self.seed)))
+        centers = self._encode(draw_samples(sets.gen, MAX_DENSITY_CENTERS, np.random.default_rng(self.seed)))
 
         def log_ratio(samples: Embeddings) -> NDArray[np.float64]:
-            points = self._encoded(samples)
+            points = self._encode(samples)
             return (log_density(points, centers) - log_density(points, self.reference)).cpu().numpy()
 
         return AttackScores(log_ratio(sets.members), log_ratio(sets.non_members))
 
-    def _encoded(self, samples: Embeddings) -> torch.Tensor:
+    def _encode(self, samples: Embeddings) -> torch.Tensor:
         parts = [(batch.rows.to(self.mean.device).double() - self.mean) @ self.encoder for batch in samples.batches()]
         return torch.cat(parts)
 

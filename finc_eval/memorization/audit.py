@@ -139,7 +139,7 @@ def audit(
     overlap = int((fresh.distances[:, 0] == 0).sum())
     _check_overlap(overlap, others)
     measured = measure(x, members, others, k, "gen", run, settings.index)
-    spaced = _timed(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
+    spaced = _time(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
 
     spacings = np.sqrt(spaced.squared)
     recall = least_recall(*(one.recall for one in (fresh, measured.to_train, measured.to_non_members, spaced)))
@@ -147,7 +147,7 @@ def audit(
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
     delta = settings.stated_delta or 0.0
     attack_count = 3 + ("reference" in sets)
-    attacks, membership = _timed(
+    attacks, membership = _time(
         run.progress,
         "attacks",
         lambda: run_attacks(
@@ -267,12 +267,12 @@ class AuditData:
         notes = list(nearness.notes)
         for name, compute in (("MiFID", self._mifid), ("FLD's gap", self._fld_gap)):
             try:
-                measures.append(_timed(progress, name, compute))
+                measures.append(_time(progress, name, compute))
             except DataError as error:
                 notes.append(f"{name} is left out: {error}")
         adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
         alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
-        power = _timed(
+        power = _time(
             progress,
             "planted copies",
             lambda: power_table(
@@ -362,7 +362,7 @@ def _check_overlap(overlap: int, holdout: Embeddings) -> None:
         )
 
 
-def _timed(progress: Progress, stage: str, compute: Callable[[], T]) -> T:
+def _time(progress: Progress, stage: str, compute: Callable[[], T]) -> T:
     """Compute something that is one step for the progress."""
     progress(stage, 0, 1)
     try:

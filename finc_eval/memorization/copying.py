@@ -184,9 +184,9 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
     z = (share - q) / sqrt(q * (1 - q) / effective)
     return Measure(
         "dcr",
-        value=_balanced(share, q),
+        value=_balance(share, q),
         interval=_balanced_interval(share, effective, q, confidence),
-        control=_balanced(control_share, control_q),
+        control=_balance(control_share, control_q),
         control_interval=_balanced_interval(control_share, control_effective, control_q, confidence),
         null=0.5,
         copies_lower=False,
@@ -361,7 +361,7 @@ def _nearest_share(measured: SetDistances) -> tuple[float, float, float]:
     return share, float(counts.sum() ** 2 / (counts.astype(np.float64) ** 2).sum()), n / (n + m)
 
 
-def _balanced(share: float, q: float) -> float:
+def _balance(share: float, q: float) -> float:
     """Return the share as it would be with as many members as non-members."""
     members, non_members = share / q, (1 - share) / (1 - q)
     return members / (members + non_members)
@@ -369,7 +369,7 @@ def _balanced(share: float, q: float) -> float:
 
 def _balanced_interval(share: float, effective: float, q: float, confidence: float) -> tuple[float, float]:
     low, high = wilson(share, max(round(effective), 1), confidence)
-    return _balanced(low, q), _balanced(high, q)
+    return _balance(low, q), _balance(high, q)
 
 
 def _gap_interval(gap: Gap, confidence: float) -> tuple[float, float]:

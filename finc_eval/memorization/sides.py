@@ -77,7 +77,7 @@ def find_sides(
     more, so that the most suspicious distances would nearly always be to the training set.
     """
     most = min(sets["train"].n, sets["holdout"].n)
-    train, holdout = (_drawn(sets[label], most, settings.seed) for label in ("train", "holdout"))
+    train, holdout = (_draw(sets[label], most, settings.seed) for label in ("train", "holdout"))
     others = {"gen": sets["gen"], "train": train}
     own, fresh = (
         nearest(one, holdout, neighbors, device=run.torch_device, index=settings.index) for one in others.values()
@@ -88,7 +88,7 @@ def find_sides(
     }
 
 
-def _drawn(samples: Embeddings, most: int, seed: int) -> Subset:
+def _draw(samples: Embeddings, most: int, seed: int) -> Subset:
     """Draw samples of a set at random."""
     return Subset(samples, np.sort(np.random.default_rng(seed).permutation(samples.n)[:most]))
 

@@ -66,10 +66,10 @@ def name_modes(
         if p_value <= alpha:
             supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
             found[question.mode].append(supported)
-    return [_named(mine) for mine in found]
+    return [_name(mine) for mine in found]
 
 
-def _named(found: list[Question]) -> Name:
+def _name(found: list[Question]) -> Name:
     """Name one mode from its significant properties, which come in the order of their sources."""
     by_source = [
         sorted(group, key=lambda one: -one.strength) for _, group in groupby(found, lambda one: one.evidence.source)

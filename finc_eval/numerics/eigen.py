@@ -94,7 +94,7 @@ def extreme_eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int
 def _eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int, *, both: bool) -> list[Eigenpairs]:
     rank = min(matrix.rows.shape) if isinstance(matrix, LowRank) else len(matrix)
     count, spectrum = min(count, rank), max(count, spectrum)
-    values, vectors = _decomposed(matrix, rank, count, spectrum, both)
+    values, vectors = _decompose(matrix, rank, count, spectrum, both)
     found = []
     for some, columns in ((values, vectors), (-values.flip(0), vectors.flip(1)))[: 1 + both]:
         columns = columns[:, :count]
@@ -119,7 +119,7 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return values.flip(0).to(matrix), vectors.flip(1).to(matrix)
 
 
-def _decomposed(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum: int, both: bool) -> Eigenpairs:
+def _decompose(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum: int, both: bool) -> Eigenpairs:
     """Return eigenvalues, descending, and their vectors: all of them, or at least those at the ends asked for."""
     block, found = max(LANCZOS_BLOCK, 2 * count, spectrum), None
     if rank > 2 * block * LANCZOS_STEPS:
@@ -144,7 +144,7 @@ def _block_lanczos(matrix: torch.Tensor | LowRank, count: int, block: int, both:
     kept = images = start[:, :0]
     ends, wanted = ((block, block), (count, count)) if both else ((2 * block, 0), (count, 0))
     for _ in range(MAX_RESTARTS):
-        basis, images = _extended(matrix, kept, images, start)
+        basis, images = _extend(matrix, kept, images, start)
         values, rotation = all_eigenpairs(basis.T @ images)
         values, rotation = _first_and_last(values, *ends), _first_and_last(rotation, *ends)
         kept, images = basis @ rotation, images @ rotation
@@ -161,7 +161,7 @@ def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tenso
     return torch.cat([columns[..., :first], columns[..., columns.shape[-1] - last :]], -1)
 
 
-def _extended(
+def _extend(
     matrix: torch.Tensor | LowRank, basis: torch.Tensor, images: torch.Tensor, start: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Grow an orthonormal basis to LANCZOS_STEPS blocks by powers of the matrix; return it and its images."""

@@ -70,7 +70,7 @@ class ShareTests:
 
         Given its number of members, a test can take few p-values, and most tests of rare kinds none that is small.
         """
-        return np.asarray(self._reached(np.atleast_1d(np.asarray(p, float))).sum(0))
+        return np.asarray(self._reach(np.atleast_1d(np.asarray(p, float))).sum(0))
 
     @cached_property
     def adjusted(self) -> Array:
@@ -83,7 +83,7 @@ class ShareTests:
         steps = np.ones(len(order))
         for start in range(0, len(order), MAX_STEPS):
             stop = min(start + MAX_STEPS, len(order))
-            reached = self._reached(self.p_values[order[start:stop]])[order]
+            reached = self._reach(self.p_values[order[start:stop]])[order]
             left = np.cumsum(reached[::-1], axis=0)[::-1]
             steps[start:stop] = left[np.arange(start, stop), np.arange(stop - start)]
             if steps[stop - 1] >= 1:
@@ -92,7 +92,7 @@ class ShareTests:
         adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
         return adjusted
 
-    def _reached(self, p: Array) -> Array:
+    def _reach(self, p: Array) -> Array:
         """Return P(pᵢ ≤ p) for each test and each p, shape (t, len(p)): the largest attainable p-value up to p."""
         if not self._fisher:
             smallest = self._pi**self._total

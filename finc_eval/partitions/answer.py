@@ -17,7 +17,7 @@ from finc_eval.naming.evidence import Name
 from finc_eval.naming.in_common import in_common
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.counts import Counted, Counts, Examples, count, tallied
+from finc_eval.partitions.counts import Counted, Counts, Examples, count, tally_sets
 from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import Kind, described_kinds, names_of_unions
@@ -182,7 +182,7 @@ def node_tallies(tree: Tree, counts: Mapping[str, Counts]) -> dict[str, Tally]:
     real = tree.numbers >= 0
     order = np.empty(tree.nodes, np.int64)
     order[tree.numbers[real]] = np.flatnonzero(real)
-    found = tallied({label: one.at_nodes(tree) for label, one in counts.items()})
+    found = tally_sets({label: one.at_nodes(tree) for label, one in counts.items()})
     return {label: one.at(order) for label, one in found.items()}
 
 

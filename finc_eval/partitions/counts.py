@@ -139,11 +139,11 @@ class Counts:
         return Counts.of(tree.level_sizes, tree.at_depths[self.cells[:, 0]], self.groups, self.number)
 
     def tally(self) -> Tally:
-        """Return what tests need of the counts, by the groups of this set alone; see `tallied`."""
-        return tallied({"": self})[""]
+        """Return what tests need of the counts, by the groups of this set alone; see `tally_sets`."""
+        return tally_sets({"": self})[""]
 
 
-def tallied(counts: Mapping[str, Counts]) -> dict[str, Tally]:
+def tally_sets(counts: Mapping[str, Counts]) -> dict[str, Tally]:
     """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups."""
     sets = list(counts.values())
     found: list[list[tuple[Array, ...]]] = [[] for _ in sets]
@@ -201,7 +201,7 @@ class Counted:
     def samples(self, *kinds: int) -> KindSamples:
         """Return the indices of samples of a kind, from each of its pieces in proportion to its size."""
         members = np.maximum(self.counts.all_members()[list(kinds)], 1)
-        return KindSamples(*(_mixed([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
+        return KindSamples(*(_mix([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
 
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
         """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
@@ -209,7 +209,7 @@ class Counted:
         return Examples(tuple(top.tolist()), embeddings.ids_at(top), tuple(drawn.tolist()), embeddings.ids_at(drawn))
 
 
-def _mixed(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
+def _mix(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return indices of samples of all pieces, −1 left out, in turns by the sizes of the pieces; each index once."""
     place = np.concatenate([(np.arange(len(piece)) + 0.5) / size for piece, size in zip(pieces, members, strict=True)])
     indices = np.concatenate(pieces)[place.argsort(kind="stable")]

@@ -149,7 +149,7 @@ def _columns(result: MethodComparison) -> list[str]:
 
 def _rows(result: MethodComparison, role: Role) -> list[list[str]]:
     return [
-        [_titled(result, group), *(_cell(result, name, group) for name in result.comparisons)]
+        [_title_of(result, group), *(_cell(result, name, group) for name in result.comparisons)]
         for group in significant_groups(result, role)
     ]
 
@@ -158,7 +158,7 @@ def _cell(result: MethodComparison, method: str, group: ModeGroup) -> str:
     return "; ".join(_text(*one) for one in cells(result, method, group))
 
 
-def _titled(result: MethodComparison, group: ModeGroup) -> str:
+def _title_of(result: MethodComparison, group: ModeGroup) -> str:
     """Return the letter of a group, with the name of the mode that is shown of it, or its id."""
     return f"{group.name}. {result.shown_mode(group).title}"
 
@@ -189,7 +189,7 @@ def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], sc
     ]
     card = mode_card(mode, names, scale, result.shown, place=_place(group))
     headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")
-    return replace(card, title=_titled(result, group), table=(headings, rows))
+    return replace(card, title=_title_of(result, group), table=(headings, rows))
 
 
 def _place(group: ModeGroup) -> str:
@@ -204,7 +204,7 @@ def _shared(result: MethodComparison, gallery: Gallery) -> dict[str, Any]:
         "titles": titles(first),
         "roles": [(*one, significant_groups(result, one[0])) for one in ROLES],
         "shown_mode": result.shown_mode,
-        "titled": partial(_titled, result),
+        "titled": partial(_title_of, result),
         "cells": lambda method, group: cells(result, method, group),
         "own_ids": own_ids,
         "sets_of": SETS_OF,

@@ -60,7 +60,7 @@ class FoldChunks:
         for fold, (waiting, part) in enumerate(zip(self._waiting, parts, strict=True)):
             waiting.append(part)
             if sum(len(rows) for rows, _ in waiting) >= self._size:
-                chunks = list(zip(*(torch.split(one, self._size) for one in _joined(waiting)), strict=True))
+                chunks = list(zip(*(torch.split(one, self._size) for one in _join(waiting)), strict=True))
                 waiting[:] = [chunks.pop()] if len(chunks[-1][0]) < self._size else []
                 yield from (FoldChunk(fold, *chunk) for chunk in chunks)
 
@@ -68,11 +68,11 @@ class FoldChunks:
         """Yield the remaining embeddings, in chunks that are not full."""
         for fold, waiting in enumerate(self._waiting):
             if sum(len(rows) for rows, _ in waiting):
-                yield FoldChunk(fold, *_joined(waiting))
+                yield FoldChunk(fold, *_join(waiting))
                 waiting.clear()
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
+def _join(parts: Sequence[Rows]) -> Rows:
     rows, index = zip(*parts, strict=True)
     return torch.cat(rows), torch.cat(index)
 

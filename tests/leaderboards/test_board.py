@@ -253,7 +253,7 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
 
 
 def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(board, capsys):
-    told = "All numbers see only what these embeddings tell apart."
+    told = "All numbers see only what these embeddings distinguish."
     report.show(board)
     assert told in capsys.readouterr().out
     assert told in board.to_markdown() and told in report.fragment(board)

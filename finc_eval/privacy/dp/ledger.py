@@ -23,7 +23,7 @@ from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
-from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
+from finc_eval.privacy.dp.accounting import compose, epsilon_of, remaining
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
 from finc_eval.privacy.dp.ledger_lines import (
     CHECK,
@@ -147,7 +147,7 @@ class Ledger:
             header, lines = self._content()
             own = Sketches(views, str(header.get(SALT, "")))
             keys, resemblance = _with_those_alike(lines, keys, name, own)
-            if composed([*(line.mu for line in _about(lines, keys)), guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
+            if compose([*(line.mu for line in _about(lines, keys)), guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
                 raise self._refusal(keys, guarantee.mu, resemblance)
             if resemblance:
                 warnings.warn(f"{resemblance}, so both spend one budget", stacklevel=3)
@@ -168,7 +168,7 @@ class Ledger:
 
     def spent(self, data: Iterable[str]) -> float:
         """Return the μ of all releases about a data set together."""
-        return composed(line.mu for line in self.spendings(data))
+        return compose(line.mu for line in self.spendings(data))
 
     def left(self, data: Iterable[str]) -> float:
         """Return the largest ε, at the budget's δ, that is left for a data set; 0 if nothing is left."""
@@ -180,7 +180,7 @@ class Ledger:
         while rest:
             lines = _about(rest, rest[0].data)
             rest = [line for line in rest if line not in lines]
-            spent = composed(line.mu for line in lines)
+            spent = compose(line.mu for line in lines)
             keys = tuple(dict.fromkeys(key for line in lines for key in line.data))
             left = self._epsilon(remaining(self.budget.mu, spent))
             shown = tuple(replace(line, sketches=()) for line in lines)

@@ -79,9 +79,9 @@ class RowViews:
     def add(self, rows: torch.Tensor) -> None:
         """Add the next rows, shape (b, d)."""
         values = rows.detach().cpu().double().numpy()
-        self._parts[0].append(_measured(values, COARSE))
+        self._parts[0].append(_measure(values, COARSE))
         if values.shape[1] <= MAX_SORTED:
-            self._parts[1].append(_measured(np.sort(values, axis=1), FINE))
+            self._parts[1].append(_measure(np.sort(values, axis=1), FINE))
 
     def views(self) -> tuple[Hashes, ...]:
         """Return the views of all rows."""
@@ -138,7 +138,7 @@ def number_of_text(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
-def _measured(values: NDArray[np.float64], step: float) -> Hashes:
+def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     """Return one number for each row: its direction, rounded along `DIRECTIONS` directions."""
     if values.shape[1] < MIN_ENTRIES:
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)

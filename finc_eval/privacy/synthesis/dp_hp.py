@@ -258,7 +258,7 @@ def _sums(
     All of it in one pass, which also identifies the records: what is recorded is what is released.
     """
     sums = [torch.zeros(classes, statistic.phi.size, dtype=torch.double) for statistic in statistics]
-    stage = f"release of {_released(statistics, classes):,} numbers"
+    stage = f"release of {_release(statistics, classes):,} numbers"
     widest = max(records.dim, *(statistic.phi.width for statistic in statistics))
     start = 0
     with torch.no_grad():
@@ -279,7 +279,7 @@ def _sums(
     ]
 
 
-def _released(statistics: Sequence[Statistic], classes: int) -> int:
+def _release(statistics: Sequence[Statistic], classes: int) -> int:
     """Return how many numbers are released, without the shares of the classes."""
     return sum(statistic.phi.size * (classes if statistic.by_class else 1) for statistic in statistics)
 
@@ -301,7 +301,7 @@ def _check(
     check_count("classes", classes)
     check_fraction("label_budget", label_budget)
     check_choice("bound", bound, get_args(Bound))
-    if (numbers := _released(statistics, classes)) > MAX_RELEASED:
+    if (numbers := _release(statistics, classes)) > MAX_RELEASED:
         raise UsageError(
             f"the release has {numbers:,} numbers, more than {MAX_RELEASED:,}: take lower orders, smaller products or "
             "fewer of them"

@@ -140,7 +140,7 @@ def paper_table_statistics(table: Table, seed: int, method: DpHpPaper | None = N
     single = CoordinateSum(dim, asked.sum_order, length_scale=LEVEL_SCALE)
     products = [
         CoordinateProduct(dim, asked.product_order or 10, length_scale=LEVEL_SCALE, coordinates=places)
-        for places in _drawn(dim, asked.product_columns or 3, asked.draws or 8, seed)
+        for places in _draw(dim, asked.product_columns or 3, asked.draws or 8, seed)
     ]
     return _sum_and_products(single, products, asked.sum_share or 0.6, asked.gamma, table.positions)
 
@@ -174,7 +174,7 @@ def paper_image_statistics(shape: Shape, seed: int, method: DpHpPaper | None = N
     single = CoordinateSum(dim, asked.sum_order, length_scale=PIXEL_SCALE)
     products = [
         CoordinateProduct(dim, asked.product_order or 20, length_scale=PIXEL_PRODUCT_SCALE, coordinates=places)
-        for places in _drawn(dim, asked.product_columns or 2, asked.draws or 10, seed)
+        for places in _draw(dim, asked.product_columns or 2, asked.draws or 10, seed)
     ]
     return _sum_and_products(single, products, asked.sum_share or 0.8, asked.gamma)
 
@@ -186,7 +186,7 @@ def fourier_image_statistics(shape: Shape, seed: int, frequencies: int = FREQUEN
     return (Statistic(RandomFourierFeatures(pixels, frequencies, sigma=scale, seed=seed, orthogonal=False)),)
 
 
-def _drawn(dim: int, columns: int, draws: int, seed: int) -> list[list[int]]:
+def _draw(dim: int, columns: int, draws: int, seed: int) -> list[list[int]]:
     """Draw the coordinates of each product."""
     rng = np.random.default_rng(seed)
     return [sorted(rng.choice(dim, min(columns, dim), replace=False).tolist()) for _ in range(draws)]

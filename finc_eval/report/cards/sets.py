@@ -166,7 +166,7 @@ def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = 
 
 
 def _row(kind: Kind, common: Common, cells: Sequence[Cell]) -> Row:
-    own, muted = kind.set_with_most, _muted(kind)
+    own, muted = kind.set_with_most, _why_muted(kind)
     part = kind.shares[own]
     return Row(
         words=common.names.words(kind),
@@ -181,7 +181,7 @@ def _row(kind: Kind, common: Common, cells: Sequence[Cell]) -> Row:
     )
 
 
-def _muted(kind: Kind) -> str:
+def _why_muted(kind: Kind) -> str:
     """Return why a kind does not count; "" if it does."""
     return NOT_SIGNIFICANT if kind.p_value > ALPHA else ""
 
@@ -224,7 +224,7 @@ def _columns(common: Common) -> list[str]:
 
 
 def _card(kind: Kind, common: Common) -> Card:
-    own, titles, muted = kind.set_with_most, common.titles, _muted(kind)
+    own, titles, muted = kind.set_with_most, common.titles, _why_muted(kind)
     ink = common.inks(own)
     sizes = _size_keys(kind, common)
     return Card(
