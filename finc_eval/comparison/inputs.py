@@ -106,11 +106,7 @@ class SketchedSet:
         return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
 
     def drawn(self, members: torch.Tensor) -> NDArray[np.int64]:
-        """Return indices of members drawn at random: the first of the bottom-k sample, which is in order of hash.
-
-        Args:
-            members: which samples of the bottom-k sample are members, shape (m,).
-        """
+        """Return indices of members drawn at random: the first of the bottom-k sample, which is in order of hash."""
         if not self.has_rows:
             return np.empty(0, np.int64)
         rows = members.nonzero().flatten()[:DRAWN].cpu().numpy()

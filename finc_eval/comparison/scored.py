@@ -106,12 +106,7 @@ class ScoredSet:
     far: Far | None
 
     def members(self, column: int, thresholds: torch.Tensor) -> ModeMembers:
-        """Return the members of a direction: the samples beyond its thresholds.
-
-        Args:
-            column: the direction.
-            thresholds: thresholds of the directions that score either fold, shape (2,).
-        """
+        """Return the members of a direction: the samples beyond its thresholds."""
         return ModeMembers(
             sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds)),
             self.sample.members(column, thresholds),
@@ -173,11 +168,6 @@ def adjusted_p_values(
     """Return the p-values of the directions of all proposals, adjusted by Holm's procedure, shape (t,).
 
     They are 1 if a set has too few independent samples.
-
-    Args:
-        proposals: the proposals, with the same sets.
-        estimates: their estimates.
-        part: part of α that these directions may spend.
     """
     adjusted = holm(torch.cat([one.p_values() for one in estimates]), part)
     tested = all(one.sketched.is_testable for proposal in proposals for one in proposal.sets.values())

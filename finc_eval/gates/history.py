@@ -27,12 +27,7 @@ NUMBER = re.compile(r"[0-9]{4,}")
 
 @dataclass(frozen=True)
 class History:
-    """The baselines of a generator.
-
-    Attributes:
-        bundles: the baselines, the first one first; none before the first.
-        refused: verdicts on releases that were not promoted.
-    """
+    """The baselines of a generator."""
 
     folder: Path
     bundles: tuple[Bundle, ...]

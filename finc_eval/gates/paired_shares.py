@@ -49,13 +49,7 @@ class PairCounts:
 
     @classmethod
     def of(cls, new: NDArray[np.bool_], old: NDArray[np.bool_], groups: NDArray[np.uint64] | None) -> PairCounts:
-        """Count the pairs of a kind, divided by the largest design effect of its three counts.
-
-        Args:
-            new: whether each new sample is of the kind, in the order of pairs, shape (n,).
-            old: the same of the old samples.
-            groups: hash of the group of each pair; None where each stands for itself.
-        """
+        """Count the pairs of a kind, divided by the largest design effect of its three counts."""
         cells = (new & old, old & ~new, new & ~old)
         effect = 1.0 if groups is None else max(_effect(cell, groups) for cell in cells)
         kept, lost, gained = (float(cell.sum()) / effect for cell in cells)

@@ -16,13 +16,7 @@ Names = NDArray[np.str_]
 
 
 def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[np.int64]:
-    """Return the row of `old` that belongs to each row of `gen`, shape (n,).
-
-    Args:
-        gen: the new release.
-        old: the older one.
-        by: "id", or a metadata column.
-        label: label of the older one in messages.
+    """Return the row of `old` that belongs to each row of `gen`, shape (n,), by "id" or a metadata column.
 
     Raises:
         UsageError: a set does not have the column.

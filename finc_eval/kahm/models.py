@@ -342,14 +342,7 @@ def branch_members(rows: Embeddings, settings: KahmSettings) -> list[NDArray[np.
 
 
 def cluster_members(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDArray[np.int64]]:
-    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest one.
-
-    Args:
-        rows: the samples.
-        count: number of clusters asked for.
-        smallest: minimum number of members, as far as there are that many samples.
-        seed: random seed of k-means.
-    """
+    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest one."""
     if count == 1:
         return [np.arange(rows.n)]
     from sklearn.cluster import KMeans  # scikit-learn takes a second to import, and most models have one branch

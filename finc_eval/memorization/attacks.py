@@ -101,12 +101,7 @@ class MembershipDifference(Record):
 
 
 class AttackScores(NamedTuple):
-    """Scores of an attack.
-
-    Attributes:
-        members: scores of members, shape (n,).
-        non_members: scores of non-members, shape (m,).
-    """
+    """Scores of an attack."""
 
     members: NDArray[np.float64]
     non_members: NDArray[np.float64]

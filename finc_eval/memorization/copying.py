@@ -150,14 +150,7 @@ def suspicious_threshold(fresh: NDArray[np.float64]) -> float:
 
 
 def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], confidence: float) -> Measure:
-    """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`.
-
-    Args:
-        name: name of the measure.
-        gen: calibrated distances of generated samples, by embedding, by hash or over views, shape (n,).
-        fresh: the same of fresh samples, shape (m,).
-        confidence: confidence level of the intervals.
-    """
+    """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`."""
     threshold = suspicious_threshold(fresh)
     share, control = (float((one <= threshold).mean()) for one in (gen, fresh))
     return Measure(

@@ -155,12 +155,7 @@ def base_hashes(base: Embeddings, label: str, run: Run) -> NDArray[np.uint8]:
 
 
 def query_views(largest: int, train: int) -> Views:
-    """Return the views of pictures that are searched for among training pictures, as many as are affordable.
-
-    Args:
-        largest: number of pictures in the largest set that is searched for.
-        train: number of training pictures.
-    """
+    """Return the views of pictures that are searched for among training pictures, as many as are affordable."""
     every = (*PLAIN_VIEWS, *SHIFTED_VIEWS)
     affordable = largest * train * len(every) * len(TRAIN_VIEWS) <= MAX_PRODUCTS
     return every if affordable else PLAIN_VIEWS
@@ -175,14 +170,7 @@ def nearest_by_hash(
 
 
 def nearest_hashes(queries: NDArray[np.uint8], base: NDArray[np.uint8], k: int, run: Run) -> Neighbors:
-    """Find the k nearest hashes, of equally near ones the first; the distance is the least over views of both.
-
-    Args:
-        queries: hashes, shape (b, views, bytes).
-        base: hashes, shape (n, other views, bytes).
-        k: number of neighbors.
-        run: device.
-    """
+    """Find the k nearest hashes, of equally near ones the first; the distance is the least over views of both."""
     best = torch.empty((len(queries), 0), dtype=torch.long)
     parts = [_signs(queries[start : start + HASH_QUERIES], run) for start in range(0, len(queries), HASH_QUERIES)]
     for start in range(0, len(base), HASH_ROWS):

@@ -62,12 +62,7 @@ def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.in
 
 
 class Scores(NamedTuple):
-    """A set of samples, and scores of them that are low for suspicious ones.
-
-    Attributes:
-        plain: calibrated distances by embedding, shape (n,).
-        by_hash: calibrated distances by hash, shape (n,).
-    """
+    """A set of samples, and scores of them that are low for suspicious ones."""
 
     label: str
     samples: Embeddings

@@ -123,13 +123,7 @@ class Kind(Record, Shown):
 
 
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
-    """Return the ids of the samples of each set that a page shows.
-
-    Args:
-        kinds: the kinds.
-        labels: labels of all sets.
-        count: number of samples of each kind and set that are typical, and of those that are drawn at random.
-    """
+    """Return the ids of the samples of each set that a page shows."""
     found: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
         for label in choose_sets(kind.shares, kind.set_with_most):

@@ -68,11 +68,7 @@ class KindTests:
         return place, bool(less)
 
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
-        """Return the smallest share of a separate kind that only one set has, whichever it is, found with 80 % power.
-
-        Args:
-            alpha: family-wise level up to which a kind counts as found.
-        """
+        """Return the smallest share of a separate kind, of only one set, that would be found with 80 % power."""
         units = self.sizes / np.median(self.effects, axis=1)
         drawn = min(1.0, FIT_SAMPLES / units.sum())
         found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]

@@ -13,7 +13,7 @@ from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
-from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
+from finc_eval.report.pages import LEAD_SAMPLES, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -109,11 +109,6 @@ def outline(result: Verdict) -> Outline:
         warnings=result.warnings,
         failures=unreadable(result.sets),
     )
-
-
-def fragment(result: Verdict) -> str:
-    """Return the limits as a table, for a notebook."""
-    return table_fragment(result.summary, COLUMNS, map(_cells, result.by_urgency))
 
 
 def show(result: Verdict) -> None:

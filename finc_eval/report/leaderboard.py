@@ -173,33 +173,30 @@ def group_sentences(board: Leaderboard) -> list[str]:
 
 def disagreement_sentences(board: Leaderboard) -> list[str]:
     """Return one sentence per pair of models that numbers rank in opposite orders, the first pairs of the board."""
-    every = board.disagreements()
-    found = [
-        f"{one.first} is surely better than {one.second} by {listed(one.first_better_by)}, and surely worse by "
-        f"{listed(one.second_better_by)}."
-        for one in every[:SHOWN_DISAGREEMENTS]
-    ]
-    more = len(every) - len(found)
-    return (
-        [*found, f"{counted(more, 'more pair')} of models in opposite orders by different numbers."] if more else found
-    )
+    pairs = [(one.first, one.second, one.first_better_by, one.second_better_by) for one in board.disagreements()]
+    return _opposite(pairs, "by different numbers")
 
 
 def panel_sentences(board: Leaderboard) -> list[str]:
     """Return where the boards of a panel disagree, one sentence each, or that they do not."""
     if board.panel is None:
         return []
-    found = [
-        f"{one.first} is surely better than {one.second} by {listed(one.first_better)}, and surely worse by "
-        f"{listed(one.second_better)}."
-        for one in board.panel.reversals[:SHOWN_DISAGREEMENTS]
-    ]
-    more = len(board.panel.reversals) - len(found)
-    found += [f"{counted(more, 'more pair')} of models in opposite orders on different boards."] if more else []
+    pairs = [(one.first, one.second, one.first_better, one.second_better) for one in board.panel.reversals]
+    found = _opposite(pairs, "on different boards")
     for name in board.panel.moved:
         places = [f"{ranks(side.places[name].rank_set)} by {side.label}" for side in board.panel.sides]
         found.append(f"The rank of {name} depends on the board: {listed(places)}.")
     return found or ["No two boards surely disagree."]
+
+
+def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], how: str) -> list[str]:
+    """Return a sentence for each of the first pairs in opposite orders, and the number of the others."""
+    found = [
+        f"{first} is surely better than {second} by {listed(better)}, and surely worse by {listed(worse)}."
+        for first, second, better, worse in pairs[:SHOWN_DISAGREEMENTS]
+    ]
+    more = len(pairs) - len(found)
+    return [*found, f"{counted(more, 'more pair')} of models in opposite orders {how}."] if more else found
 
 
 def _panel_table(board: Leaderboard) -> list[Table]:

@@ -97,11 +97,7 @@ COLUMNS: dict[str, Columns] = {
 
 
 def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
-    """Return the page of a score or a comparison: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page of a score or a comparison, which shows no samples."""
     refuse_samples(result, samples)
     tables = _tables(result)
     return render(

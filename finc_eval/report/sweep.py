@@ -22,7 +22,7 @@ from finc_eval.report.drawings.plots import Mark, sweep_svg
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, texts_of, unreadable
 from finc_eval.report.formats import optional_percent
-from finc_eval.report.pages import kinds_in_words, render, table_fragment
+from finc_eval.report.pages import kinds_in_words, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -140,12 +140,6 @@ def _cards(sweep: Sweep) -> list[tuple[float, list[Card]]]:
 def _typical_only(card: Card) -> Card:
     views = tuple(view._replace(grids=view.grids[:1]) for view in card.views)
     return replace(card, views=views, folded=())
-
-
-def fragment(sweep: Sweep) -> str:
-    """Return the significant modes value by value, for a notebook."""
-    rows = [[f"{row.value:.4g}", *texts_of(row, COLUMNS)] for row in sweep_rows(sweep)]
-    return table_fragment(summary(sweep), [SYMBOLS[sweep.parameter], *COLUMNS], rows)
 
 
 def show(sweep: Sweep) -> None:

@@ -20,13 +20,7 @@ Rows = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True, eq=False)
 class FoldChunk:
-    """Embeddings of one fold of a set.
-
-    Attributes:
-        fold: fold of the samples.
-        rows: their embeddings, shape (b, d).
-        index: their indices in the set, shape (b,), on the device of the rows.
-    """
+    """Embeddings of one fold of a set."""
 
     fold: int
     rows: torch.Tensor
@@ -45,13 +39,7 @@ class FoldChunks:
         self._waiting: tuple[list[Rows], list[Rows]] = ([], [])
 
     def add(self, keys: NDArray[np.uint64], rows: torch.Tensor, start: int = 0) -> Iterator[FoldChunk]:
-        """Take embeddings in, and yield the chunks that are full.
-
-        Args:
-            keys: keys of the samples, shape (b,).
-            rows: their embeddings, shape (b, d).
-            start: index of the first.
-        """
+        """Take embeddings in, and yield the chunks that are full."""
         folds = fold_of(keys)
         # An order, as the host knows it: for a mask, it would wait for the device to count.
         order = sent(torch.from_numpy(folds.argsort(kind="stable")), rows.device)

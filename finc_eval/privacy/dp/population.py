@@ -185,10 +185,6 @@ def chance_of(own: NDArray[np.int64], other: NDArray[np.int64]) -> float:
 
     M is the sum over all values of the smaller of its two counts. Under chance each record is in the first set with one
     probability, which is estimated; if it differs among the values, M is smaller, by concavity.
-
-    Args:
-        own: how often each value is in the first set.
-        other: how often it is in the second one, together at least 2.
     """
     share, common = own.sum() / (own + other).sum(), np.minimum(own, other).sum()
     bound = -TILTS * common

@@ -96,9 +96,6 @@ class PrivateEmbedding:
 
         By default w is 1/s²: that is −2 log-likelihood of the release, up to a constant, and weighs the statistics by
         how well each is known. The paper has a factor γ to tune instead (eq. 16).
-
-        Args:
-            means: mean of φ over the generator's samples of each class, (classes, q) for each statistic.
         """
         total, noise = torch.zeros((), device=self.shares.device), 0.0
         for statistic, noisy, mean, scale in zip(self.statistics, self.means, means, self.scales, strict=True):
