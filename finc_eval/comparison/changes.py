@@ -64,7 +64,7 @@ class Change(Record, Shown):
 
     @property
     def title(self) -> str:
-        """Name of the kind, or the id of one without."""
+        """Name of the kind, or its id without a name."""
         return self.kind.title
 
     @property
@@ -127,7 +127,7 @@ class Changes(Pictured):
         return shown_of((change.kind for change in self.changes), self.sets, self.shown)
 
     def _gather(self, samples: Mapping[str, Samples]) -> Gallery:
-        """Gather the pictures of the samples that a page shows: those that the comparisons show."""
+        """Gather the pictures of the samples that a page shows: what the comparisons show."""
         if self.kept is not None or self.compared is None:
             return super()._gather(samples)
         old, new = (one.gallery.pictures for one in self.compared)

@@ -131,7 +131,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
-    """Fit the directions on which gen has more, and those on which it has less; kinds need none."""
+    """Fit the directions on which gen has more, and the directions on which it has less; kinds need none."""
     if isinstance(settings.method, Clusters):
         return {}
     prepare = finc_fit if isinstance(settings.method, Finc) else baseline_fit

@@ -73,7 +73,7 @@ def top_level(kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Kind]:
 
 
 def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
-    """Return the kinds that the generated set has more of, and those that it has less of."""
+    """Return the kinds that the generated set has more of, and the kinds that it has less of."""
     more = [kind for kind in kinds if kind.share_difference > 0]
     return more, [kind for kind in kinds if kind.share_difference <= 0]
 
@@ -137,7 +137,7 @@ def overall(found: _Compared) -> list[str]:
     if found.difference_p_value is None:
         first = "A set has too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
-        alike = "As a whole, the sets are not more different than two samples of one source usually are"
+        alike = "As a whole, the sets are not more different than two samples of the same source usually are"
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
         first = over_all if significant(found.kinds, ALPHA) else alike
     elif found.difference_interval is not None and found.difference_interval[0] == 0:

@@ -83,7 +83,7 @@ class SketchedSet:
 
     @cached_property
     def at_hand(self) -> Embeddings:
-        """The embeddings, or those that the sketch kept; only where it `has_rows`."""
+        """The embeddings, or the sample that the sketch kept; only if it `has_rows`."""
         return self.embeddings or cast(Embeddings, self.sketch.held(self.label))
 
     @cached_property

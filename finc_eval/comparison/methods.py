@@ -50,7 +50,7 @@ class MethodComparison(Pictured):
 
     Attributes:
         comparisons: comparison of the two sets by each method.
-        groups: groups of the directions of all methods, those with more and then those with less mass in the generated
+        groups: groups of the directions of all methods, first with more and then with less mass in the generated
             set, in the order in which they were found.
 
     Example:

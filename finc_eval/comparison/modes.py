@@ -33,7 +33,7 @@ SAMPLES_PER_TAIL = 50
 SetLabel = Literal["gen", "ref"]
 
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
-"""Labels of the set that has more of a mode of a role, and of the other one."""
+"""Labels of the set that has more of a mode of a role, and of the other set."""
 
 OPPOSITE_SHARE = 0.1
 """The opposite tail of a mode is shown when it carries more than this share of the excess."""

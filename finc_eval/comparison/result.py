@@ -153,7 +153,7 @@ class Comparison(Pictured):
 
     @property
     def directions(self) -> tuple[Mode, ...]:
-        """All directions, those with more and then those with less mass in the generated set."""
+        """All directions: first with more, then with less mass in the generated set."""
         return self.over + self.under
 
     def significant(self, alpha: float = 0.05) -> tuple[Kind, ...]:
@@ -296,5 +296,5 @@ def as_comparison(one: object, name: str) -> Comparison:
     if isinstance(one, Comparison):
         return one
     raise UsageError(
-        f"{name} must be a comparison, as fe.compare returns it, or the path of one, got {type(one).__name__}"
+        f"{name} must be a comparison, as fe.compare returns it, or the path of a comparison, got {type(one).__name__}"
     )

@@ -126,7 +126,7 @@ def eigenvector_residuals(
         x: embeddings of one set, shape (n, d). The kernel matrix of both sets together is held in memory.
         y: embeddings of the other set, shape (m, d).
         rho: ρ ≥ 0.
-        count: number of eigenvectors, those with the largest eigenvalues.
+        count: number of eigenvectors, with the largest eigenvalues.
 
     Returns:
         ‖Λv − λv‖/‖v‖ of each eigenvector, shape (count,).

@@ -66,7 +66,7 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             margin=limits.near,
             n=sets.gen.n,
             counts=TwoCounts(near.value * n, n, near.control * fresh, fresh),
-            note=f"{percent(near.value, 2)} of the samples, {percent(near.control, 2)} of fresh ones",
+            note=f"{percent(near.value, 2)} of the samples, {percent(near.control, 2)} of fresh samples",
         )
     if limits.exact is not None:
         yield Fact(name="copying.exact", value=float(found.exact), margin=float(limits.exact), n=sets.gen.n)

@@ -54,7 +54,7 @@ class CountedSets:
     ref: Embeddings
 
     def called(self, kinds: Sequence[int]) -> dict[int, str]:
-        """Return what samples of the reference have in common, of those kinds of a tree that have such a name."""
+        """Return the names of kinds of a tree: what their samples of the reference have in common, if anything."""
         if self.tree is None:
             return {}
         unions = {kind: self.leaves(kind) for kind in kinds}
@@ -165,7 +165,7 @@ class JudgedKinds:
         if found.tree is not None:
             if self.limited:
                 yield (
-                    f"{rule} limits kinds of at least {least} of the reference: smaller ones can be lost unseen; more "
+                    f"{rule} limits kinds of at least {least} of the reference: smaller kinds can be lost unseen; more "
                     "samples or a labelled column show more"
                 )
             return

@@ -1,4 +1,4 @@
-"""`gate`: may a release replace the one before it? The pipeline, from sets and a policy to a verdict."""
+"""`gate`: may a release replace the release before it? The pipeline, from sets and a policy to a verdict."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def gate(
     extractor: AnyExtractor = None,
     run: Run | None = None,
 ) -> Verdict:
-    """Judge whether a new release may replace the one before it.
+    """Judge whether a new release may replace the release before it.
 
     Each limit of the policy is held against an interval: a limit *held* if all of its interval is within the margin,
     *improved* if all of it is also better than no change, and *regressed* if all of it is beyond; everything else is
@@ -66,7 +66,7 @@ def gate(
     Raises:
         UsageError: the policy limits nothing, or a value is out of range.
         DataError: a set or the policy cannot be read, or has too few samples.
-        IncompatibleError: the sets come from unlike extractors, or from another one than the policy is for.
+        IncompatibleError: the sets come from unlike extractors, or from another extractor than the policy's.
 
     Example:
         >>> import finc_eval as fe
@@ -167,9 +167,9 @@ def _same_samples(sets: GateSets) -> list[str]:
 
 
 def _other_reference(history: History, sets: GateSets) -> list[str]:
-    """Return a sentence if the reference is not the one that the baseline was promoted with."""
+    """Return a sentence if the baseline was promoted with another reference."""
     before, now = history.latest.verdict.sets[REF].digest, sets.infos[REF].digest
-    return [] if before == now else ["the reference is not the one that the baseline was promoted with"]
+    return [] if before == now else ["the baseline was promoted with another reference"]
 
 
 def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:

@@ -65,7 +65,7 @@ class Division:
 
     Attributes:
         unseen: sentences on what can be lost or come while all limits hold.
-        distances: how far the release is from the older ones.
+        distances: how far the release is from older releases.
     """
 
     digests: tuple[str, ...]

@@ -28,8 +28,8 @@ class Gathered:
         kinds: evidence on kinds, which says more than the others: shares and samples.
         digests: digests of the kinds of each part of the sets.
         scores: scores of whole sets.
-        distances: how far the whole release is from the older ones.
-        tree: kinds of the reference; None without limits on lost ones.
+        distances: how far the whole release is from older releases.
+        tree: kinds of the reference; None without limits on lost kinds.
     """
 
     kinds: list[KindEvidence] = field(default_factory=list)

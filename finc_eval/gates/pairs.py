@@ -20,7 +20,8 @@ def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[n
 
     Raises:
         UsageError: a set does not have the column.
-        DataError: a name occurs twice, or a sample has no partner. Left out, those would hide what a release has lost.
+        DataError: a name occurs twice, or a sample has no partner. To leave these out would hide what a release has
+            lost.
     """
     new_names, old_names = _names(gen, by, "gen"), _names(old, by, label)
     order = np.argsort(old_names, kind="stable")

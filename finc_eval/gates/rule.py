@@ -35,7 +35,7 @@ class Judged:
     """A limit after the rule.
 
     Attributes:
-        interval: bounds of the value; the one on the harmful side holds for all limits together.
+        interval: bounds of the value; the bound on the harmful side holds for all limits together.
         detectable: true value that would have been called a regression with probability 0.8; None if none would.
         needed: number of samples of each generated set that would decide it; None if it is decided, or none would.
     """

@@ -24,7 +24,7 @@ FIRST = "first baseline: nothing was compared with a release before"
 """Words of every output on a first baseline."""
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
-"""The verdicts of limits, those that need a person first."""
+"""The verdicts of limits; verdicts that need a person come first."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Limit(Record):
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Document):
-    """The verdict on a release: may it replace the one before it?
+    """The verdict on a release: may it replace the release before it?
 
     Attributes:
         overall: pass, regression, undecided or error.
@@ -148,7 +148,7 @@ class Verdict(Document):
 
     @property
     def by_urgency(self) -> tuple[Limit, ...]:
-        """The limits, those that need a person first."""
+        """The limits; limits that need a person come first."""
         return tuple(limit for verb in VERBS for limit in self.of(verb))
 
     @property

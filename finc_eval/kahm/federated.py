@@ -219,7 +219,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
     with _queries(folder) as file:
         rows, digest = file.stored("queries").whole(), str(file.header["digest"])
         if rows.ndim != 2 or digest != _digest(rows):
-            raise ValueError("its queries are not those that were asked")
+            raise ValueError("its queries differ from the queries that were asked")
     found = models.distances(rows)
     with new_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
         file.array("distances", np.asarray(found.values, np.float64))
@@ -261,7 +261,7 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
             if np.isnan(distances).any() or (distances < 0).any():
                 raise ValueError("a distance is not a number of at least 0")
         if made.queries != digest:
-            raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
+            raise IncompatibleError(f"{path} answers other queries than the queries in {folder}: have it made again")
         answers.append(dict(zip(made.classes, distances.T, strict=True)))
     return combine(answers)
 

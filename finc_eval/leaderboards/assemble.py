@@ -175,7 +175,7 @@ def _rows(
     ranked: Sequence[tuple[Criterion, dict[str, Standing]]],
     rank_by: str,
 ) -> tuple[Row, ...]:
-    """Return the rows, the best estimate first, and those that are not ranked last."""
+    """Return the rows, the best estimate first, and unranked models last."""
     runs = {one.name: len(one.runs) for one in entries}
     scores = {name: {criterion.key: standings[name] for criterion, standings in ranked} for name in runs}
     main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)

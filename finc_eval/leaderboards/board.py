@@ -42,7 +42,7 @@ def leaderboard(
     Args:
         models: one set or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
             `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called
-            by the names of their files and folders where they have different ones, or else "model 1", "model 2", and so
+            by the names of their files and folders if these differ, or else "model 1", "model 2", and so
             on. A sketch is counted by the sample of embeddings that it holds. A list of sets in place of one is a model
             that was trained several times: one row, with sampling and training noise apart.
         ref: reference set, in the same forms.

@@ -93,8 +93,8 @@ def _too_few(runs: Sequence[EffectiveCounts]) -> str | None:
         kinds = len(run.members)
         if run.n < kinds:
             return (
-                f"its {run.samples:,.0f} samples inform like {run.n:,.0f} independent ones, and this share of {kinds} "
-                f"kinds needs {kinds}"
+                f"its {run.samples:,.0f} samples inform like {run.n:,.0f} independent samples, and this share of "
+                f"{kinds} kinds needs {kinds}"
             )
     return None
 

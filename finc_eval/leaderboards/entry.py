@@ -34,10 +34,10 @@ class TrainingRun(Record):
     Attributes:
         info: description of its set of samples, with the digest of the embeddings or of the sketch.
         members: number of samples of each node of the tree of kinds.
-        effects: factor by which the samples of each node inform less than independent ones.
+        effects: factor by which the samples of each node inform less than independent samples.
         even: that factor if all kinds came in groups of the same sizes.
         within: number of samples in groups that are not larger than the largest with a member of the node.
-        counted: number of samples that were counted: all, or those that a sketch holds.
+        counted: number of samples that were counted: all, or the samples that a sketch holds.
         examples: samples of each node that show it.
         unmatched: how different it is from the reference.
         found: the counted set, to name kinds by; None for a run that was read from a file.

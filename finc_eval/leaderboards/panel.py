@@ -68,7 +68,7 @@ class Panel(Record, Shown):
 
     Attributes:
         by: key of the number.
-        sides: the boards, the one that has the panel first.
+        sides: the boards, first the board that has the panel.
         reversals: pairs of models that boards rank in opposite orders, both surely.
         moved: models whose rank sets on two boards have no rank in common.
     """

@@ -2,7 +2,7 @@
 
 After Mogstad, Romano, Shaikh and Wilhelm (Review of Economic Studies 2024): every "a is not better than b" is tested,
 all ordered pairs as one family, by step-down with the joint distribution of the differences. A model is surely worse
-than those that are surely better than it, and its rank set follows by counting. All rank sets hold together.
+than the models that are surely better than it, and its rank set follows by counting. All rank sets hold together.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The variance between the runs of a model is the sum of the variances of sampling and of training. Sampling noise is
 known from the samples, and what is left is training noise. It is pooled over all models that were trained more than
-once, and taken to be alike for all models of the board, those that were trained once among them.
+once, and taken to be alike for all models of the board, also for models that were trained once.
 """
 
 from __future__ import annotations

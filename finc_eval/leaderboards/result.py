@@ -35,7 +35,7 @@ class Leaderboard(Document):
     """Models ranked against one reference.
 
     Attributes:
-        rows: the models, the best estimate first; those that are not ranked come last.
+        rows: the models, the best estimate first; models that are not ranked come last.
         rank_by: key of the number that orders the rows.
         criteria: the numbers that the models are ranked by.
         covers: noise that ranks and intervals cover.
@@ -90,7 +90,7 @@ class Leaderboard(Document):
         return self.rows[names.index(name)]
 
     def criterion(self, by: str | None = None) -> Criterion:
-        """Return one of the numbers that models are ranked by; default: the one that orders the rows.
+        """Return a number that models are ranked by; default: the number that orders the rows.
 
         Raises:
             UsageError: the models are not ranked by it.
@@ -111,7 +111,7 @@ class Leaderboard(Document):
         Args:
             first: name of a model.
             second: name of another.
-            by: number to compare them by; default: the one that orders the rows.
+            by: number to compare them by; default: the number that orders the rows.
 
         Raises:
             UsageError: a name is unknown.
@@ -164,7 +164,7 @@ class Leaderboard(Document):
         """
         own = label or self.extractor
         if own in others:
-            raise UsageError(f"two boards are called {own!r}: give this one a label, or the other another one")
+            raise UsageError(f"two boards are called {own!r}: give this board a label, or rename the other")
         boards = {own: self, **others}
         ranked = {label: RankedBoard(one.rows, one.criterion(self.rank_by), one.alpha) for label, one in boards.items()}
         return replace(self, panel=panel_of(ranked))

@@ -106,7 +106,7 @@ class Board:
             DataError: the folder does not hold a board, or its index was changed.
         """
         if not self.exists:
-            raise DataError(f"{self.folder} is not a stored board: pass the folder of one, or add models to make one")
+            raise DataError(f"{self.folder} is not a stored board: pass the folder of a board, or add models")
         path = inside(self.folder, INDEX)
         index = structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
         for name, one in index.models.items():
@@ -201,7 +201,7 @@ class Board:
         """Read its models, in the order of their names.
 
         Raises:
-            DataError: a file is missing, damaged, or not the one that the index lists.
+            DataError: a file is missing, damaged, or not the file that the index lists.
             IncompatibleError: a file is of another board, or has a number that this version computes differently.
         """
         index, signature, found = self.index, self.reference().signature, []

@@ -120,7 +120,7 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _decompose(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum: int, both: bool) -> Eigenpairs:
-    """Return eigenvalues, descending, and their vectors: all of them, or at least those at the ends asked for."""
+    """Return eigenvalues, descending, and their vectors: all of them, or at least the vectors at the ends asked for."""
     block, found = max(LANCZOS_BLOCK, 2 * count, spectrum), None
     if rank > 2 * block * LANCZOS_STEPS:
         with _tolerant(matrix):

@@ -42,13 +42,13 @@ MEASURE_NAMES: dict[MeasureName, str] = {
 MEASURES_EXPLAINED: dict[MeasureName, str] = {
     "hash": "the same share by perceptual hashes, whose distance is the least over mirrored, shifted and cropped views",
     "views": "the same share by embedding, for suspicious samples over mirrored, widened and shifted views",
-    "calibrated": f"share of samples as near to the training set as the nearest {SUSPICIOUS_SHARE:.0%} of fresh ones",
+    "calibrated": f"share of samples as near to the training set as the {SUSPICIOUS_SHARE:.0%} nearest fresh samples",
     "authpct": "percentage of samples farther from their training sample than that is from its own set",
     "c_t": "rank test of distances to the training set, by kind of the training set; far above 0 means poor samples",
     "dcr": "share of samples nearer to the training set than to the holdout",
     "nndr": "nearest over second nearest distance, median",
     "mifid": "Fréchet distance over the cosine distance to the training set; p is of that distance",
-    "fld_gap": "−100 times the excess log-likelihood of training samples over unseen ones, around generated samples",
+    "fld_gap": "−100 times the excess log-likelihood of training over unseen samples, around generated samples",
 }
 
 ATTACK_NAMES: dict[AttackName, str] = {
@@ -159,9 +159,9 @@ def show(result: Audit) -> None:
     columns = ["Measure", *MEASURE_COLUMNS]
     print_table("1. Copying in the samples", columns, _measure_rows(result), names=["Measure"])
     copies = copying.copies
-    print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh ones")
+    print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh samples")
     if copies.same_pixels is not None:
-        print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh ones")
+        print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh samples")
     print(f"kinds of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
     title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
@@ -180,7 +180,8 @@ def summary(audit: Audit) -> str:
     else:
         whole = "No measure of the whole set finds" if copying.memorized_strata else "No measure finds"
         sentences.append(
-            f"{whole} generated samples nearer to the training set than fresh ones are (adjusted p > {AUDIT_ALPHA:g})."
+            f"{whole} generated samples nearer to the training set than fresh samples are (adjusted p > "
+            f"{AUDIT_ALPHA:g})."
         )
     if copying.memorized_strata:
         found, tested = len(copying.memorized_strata), len(copying.strata)
@@ -201,10 +202,10 @@ def found_sentence(audit: Audit) -> str:
     """Return which measures find samples nearer to the training set, and whether that may be for another reason."""
     names = listed([MEASURE_NAMES[name] for name in audit.copying.found_by])
     smooth = (
-        "" if audit.nearer_to == "training" else " Samples that are smoother than real ones are so without copying."
+        "" if audit.nearer_to == "training" else " Samples that are smoother than real samples are so without copying."
     )
     return (
-        f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
+        f"Generated samples are nearer to the training set than fresh samples are (adjusted p ≤ {AUDIT_ALPHA:g}: "
         f"{names}).{smooth}"
     )
 

@@ -159,7 +159,7 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
 
 
 def _in_order(modes: Sequence[Mode]) -> list[Mode]:
-    """Return directions, those that refits find again first, then by the difference of shares."""
+    """Return directions: first what refits find again, then by the difference of shares."""
     return sorted(modes, key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
 
 

@@ -19,7 +19,7 @@ from finc_eval.report.exports.outline import Outline
 from finc_eval.report.pages import framed
 
 MAX_PROBLEMS = 50
-"""Files that are not results which an index names; further ones are counted."""
+"""Files that are not results which an index names; further files are counted."""
 
 SORTS = {"": "file", "name": "title"}
 """Values to sort results by."""

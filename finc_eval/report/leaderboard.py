@@ -90,7 +90,7 @@ def outline(board: Leaderboard) -> Outline:
 
 
 def _models(board: Leaderboard) -> str:
-    """Return the models as an argument, several training runs of one as a list."""
+    """Return the models as an argument, several training runs of a model as a list."""
     runs = {row.name: [run_label(row.name, number) for number in range(row.runs)] for row in board.rows}
     texts = {name: [source(label, board.sets[label]) for label in labels] for name, labels in runs.items()}
     return f"{{{', '.join(f'{name!r}: {one[0] if len(one) == 1 else _list(one)}' for name, one in texts.items())}}}"
@@ -222,7 +222,7 @@ def _noise(board: Leaderboard) -> list[str]:
         if one.training_error
     ]
     none = [one.key for one in board.criteria if one.training_error == 0]
-    alike = f"By {listed(none)}, training runs of one model differ no more than samples of one run do."
+    alike = f"By {listed(none)}, training runs of one model differ no more than samples of a single run."
     return [*found, alike] if none else found
 
 

@@ -32,7 +32,7 @@ DIFFERENCE = "difference of shares in points"
 
 LEGEND = (
     "Directions of one letter show the same samples. A cell has the rank of each of them in the list of its method, "
-    f"and its difference of shares; in parentheses are those that are not significant (adjusted p > {ALPHA:g})."
+    f"and its difference of shares; in parentheses are directions that are not significant (adjusted p > {ALPHA:g})."
 )
 """Meaning of a table of groups without colors."""
 

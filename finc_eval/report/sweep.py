@@ -172,7 +172,7 @@ def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:
 
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
-    """Return the warnings of the sweep, and those that every value has."""
+    """Return the warnings of the sweep, and the warnings that all values share."""
     first, *others = (point.comparison.warnings for point in sweep.points)
     common = (warning for warning in first if all(warning in other for other in others))
     return tuple(dict.fromkeys((*sweep.warnings, *common)))

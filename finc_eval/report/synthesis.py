@@ -23,7 +23,7 @@ DEVIATIONS = 3
 """Standard deviations of the discrepancy of noise alone within which a generator agrees with a release."""
 
 SHOWN_LEVELS = 8
-"""Levels of a column that a page shows: the most frequent ones."""
+"""Most frequent levels of a column that a page shows."""
 
 PARTS = ("Features", "Numbers", "Share of the budget", "Noise on each", "Discrepancy")
 COLUMNS = ("Column", "Most frequent", "Moved")

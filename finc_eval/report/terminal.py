@@ -109,7 +109,7 @@ def _parts(least: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _widen(wanted: Sequence[int], least: Sequence[int], width: int) -> list[int]:
-    """Return the widths of columns: from the left as much of the wanted ones as there is room for."""
+    """Return the widths of columns: from the left as much of the wanted widths as there is room for."""
     room = width - 1 - sum(size + BORDER for size in least)
     widths = []
     for most, size in zip(wanted, least, strict=True):

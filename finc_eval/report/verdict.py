@@ -34,7 +34,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
         significantly = (
             f"that {gen} has significantly more or less often than {ref}"
             if rho == 1
-            else f"whose share of one set is significantly more than {rho:g} times the share of the other"
+            else f"with a share in one set significantly above {rho:g} times the share in the other"
         )
         return untested(comparison) or f"No {thing} was found {significantly}."
     if rho != 1:

@@ -152,7 +152,7 @@ def test_a_change_is_plain_json(changes):
             "the comparison has no kinds: compare embeddings, with clusters",
         ),
         (lambda old: "gone.h5", "gone.h5 does not exist"),
-        (lambda old: 3, "new must be a comparison, as fe.compare returns it, or the path of one, got int"),
+        (lambda old: 3, "new must be a comparison, as fe.compare returns it, or the path of a comparison, got int"),
     ],
 )
 def test_comparisons_that_do_not_belong_together_are_refused(old, make, message):

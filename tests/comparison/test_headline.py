@@ -38,7 +38,7 @@ def test_it_says_how_different_in_what_what_is_explained_and_what_may_be_missed(
 def test_two_samples_of_one_source_are_said_to_be_alike():
     chance = {"difference": 0.01, "difference_interval": (0.0, 0.04), "difference_p_value": 0.4, "detectable": None}
     assert a_comparison(kinds=[SAME], **chance).headline == (
-        "As a whole, the sets are not more different than two samples of one source usually are: an estimated 1 % "
+        "As a whole, the sets are not more different than two samples of the same source usually are: an estimated 1 % "
         "[0, 4] of the samples would have to change kind to make them alike. "
         "No single kind of samples is significantly more or less frequent in the generated set."
     )

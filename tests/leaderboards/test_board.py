@@ -112,7 +112,7 @@ def test_a_model_whose_samples_are_few_copies_does_not_blind_the_shares_of_other
     board = fe.leaderboard(models, samples(range(10), 1500, 5), metrics=("kid",))
     standing = board["copied"].scores["missing"]
     assert (standing.value, standing.rank_set) == (None, None)
-    assert "its 1,000 samples inform like 4 independent ones, and this share of 50 kinds needs 50" in standing.reason
+    assert "its 1,000 samples inform like 4 independent samples, and this share of 50 kinds needs 50" in standing.reason
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "missing")
     assert board["copied"].scores["kid"].rank_set is not None

@@ -71,7 +71,7 @@ def digits_of(count: int) -> str:
 
 
 def spending_in(line: Any, before: str) -> Spending | None:
-    """Return the spending in a line, or None if the line is not a valid one after those before."""
+    """Return the spending in a line, or None if the line is not valid after the lines before."""
     match line or {}:
         case {
             "data": [*data],

@@ -1,4 +1,4 @@
-"""Cards of kinds and directions: what every page shows of one, whatever result it is of."""
+"""Cards of kinds and directions: what every page shows of a kind or direction, whatever its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds as pages and tables have them: by role, a heading before its kinds, and those that do not differ last."""
+"""Kinds as pages and tables have them: by role, a heading before its kinds, and kinds that do not differ last."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def mode_card(
     title = dict(zip(SET_NAMES, names, strict=True))
     notes, folded = [], []
     if nearest:
-        heading = f"Nearest to the most typical ones of {names[0]}, in the same order"
+        heading = f"Nearest to the most typical samples of {names[0]}, in the same order"
         folded.append(View("ref", names[1], "nearest samples", (Grid(heading, "ref", nearest, None, True),)))
     if mode.has_opposite:
         notes.append(f"The opposite tail of this direction carries {100 * mode.tails[1].share:.0f} % of the excess.")

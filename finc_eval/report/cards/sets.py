@@ -59,7 +59,7 @@ class Common:
         return len(self.titles) == 2
 
     def inks(self, own: str = "") -> dict[str, Ink]:
-        """Return the colors of the sets: of two each has its own, of more the reference and the one with most."""
+        """Return the colors of the sets: two sets have a color each; of more, the reference and the set with most."""
         if self.are_two:
             ref = REFERENCE if REFERENCE in self.titles else [*self.titles][1]
             return {label: "ref" if label == ref else "gen" for label in self.titles}
