@@ -196,8 +196,8 @@ def null(repeats=60):
             intervals.setdefault(attack.name, []).append(low <= 0.5 <= high)
         anything += bool(found.copying.found_by)
         kinds += bool(found.copying.memorized_strata)
-        tells = [attack for attack in found.attacks if attack.tells]
-        alarms += bool(found.copying.found_by or found.copying.memorized_strata or tells)
+        succeeds = [attack for attack in found.attacks if attack.succeeds]
+        alarms += bool(found.copying.found_by or found.copying.memorized_strata or succeeds)
     rows = [
         {"what": f"{name}: p ≤ .05, of {repeats}", "seen": sum(passed), "expected": f"{0.05 * repeats:g}"}
         for name, passed in levels.items()

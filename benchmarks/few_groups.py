@@ -16,7 +16,7 @@ from _runs import counted
 
 from finc_eval.embeddings.repeats import MIN_INDEPENDENT
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.counts import Counts, tallied
+from finc_eval.partitions.counts import Counts, tally_sets
 from finc_eval.partitions.difference import MIN_EFFECTIVE, permutation_p_value
 from finc_eval.partitions.tests import test_kinds
 
@@ -62,7 +62,7 @@ def one(design, kinds, seed):
     shares = shares / shares.sum()
     sets = {name: counts_of(draw(rng), shares, rng) for name, draw in zip("ab", DESIGNS[design], strict=True)}
     worth = min(each.n / each.grouped(0).sizes.mean for each in sets.values())
-    tallies = tallied(sets)
+    tallies = tally_sets(sets)
     effective = [each.effective(0) for each in tallies.values()]
     p_value = permutation_p_value(*effective, seed, least=1)
     differs = p_value is not None and p_value <= ALPHA

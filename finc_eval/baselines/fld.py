@@ -96,7 +96,7 @@ class Divergence:
 
 
 class Gap(NamedTuple):
-    """Log-likelihood of unseen samples minus that of training samples, under a mixture around generated samples.
+    """Log-likelihood of unseen minus training samples, under a mixture around generated samples.
 
     Attributes:
         value: 100 · the difference of the mean log-likelihoods per entry of the embedding, test − training.
@@ -120,7 +120,7 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
         seed: random seed of the baseline's split.
         run: device to compute on; default: CUDA if available.
     """
-    x, y, z = _standardized(gen, train, test)
+    x, y, z = _standardize(gen, train, test)
     device = Run.of(run).torch_device
     if y.n < 4:
         raise DataError(f"train has too few samples, {y.n}: the baseline needs at least 4")
@@ -146,11 +146,11 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
 
 
 def likelihood_gap(gen: object, train: object, test: object, *, run: Run | None = None) -> Gap:
-    """Compute the gap of `fld` without its baseline; it is far below that of fresh samples where training was copied.
+    """Compute the gap of `fld` without baseline; it is far below the gap of fresh samples if training was copied.
 
     See `fld` for arguments and errors.
     """
-    x, y, z = _standardized(gen, train, test)
+    x, y, z = _standardize(gen, train, test)
     fitted = fit(x, y, Run.of(run).torch_device)
     return _gap(-fitted.log_likelihood(y) / y.dim, -fitted.log_likelihood(z) / z.dim)
 
@@ -160,7 +160,7 @@ def sample_likelihoods(gen: object, train: object, test: object, *, run: Run | N
 
     See `fld` for arguments and errors.
     """
-    x, y, z = _standardized(gen, train, test)
+    x, y, z = _standardize(gen, train, test)
     scores = fit(z, y, Run.of(run).torch_device).log_likelihood(x) / x.dim
     return Likelihoods(scores, Signature.of("fld-sample", (x.n, y.n, z.n), z.space))
 
@@ -282,7 +282,7 @@ class _View(Subset):
         return _View(self.source, np.sort(self.rows[rows]), self.mean, self.deviation)
 
 
-def _standardized(gen: object, train: object, test: object) -> tuple[_View, _View, _View]:
+def _standardize(gen: object, train: object, test: object) -> tuple[_View, _View, _View]:
     """Return the three sets, shifted and scaled so that every entry of the test set has mean 0 and deviation 1."""
     x, z = open_pair(gen, test, ("gen", "test"))
     y, _ = open_pair(train, z, ("train", "test"))

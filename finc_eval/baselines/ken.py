@@ -60,10 +60,11 @@ def ken(
     count: int = 10,
     dtype: torch.dtype = torch.double,
 ) -> KenModes:
-    """Find at most `count` modes of which x, shape (n, d), has more than ρ times as much as y, shape (m, d).
+    """Find at most `count` modes with more than ρ times as much in x, shape (n, d), as in y, shape (m, d).
 
-    With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are those of C_X − ρ·C_Y,
-    and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive semi-definite.
+    With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are the eigenvalues of C_X
+    − ρ·C_Y, and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive
+    semi-definite.
     """
     rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, "cholesky")
     values, vectors = _leading(factor, weights, min(count, len(rows)))

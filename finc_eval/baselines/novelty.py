@@ -60,17 +60,12 @@ class Novelty:
         They are computed from the embeddings again, which takes as long and as much memory as the score did.
         """
         if self._fit is None:
-            raise UsageError("KEN from random features has no modes of its own: compare() finds those of sketches")
+            raise UsageError("KEN from random features has no modes of its own: compare() finds the modes of sketches")
         return self._fit(count)
 
 
 def check_few_enough(count: int, instead: str) -> None:
-    """Raise DataError for more samples than exact KEN takes.
-
-    Args:
-        count: number of samples of both sets together.
-        instead: what to do, in words.
-    """
+    """Raise DataError for more samples than exact KEN takes."""
     if count > MAX_EXACT_KEN_SAMPLES:
         gigabytes = KEN_BYTES * count**2 / 1e9
         raise DataError(

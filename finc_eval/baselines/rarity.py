@@ -57,7 +57,7 @@ class Rarity:
 
         Args:
             threshold: score above which a sample inside the manifold is novel; all samples outside are. With infinity
-                only those outside are.
+                only samples outside are.
             share: share of all samples that is taken, the most novel ones, in (0, 1].
 
         Raises:

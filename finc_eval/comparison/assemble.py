@@ -30,7 +30,7 @@ NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
 
 LABEL = "label"
-"""Column of metadata that tells whether a mode is one of frequency or of appearance."""
+"""Column of metadata that decides whether a mode is due to frequency or to appearance."""
 
 OFTEN, MOSTLY = 0.1, 0.5
 """Parts of a direction's best samples from which on it points to a kind, and from which on kinds show it."""
@@ -45,14 +45,11 @@ class Candidate:
     """A direction that may become a mode.
 
     Attributes:
-        role: role of the mode.
-        scored: proposal that has its direction, and the sets that were scored on it.
         rank: place of the direction in its proposal.
         sign: sign that makes positive the tail of the members.
         estimates: estimates of the proposal.
         own, other: shares of its members in the set that has more, and in the other.
         threshold: score of a member, mean of the two folds'.
-        p_value: adjusted p-value.
         stability: share of it that refits find again; None where it is not known.
         members: which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to
             decide whether it is one.
@@ -101,10 +98,6 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
 
     Where its members are not more frequent in the set that has more mass, a direction shows no kind. Significant
     eigenvectors stay, whatever their members.
-
-    Args:
-        proposals: directions of both roles.
-        settings: settings of the comparison.
     """
     if not any(one.proposal.fit.full.vectors.shape[1] for one in proposals):
         return []
@@ -164,7 +157,7 @@ def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Setti
 
 
 def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
-    tells = all(each.sketched.tells for each in one.sets)
+    is_testable = all(each.sketched.is_testable for each in one.sets)
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
     over = one.role == "over"
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
@@ -190,7 +183,7 @@ def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) ->
         mass_gen=masses[0 if over else 1],
         mass_ref=masses[1 if over else 0],
         excess=float(one.estimates.excess[one.rank]),
-        interval=one.estimates.interval(one.rank, family, rho) if tells else (-rho, 1.0),
+        interval=one.estimates.interval(one.rank, family, rho) if is_testable else (-rho, 1.0),
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fitted.excess[one.rank]),
         tails=_tails(one, rho),
@@ -245,7 +238,7 @@ def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
 
 
 def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: SketchedSet) -> list[Mode]:
-    """Name the significant modes that refits find again, tell their cause, and link those of one kind of sample."""
+    """Name the significant modes that refits find again, add their causes, and link modes of one kind of sample."""
     chosen = [(one, mode) for one, mode in modes if mode.p_value <= ALPHA and mode.firm]
     if not (chosen and gen.has_rows and ref.has_rows):
         return [mode for _, mode in modes]

@@ -38,15 +38,15 @@ def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
     return Copies(len(copied), tuple(zip(gen.ids_at(examples), ref.ids_at(originals), strict=True)))
 
 
-def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, told: Sequence[str]) -> list[str]:
-    """Warn of small sets, unreadable samples, windows of videos, copies unless they are told, and unlike encodings."""
+def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, sentences: Sequence[str]) -> list[str]:
+    """Warn of small sets, unreadable samples, windows, unlike encodings, and copies, unless `sentences` name them."""
     found = []
     for one in (gen, ref):
         found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label)]
     for one, cache in ((gen, gen.cache), (ref, ref.cache)):
         notes = notes_on(one.label, CachedEmbeddings(cache)) if cache else []
         found += [note for note in notes if note not in found]
-    if copies and copies.count and not any(IN_BOTH in one for one in told):
+    if copies and copies.count and not any(IN_BOTH in one for one in sentences):
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
         found.append(f"{counted(copies.count, 'generated sample')} {are} of reference samples")
     if gen.cache and ref.cache:

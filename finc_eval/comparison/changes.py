@@ -36,7 +36,7 @@ Status = Literal["new", "grown", "gone", "shrunk", "undecided", "unchanged"]
 ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "undecided", "unchanged")
 
 RELEASES = ("new", "old")
-"""Labels of the releases: a change is the share of the new one minus that of the old one."""
+"""Labels of the releases: a change is the share of the new release minus the share of the old release."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +64,17 @@ class Change(Record, Shown):
 
     @property
     def title(self) -> str:
-        """Name of the kind, or the id of one without."""
+        """Name of the kind, or its id without a name."""
         return self.kind.title
 
     @property
-    def told(self) -> bool:
+    def has_changed(self) -> bool:
         """True where the share is shown to have changed."""
         return self.kind.p_value <= ALPHA
 
     @property
     def change(self) -> float:
-        """Share of the new release minus that of the old one."""
+        """Share of the new release minus share of the old release."""
         return self.kind.seen_from("new")[0]
 
     @property
@@ -126,10 +126,10 @@ class Changes(Pictured):
         """Return the ids of the samples of each set that a page shows."""
         return shown_of((change.kind for change in self.changes), self.sets, self.shown)
 
-    def _gathered(self, samples: Mapping[str, Samples]) -> Gallery:
-        """Gather the pictures of the samples that a page shows: those that the comparisons show."""
+    def _gather(self, samples: Mapping[str, Samples]) -> Gallery:
+        """Gather the pictures of the samples that a page shows: what the comparisons show."""
         if self.kept is not None or self.compared is None:
-            return super()._gathered(samples)
+            return super()._gather(samples)
         old, new = (one.gallery.pictures for one in self.compared)
         kept: Pictures = {"old": old["gen"], "new": new["gen"], "ref": {}}
         return replace(self, kept=kept).gallery_of(samples)
@@ -234,7 +234,7 @@ def _check_alike(old: Comparison, new: Comparison) -> None:
         )
     if old.tree.digest != new.tree.digest:
         raise IncompatibleError(
-            "the comparisons have unlike kinds: make the later one by those of the earlier one (kinds=old, --kinds)"
+            "the comparisons have unlike kinds: make the later by the kinds of the earlier (kinds=old, --kinds)"
         )
 
 

@@ -81,12 +81,12 @@ def compare(
             embeddings or a sketch, or the path of samples in any form that `extract` takes, which are embedded first.
         ref: reference set, in any of the same forms. Two sketches must share their feature map.
         settings: settings of the comparison; default: `Settings()`.
-        kinds: an earlier comparison, or its path, whose kinds to count the sets by, so that `compare_releases` can tell
+        kinds: an earlier comparison, or its path, whose kinds to count the sets by, so that `compare_releases` finds
             what changed since then; default: the kinds of both sets.
         extractor: how to embed sets of samples: a name, the path of a card, or `fe.Extraction`; default: the extractor
             behind the other set, or else EfficientNet-Lite0.
         run: device, portions, threads and progress of the computation.
-        options: fields of `Settings`, in place of those of `settings`.
+        options: fields of `Settings`, which override `settings`.
 
     Raises:
         UsageError: a setting is out of range.
@@ -132,7 +132,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
-    """Fit the directions on which gen has more, and those on which it has less; kinds need none."""
+    """Fit the directions on which gen has more, and the directions on which it has less; kinds need none."""
     if isinstance(settings.method, Clusters):
         return {}
     prepare = finc_fit if isinstance(settings.method, Finc) else baseline_fit
@@ -173,7 +173,8 @@ def _describe(
     sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
     copies = copies_between(gen, ref)
     spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
-    overall, tells = answer.differences(settings.seed)["gen"] if answer else None, gen.tells and ref.tells
+    overall = answer.differences(settings.seed)["gen"] if answer else None
+    is_testable = gen.is_testable and ref.is_testable
     recall = least_recall(*(fit.full.recall for fit in fits.values()))
     error = approximation_error(phi, sample) if len(sample) > 1 else None
     found = Comparison(
@@ -191,8 +192,8 @@ def _describe(
         sigma_rule=opened.sigma_rule,
         signature=_signature(gen, ref, settings, recall),
         space=known_space([gen.sketch.space, ref.sketch.space]),
-        tested=tells * sum(fit.full.vectors.shape[1] for fit in fits.values()),
-        kinds_tested=tells * answer.kinds.tree.nodes if answer else 0,
+        tested=is_testable * sum(fit.full.vectors.shape[1] for fit in fits.values()),
+        kinds_tested=is_testable * answer.kinds.tree.nodes if answer else 0,
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
         kernel_error=error,
         copies=copies,

@@ -9,11 +9,8 @@ from typing import Protocol
 import torch
 from scipy.optimize import linear_sum_assignment
 
-from finc_eval.comparison.directions import Directions, FoldedMoments, padded
+from finc_eval.comparison.directions import Directions, FoldedMoments, pad
 from finc_eval.core.device import sent
-
-SAME_MODE_OVERLAP = 0.5
-"""Squared overlap of two directions from which on they are one mode: no direction has it with two others."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def cross_fit(
     """
     full, restricted = find((0, 1), frequency_halves or ())
     size, count = full.vectors.shape
-    refits = [padded(found, entries, size) for found, entries in zip(restricted, frequency_halves or (), strict=True)]
+    refits = [pad(found, entries, size) for found, entries in zip(restricted, frequency_halves or (), strict=True)]
     halves = []
     for fold in (0, 1):
         found = find((fold,))[0].vectors[:, :count]

@@ -114,7 +114,7 @@ class RotationSample:
     def scores(
         self, vectors: torch.Tensor, *, fold: int | None = None, entries: torch.Tensor | None = None
     ) -> torch.Tensor:
-        """Return φ(x)·v of the samples, or of those of one fold: (q, t) → (m, t).
+        """Return φ(x)·v of the samples, of all or of one fold: (q, t) → (m, t).
 
         Args:
             vectors: directions; with `entries`, directions among these entries of φ only.
@@ -122,14 +122,14 @@ class RotationSample:
             entries: entries of φ.
         """
         if entries is not None:
-            vectors = padded(vectors, entries, self.features[0].shape[1])
+            vectors = pad(vectors, entries, self.features[0].shape[1])
         scores = torch.cat([part @ vectors for part in self.features])
         return scores if fold is None else scores[rows_of(self.folds, fold).to(scores.device)]
 
 
 @dataclass(frozen=True, eq=False)
 class EigenProblem:
-    """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ where these are asked for, too: each found once.
+    """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ if asked for: each found once.
 
     Attributes:
         first: mixture that may have more.
@@ -137,7 +137,7 @@ class EigenProblem:
         rho: ρ.
         count: number of directions, t.
         spectrum: number of eigenvalues of all data.
-        both: whether to find the pairs of −Λ, too. With ρ = 1 that is what the second mixture has more of.
+        both: whether to find also the pairs of −Λ. With ρ = 1 that is what the second mixture has more of.
     """
 
     first: WeightedSets
@@ -152,7 +152,7 @@ class EigenProblem:
         """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone."""
         if tuple(folds) not in self._found:
             difference = covariance_difference(self.first, self.second, self.rho, folds)
-            problems = (difference, *(_restricted(difference, entries) for entries in parts))
+            problems = (difference, *(_restrict(difference, entries) for entries in parts))
             spectra = (self.spectrum if len(folds) == 2 else 0, *(0 for _ in parts))
             self._found[tuple(folds)] = [
                 extreme_eigenpairs(problem, self.count, spectrum)
@@ -192,14 +192,14 @@ class EigenDirections:
         return None if self.sample is None else partial(self.sample.scores, **chosen)
 
 
-def padded(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor:
+def pad(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor:
     """Turn directions among some entries of φ into directions among all: (p, t) → (q, t)."""
     whole = vectors.new_zeros(size, vectors.shape[1])
     whole[entries] = vectors
     return whole
 
 
-def _restricted(difference: torch.Tensor | LowRank, entries: torch.Tensor) -> torch.Tensor | LowRank:
+def _restrict(difference: torch.Tensor | LowRank, entries: torch.Tensor) -> torch.Tensor | LowRank:
     """Return Λ of the feature map that has some of the entries only, up to scale."""
     if isinstance(difference, LowRank):
         return LowRank(difference.rows.index_select(1, entries), difference.weights)

@@ -25,7 +25,7 @@ class Masses:
         n: shape (2,), samples per fold.
         mean: shape (2, t).
         variance: shape (2, t), of one sample's s².
-        effect: shape (t,), design effect: how many samples of the set tell as much as one independent sample.
+        effect: shape (t,), design effect: how many samples of the set inform as much as one independent sample.
     """
 
     n: torch.Tensor
@@ -98,8 +98,8 @@ class Estimates:
     def of(cls, first: Sequence[tuple[float, Masses]], second: Sequence[tuple[float, Masses]], rho: float) -> Estimates:
         """Compute excess and standard error from the masses of independent sets, mixed with these weights."""
         floors = variance_floors([masses for _, masses in (*first, *second)], [1.0] * len(first) + [rho] * len(second))
-        mass_first, variance_first = _mixed(first, floors[: len(first)])
-        mass_second, variance_second = _mixed(second, floors[len(first) :])
+        mass_first, variance_first = _mix(first, floors[: len(first)])
+        mass_second, variance_second = _mix(second, floors[len(first) :])
         error = standard_error(variance_first + rho**2 * variance_second)
         return cls(mass_first, mass_second, mass_first - rho * mass_second, error)
 
@@ -126,9 +126,9 @@ def standard_error(variance: torch.Tensor) -> torch.Tensor:
 def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[torch.Tensor]:
     """Return the least variance of s² to assume in each set, shape (t,), from what all sets show together.
 
-    A kind of which a small set has none by chance has variance 0 there, and makes the set look far more certain than it
+    A kind that a small set lacks by chance has variance 0 there, and makes the set look far more certain than it
     is. Where no set has an excess, the variance of s² is the same in all, up to scale: so the pooled one is a floor,
-    with a weight of 1 − (n/n_max)⁴, where n counts grouped samples by what they tell. Sets of one size keep the
+    with a weight of 1 − (n/n_max)⁴, where n is the effective number of samples. Sets of one size keep the
     variances of their own, which has more power: there, what is too small in one set is too large in the other.
 
     Args:
@@ -143,7 +143,7 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]
 
 
-def _mixed(parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+def _mix(parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the mass of a mixture of sets, and the variance of that estimate."""
     pooled = [(weight, *masses.at_least(floor).pooled()) for (weight, masses), floor in zip(parts, floors, strict=True)]
     mass = torch.stack([weight * mean for weight, mean, _ in pooled]).sum(0)

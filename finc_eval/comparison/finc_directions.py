@@ -36,8 +36,6 @@ class FincFit:
     """Fits the directions on which one mixture of sets has more than ρ times the mass of another.
 
     Attributes:
-        rho: ρ.
-        count: number of directions of each fit.
         sample: bottom-k samples of all sets, to rotate by; None for eigenvectors.
         frequency_halves: entries of φ of either half of the frequencies; None for a map without frequencies.
     """

@@ -73,7 +73,7 @@ def top_level(kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Kind]:
 
 
 def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
-    """Return the kinds that the generated set has more of, and those that it has less of."""
+    """Return the kinds that the generated set has more of, and the kinds that it has less of."""
     more = [kind for kind in kinds if kind.share_difference > 0]
     return more, [kind for kind in kinds if kind.share_difference <= 0]
 
@@ -122,10 +122,10 @@ def _drifts(found: _Compared) -> list[str]:
     if found.explained is None or not (alone := drifts(found.directions)):
         return []
     names = UniqueNames(found.directions)
-    told = listed([names.title(mode) for mode in alone[:LARGEST]])
+    names_alone = listed([names.title(mode) for mode in alone[:LARGEST]])
     more = f" and {len(alone) - LARGEST} more" if len(alone) > LARGEST else ""
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
-    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {told}{more}."]
+    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {names_alone}{more}."]
 
 
 def overall(found: _Compared) -> list[str]:
@@ -135,13 +135,13 @@ def overall(found: _Compared) -> list[str]:
         return collapsed
     change = f"{_estimate(found)} of the samples would have to change kind to make"
     if found.difference_p_value is None:
-        first = "A set is worth too few independent samples to test how different the sets are as a whole"
+        first = "A set has too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
-        alike = "As a whole, the sets are not more different than two samples of one source usually are"
+        alike = "As a whole, the sets are not more different than two samples of the same source usually are"
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
         first = over_all if significant(found.kinds, ALPHA) else alike
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
-        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but it cannot be told by how much"
+        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but by an uncertain amount"
     else:
         return [*collapsed, f"About {change} the sets alike."]
     return [*collapsed, f"{first}: an estimated {change} them alike."]
@@ -151,7 +151,7 @@ def untested(found: _Compared) -> str | None:
     """Return that nothing was tested, in a sentence; None where something was."""
     if found.tested or found.kinds_tested:
         return None
-    return "No kind of samples was tested: a set is worth too few independent samples."
+    return "No kind of samples was tested: a set has too few independent samples."
 
 
 def missed(detectable: float | None) -> list[str]:

@@ -40,13 +40,7 @@ SetInput = Sketch | Embeddings
 
 @dataclass(frozen=True)
 class SketchedSet:
-    """A set of a comparison.
-
-    Attributes:
-        label: its label.
-        sketch: its sketch.
-        embeddings: its embeddings; None of a sketch.
-    """
+    """A set of a comparison."""
 
     label: str
     sketch: Sketch
@@ -77,8 +71,8 @@ class SketchedSet:
         return FoldedMoments(self.sketch.folds, (first, second))
 
     @property
-    def tells(self) -> bool:
-        """True where its samples are worth enough independent ones for tests to hold."""
+    def is_testable(self) -> bool:
+        """True if the set has enough independent samples for tests to hold."""
         return self.sketch.n >= MIN_INDEPENDENT * self.sketch.samples_per_group
 
     @cached_property
@@ -89,7 +83,7 @@ class SketchedSet:
 
     @cached_property
     def at_hand(self) -> Embeddings:
-        """The embeddings, or those that the sketch kept; only where it `has_rows`."""
+        """The embeddings, or the sample that the sketch kept; only if it `has_rows`."""
         return self.embeddings or cast(Embeddings, self.sketch.held(self.label))
 
     @cached_property
@@ -112,11 +106,7 @@ class SketchedSet:
         return [self.sketch.sample.ids[row] for row in scores.topk(min(count, len(scores))).indices.tolist()]
 
     def drawn(self, members: torch.Tensor) -> NDArray[np.int64]:
-        """Return indices of members drawn at random: the first of the bottom-k sample, which is in order of hash.
-
-        Args:
-            members: which samples of the bottom-k sample are members, shape (m,).
-        """
+        """Return indices of members drawn at random: the first of the bottom-k sample, which is in order of hash."""
         if not self.has_rows:
             return np.empty(0, np.int64)
         rows = members.nonzero().flatten()[:DRAWN].cpu().numpy()
@@ -146,10 +136,8 @@ class OpenSets:
     """The sets of a comparison, all with one feature map.
 
     Attributes:
-        sets: sketched sets by label.
         settings: settings with the feature map's own bandwidth, seed, number and kind of frequencies in place.
         sigma_rule: origin of the bandwidth.
-        warnings: sentences on groups, repeats and near-repeats.
     """
 
     sets: dict[str, SketchedSet]
@@ -179,7 +167,7 @@ def open_sets(
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
-    sets = {label: _sketched(opened, label, phi, settings, run) for label, opened in inputs.items()}
+    sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
     return OpenSets(sets, _with_map(settings, phi), sigma_rule, (*warnings, *chain(*few)))
@@ -198,12 +186,12 @@ def open_inputs(
     """
     inputs = opened_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
     check_all_alike(inputs)
-    inputs, unknown = (inputs, []) if settings.groups is None else _grouped(inputs, settings.groups)
+    inputs, unknown = (inputs, []) if settings.groups is None else _group(inputs, settings.groups)
     found, sentences = _without_repeats(inputs, run)
     return found, (*unknown, *sentences)
 
 
-def _grouped(inputs: Mapping[str, SetInput], column: str) -> tuple[dict[str, SetInput], list[str]]:
+def _group(inputs: Mapping[str, SetInput], column: str) -> tuple[dict[str, SetInput], list[str]]:
     has = {label: _columns(one) for label, one in inputs.items()}
     if not any(column in columns for columns in has.values()):
         known = list(dict.fromkeys(name for columns in has.values() for name in columns))
@@ -251,7 +239,7 @@ def _open(source: object, label: str, run: Run) -> SetInput:
 
 
 def _with_map(settings: Settings, phi: FeatureMap) -> Settings:
-    """Return the settings with those of a feature map."""
+    """Return the settings with the settings of a feature map."""
     return replace(
         settings,
         kernel=phi.kernel,
@@ -285,7 +273,7 @@ def _common_feature_map(
     return phi, "of the sketch"
 
 
-def _sketched(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run) -> SketchedSet:
+def _sketch(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run) -> SketchedSet:
     """Sketch a set unless it is a sketch, and check that it can be split in two halves."""
     if isinstance(opened, Sketch):
         found = SketchedSet(label, opened, None)

@@ -27,7 +27,7 @@ from finc_eval.numerics.precision import arithmetic
 
 SAME_GROUP_CORRELATION = 0.7
 """Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
-is 0.71 to 0.98 for modes of one digit, and 0.6 at most for those of two."""
+is 0.71 to 0.98 for modes of one digit, and 0.6 at most for modes of two digits."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class MethodComparison(Pictured):
 
     Attributes:
         comparisons: comparison of the two sets by each method.
-        groups: groups of the directions of all methods, those with more and then those with less mass in the generated
+        groups: groups of the directions of all methods, first with more and then with less mass in the generated
             set, in the order in which they were found.
 
     Example:
@@ -72,7 +72,7 @@ class MethodComparison(Pictured):
         grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
         found = {(method, mode.id) for method, comparison in self.comparisons.items() for mode in comparison.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
-            raise ValueError("its groups are not those of its modes")
+            raise ValueError("its groups do not match its modes")
 
     @property
     def first(self) -> Comparison:
@@ -99,7 +99,7 @@ class MethodComparison(Pictured):
         return self.first.pictured_sets()
 
     def shown_samples(self) -> Mapping[str, list[str]]:
-        """Return the ids of the samples of both sets that a page shows: those of one mode of each group."""
+        """Return the ids of the samples of both sets that a page shows: of one mode of each group."""
         modes = [self.shown_mode(group) for group in self.groups]
         labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
         return {label: [name for mode in modes for name in mode.shown(label, self.shown)] for label in labels}
@@ -138,7 +138,7 @@ def compare_methods(
         settings: settings of the comparison; its method does not count.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
-        options: fields of `Settings`, in place of those of `settings`.
+        options: fields of `Settings`, which override `settings`.
 
     Raises:
         UsageError: no method is named, one twice, or one without directions, or a setting is out of range.

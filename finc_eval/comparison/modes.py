@@ -33,7 +33,7 @@ SAMPLES_PER_TAIL = 50
 SetLabel = Literal["gen", "ref"]
 
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
-"""Labels of the set that has more of a mode of a role, and of the other one."""
+"""Labels of the set that has more of a mode of a role, and of the other set."""
 
 OPPOSITE_SHARE = 0.1
 """The opposite tail of a mode is shown when it carries more than this share of the excess."""
@@ -93,14 +93,15 @@ class Mode(Record, Shown):
         share_difference: share_gen − share_ref.
         share_difference_interval: its interval. All intervals of a comparison hold together with probability 0.95.
         p_value: one-sided p-value of "no more than ρ times", adjusted for all directions, a family of their own.
-        stability: share of the mode that refits find again, in [0, 1]: R² between its scores and those of the matching
+        stability: share of the mode that refits find again, in [0, 1]: R² between its scores and the scores of the
+            matching
             mode of a refit, averaged over four refits, to each half of the samples and with each half of the random
             frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name.
         threshold: score from which on a sample is a member.
         mass_gen, mass_ref: mean of s² over each set, in [0, 1], cross-fitted: each sample is scored by the matching
             direction of the half of the data it is not part of.
         excess: mass_gen − ρ·mass_ref for "over", mass_ref − ρ·mass_gen for "under".
-        interval: interval of the excess; those of all directions hold together with probability 0.95.
+        interval: interval of the excess; the intervals of all directions hold together with probability 0.95.
         standard_error: standard error of the excess.
         fitted_excess: vᵀΛv in the data the direction was fitted to, an over-estimate; for unrotated modes
             this is the eigenvalue.
@@ -186,7 +187,7 @@ class Mode(Record, Shown):
         return [name for ids in draws for name in ids[:count]]
 
     def members(self, label: SetLabel) -> NDArray[np.int64]:
-        """Return the indices of those of the top samples of a set that are members, best first."""
+        """Return the indices of the top samples of a set that are members, best first."""
         tail = self.tails[0]
         index, scores = (tail.gen, tail.gen_scores) if label == "gen" else (tail.ref, tail.ref_scores)
         return index[scores >= self.threshold]

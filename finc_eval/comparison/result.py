@@ -44,7 +44,7 @@ SHOWN_COPIES = 6
 
 @dataclass(frozen=True)
 class Copies(Record):
-    """Samples of the generated set whose decoded pixels equal those of a reference sample.
+    """Samples of the generated set whose decoded pixels equal the pixels of a reference sample.
 
     Attributes:
         count: number of generated samples that are such copies.
@@ -84,17 +84,17 @@ class Comparison(Pictured):
             kinds, in [0, 1], without the part that chance makes; None without kinds. Differences within kinds do not
             count.
         difference_interval: its 95 % interval.
-        difference_p_value: p-value of "both sets are of one law"; None where a set is worth too few independent
+        difference_p_value: p-value of "both sets are of one law"; None if a set has too few independent
             samples to test it.
-        detectable: smallest share of a separate kind, of which one set has none, that would have been found with
+        detectable: smallest share of a separate kind, absent from one set, that would have been found with
             probability 0.8; None where kinds were not asked for.
         gen, ref: the two sets.
         settings: settings of the comparison, with the bandwidth and the number of frequencies that were used.
         sigma_rule: origin of the bandwidth.
         signature: everything that changes the numbers save the generated set itself.
         space: extractor of the embeddings, as name@digest.
-        tested: number of directions tested, over both roles; 0 where a set is worth too few independent samples.
-        kinds_tested: number of kinds of the tree that were tested; 0 likewise.
+        tested: number of directions tested, over both roles; 0 if a set has too few independent samples.
+        kinds_tested: number of kinds of the tree that were tested; 0 if a set has too few independent samples.
         spectrum: leading eigenvalues.
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
@@ -153,7 +153,7 @@ class Comparison(Pictured):
 
     @property
     def directions(self) -> tuple[Mode, ...]:
-        """All directions, those with more and then those with less mass in the generated set."""
+        """All directions: first with more, then with less mass in the generated set."""
         return self.over + self.under
 
     def significant(self, alpha: float = 0.05) -> tuple[Kind, ...]:
@@ -194,7 +194,7 @@ class Comparison(Pictured):
 
     @property
     def tree(self) -> KindTree:
-        """The tree of kinds; errors are those of `counted_kinds`."""
+        """The tree of kinds; errors as in `counted_kinds`."""
         return self.counted_kinds.tree
 
     def shown_ids(self, label: SetLabel) -> list[str]:
@@ -296,5 +296,5 @@ def as_comparison(one: object, name: str) -> Comparison:
     if isinstance(one, Comparison):
         return one
     raise UsageError(
-        f"{name} must be a comparison, as fe.compare returns it, or the path of one, got {type(one).__name__}"
+        f"{name} must be a comparison, as fe.compare returns it, or the path of a comparison, got {type(one).__name__}"
     )

@@ -22,7 +22,7 @@ PER_SCORE = 1e5
 """Steps of the scores that rank the samples of a tail."""
 
 MOST_SAMPLES = 1 << 44
-"""Number of samples that indices tell apart. Scores are at most 1, so that score and index fit into 62 bits."""
+"""Number of samples that indices can distinguish. Scores are at most 1, so that score and index fit into 62 bits."""
 
 
 class ScorePass:

@@ -84,7 +84,6 @@ class ModeMembers:
     """The members of a mode in a set.
 
     Attributes:
-        count: their number.
         sample: which samples of the bottom-k sample are members, shape (m,), on the CPU.
     """
 
@@ -97,10 +96,6 @@ class ScoredSet:
     """A set after its score pass.
 
     Attributes:
-        sketched: the set.
-        scores: scores of all samples.
-        masses: masses of the directions.
-        sample: scores of the bottom-k sample.
         far: samples far from all others; None where there is none, and of a sketch.
     """
 
@@ -111,12 +106,7 @@ class ScoredSet:
     far: Far | None
 
     def members(self, column: int, thresholds: torch.Tensor) -> ModeMembers:
-        """Return the members of a direction: the samples beyond its thresholds.
-
-        Args:
-            column: the direction.
-            thresholds: thresholds of the directions that score either fold, shape (2,).
-        """
+        """Return the members of a direction: the samples beyond its thresholds."""
         return ModeMembers(
             sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds)),
             self.sample.members(column, thresholds),
@@ -125,13 +115,7 @@ class ScoredSet:
 
 @dataclass(frozen=True, eq=False)
 class ScoredProposal:
-    """A proposal, and the sets that were scored on it.
-
-    Attributes:
-        proposal: the proposal.
-        columns: columns of its directions in the scores.
-        sets: the sets by label.
-    """
+    """A proposal, and the sets that were scored on it."""
 
     proposal: Proposal
     columns: slice
@@ -167,12 +151,7 @@ class ScoredProposal:
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """All sets after their score pass.
-
-    Attributes:
-        sets: the sets by label.
-        proposals: the proposals, in order.
-    """
+    """All sets after their score pass."""
 
     sets: dict[str, ScoredSet]
     proposals: list[ScoredProposal]
@@ -188,15 +167,10 @@ def adjusted_p_values(
 ) -> torch.Tensor:
     """Return the p-values of the directions of all proposals, adjusted by Holm's procedure, shape (t,).
 
-    They are 1 where a set is worth hardly any independent samples.
-
-    Args:
-        proposals: the proposals, with the same sets.
-        estimates: their estimates.
-        part: part of α that these directions may spend.
+    They are 1 if a set has too few independent samples.
     """
     adjusted = holm(torch.cat([one.p_values() for one in estimates]), part)
-    tested = all(one.sketched.tells for proposal in proposals for one in proposal.sets.values())
+    tested = all(one.sketched.is_testable for proposal in proposals for one in proposal.sets.values())
     return adjusted if tested else torch.ones_like(adjusted)
 
 
@@ -207,12 +181,7 @@ def score_sets(
 ) -> Scored:
     """Score sets on all proposals, side by side in columns, in one pass over the embeddings of each.
 
-    Of a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
-
-    Args:
-        sets: the sets by label.
-        proposals: directions.
-        run: device, portions and progress.
+    For a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
     """
     phi = next(iter(sets.values())).sketch.feature_map
     none = torch.empty(phi.size, 0, device=phi.device)

@@ -25,7 +25,7 @@ REFERENCE = "ref"
 """Label of the reference in a comparison of several models."""
 
 KINDS_PART = 0.8
-"""Part of the family-wise error that tests of kinds may spend where directions are tested, too, which have the rest:
+"""Part of the family-wise error that tests of kinds may spend if directions, which have the rest, are also tested:
 the p-values of directions rest on normal tails, and what no kind shows is seen at any level."""
 
 MAX_RHO = 100.0
@@ -57,7 +57,7 @@ class Finc(Record):
         Rotation, about("varimax rotation of the eigenvectors, which the method of the paper does not have")
     ] = "varimax"
     clusters: Annotated[
-        bool, about("divide the samples into kinds, too, and test which differ; without, FINC alone is computed")
+        bool, about("also divide the samples into kinds, and test which differ; without, FINC alone is computed")
     ] = True
     name: Literal["finc"] = "finc"
 
@@ -239,7 +239,7 @@ class Settings(SketchSettings):
 
 
 StoredSettings = SerializeAsAny[Settings]
-"""The settings of a result: JSON has the fields of a subclass, too."""
+"""The settings of a result: JSON also has the fields of a subclass."""
 
 
 class Options(SketchOptions, total=False):

@@ -12,7 +12,7 @@ from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import critical_value, upper_tail
 
 ANY = (0.0, 1.0)
-"""Interval of a share of which nothing is known."""
+"""Interval of a share about which nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ def confidence_of(family: int) -> float:
 def share_of(one: ScoredSet, column: int, members: ModeMembers, confidence: float) -> Share:
     """Return the share of the members of a direction, each sample counted in the fold that is held out.
 
-    Of a sketch that keeps no samples, the mass is returned: a share can be anything then.
+    For a sketch that keeps no samples, the mass is returned with the interval [0, 1].
     """
     if not one.scores.n:
         return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), ANY)
-    return told_share(one.sketched, members.count, one.scores.n, float(one.masses.effect[column]), confidence)
+    return set_share(one.sketched, members.count, one.scores.n, float(one.masses.effect[column]), confidence)
 
 
-def told_share(one: SketchedSet, count: float, n: float, effect: float, confidence: float) -> Share:
-    """Return `exact_share` of a set; where it is worth hardly any independent samples, its share can be anything."""
-    return exact_share(count, n, effect, confidence) if one.tells else Share(count / n, ANY)
+def set_share(one: SketchedSet, count: float, n: float, effect: float, confidence: float) -> Share:
+    """Return `exact_share` of a set; of a set without enough independent samples, the share can be anything."""
+    return exact_share(count, n, effect, confidence) if one.is_testable else Share(count / n, ANY)
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:

@@ -128,11 +128,10 @@ def sweep(
 ) -> Sweep:
     """Compare two sets under several values of σ or ρ, reading each set once.
 
-    A sweep over σ fills one sketch a bandwidth, all together, so its memory is that of one comparison times the number
-    of bandwidths, and its default number of frequencies is half of that of `compare`. A sweep over ρ needs one sketch.
-    Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as those
-    of sketches: `compare` may find more at the same value.
-    "No mode passes ρ = 5" is a normal answer.
+    A sweep over σ fills one sketch a bandwidth, all together, so it needs the memory of one comparison times the number
+    of bandwidths, and its default number of frequencies is half the number of `compare`. A sweep over ρ needs one
+    sketch. Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as those
+    of sketches: `compare` may find more at the same value. "No mode passes ρ = 5" is a normal answer.
 
     Args:
         gen: generated set, as `compare` takes it; for σ not a sketch, which has one bandwidth.
@@ -143,7 +142,7 @@ def sweep(
         settings: settings of the comparisons.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
-        options: fields of `Settings`, in place of those of `settings`.
+        options: fields of `Settings`, which override `settings`.
 
     Raises:
         UsageError: the parameter is unknown, or a value or setting is out of range.
@@ -176,7 +175,7 @@ def _sweep_sigma(
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
     opened, warnings = open_inputs(sources, settings, run, extractor)
-    embeddings = {label: _streamed(one, label) for label, one in opened.items()}
+    embeddings = {label: _stream(one, label) for label, one in opened.items()}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()
     median = median_distance(sample)
@@ -230,7 +229,7 @@ def _ascending(values: object, parameter: str) -> list[float]:
     return sorted(set(checked))
 
 
-def _streamed(opened: SetInput, label: str) -> Embeddings:
+def _stream(opened: SetInput, label: str) -> Embeddings:
     if isinstance(opened, Sketch):
         raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
     return opened

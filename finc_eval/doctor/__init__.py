@@ -1,1 +1,1 @@
-"""Diagnosis of an installation, and comparison of its numbers with those of other libraries."""
+"""Diagnosis of an installation, and comparison of its numbers with numbers of other libraries."""

@@ -39,9 +39,6 @@ class Folder(Record):
     """A folder in which finc-eval keeps files.
 
     Attributes:
-        purpose: kind of files in it.
-        path: path of the folder, which may not exist yet.
-        exists: whether it exists.
         writable: whether files can be written to it, or to the place where it will be made.
         used: total size of the files in it, in bytes.
         free: free space on its disk, in bytes.
@@ -79,7 +76,7 @@ def diagnose() -> Diagnosis:
     versions["faiss"] = next(
         (f"{version} ({name})" for name in FAISS_PACKAGES if (version := installed_version(name))), None
     )
-    devices = [f"cpu: {os.cpu_count()} cores, of which torch uses {torch.get_num_threads()}; {sys.platform}"]
+    devices = [f"cpu: {os.cpu_count()} cores, torch uses {torch.get_num_threads()}; {sys.platform}"]
     for index in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(index)
         devices.append(f"cuda:{index}: {card.name}, {card.total_memory / 2**30:.0f} GiB")

@@ -1,4 +1,4 @@
-"""`evaluate`: everything that makes sense for the sets of one generator, each of which is embedded once."""
+"""`evaluate`: everything that makes sense for the sets of one generator; each set is embedded once."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def evaluate(
         settings: settings of the comparison.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
-        options: fields of `Settings`, in place of those of `settings`.
+        options: fields of `Settings`, which override `settings`.
 
     Raises:
         UsageError: only one of training set and holdout is given, or a setting is out of range.
@@ -95,14 +95,14 @@ def evaluate(
         comparison=compare(x, y, settings, run=run),
         scores=part("scores", lambda: metrics(x, y, METRICS, index=settings.index, run=run)),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run)),
-        audit=None if train is None else part("audit", lambda: _audited(sets, settings, run)),
+        audit=None if train is None else part("audit", lambda: _audit(sets, settings, run)),
         encodings=_encodings(two),
         missing=missing,
         provenance=Provenance.here(run.device),
     )
 
 
-def _audited(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:
+def _audit(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:
     return audit(sets["gen"], sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run)
 
 
@@ -117,4 +117,4 @@ def _encodings(sets: Mapping[str, Embeddings]) -> str:
     if not (gen.n and ref.n):
         return "How the files were encoded is not known of sets that were given as embeddings."
     found = unlike_encodings(gen, ref)
-    return " ".join(found) if found else "The files of the two sets were encoded alike, as far as their formats tell."
+    return " ".join(found) if found else "The files of the two sets were encoded alike, as far as their formats show."

@@ -14,7 +14,7 @@ from finc_eval.memorization.result import Audit
 
 PartName = Literal["scores", "methods", "audit"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
-"""Parts beside the comparison, each of which an evaluation may lack."""
+"""Parts besides the comparison; an evaluation may lack any of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Evaluation(Document):
     Attributes:
         comparison: kinds, whose shares add to 1, and directions on which the two sets differ.
         scores: metrics of fidelity and diversity.
-        methods: directions by FINC beside those of the baselines of its paper.
+        methods: directions by FINC and by the baselines of its paper.
         audit: copies, attacks on membership, and the membership-inference score; None without training set and holdout.
         encodings: how the files of the two sets compare, in a sentence.
         missing: reason for each part that could not be computed, by its name.

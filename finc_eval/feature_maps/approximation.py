@@ -72,14 +72,7 @@ def enough_features(
     bound: float = AUTO_BOUND,
     candidates: Sequence[int] = AUTO_FEATURES,
 ) -> FeatureMap:
-    """Return the map with the fewest frequencies whose measured error is within the bound, else the one with the most.
-
-    Args:
-        make: function that makes a feature map with a number of frequencies.
-        sample: embeddings to measure on, shape (m, d).
-        bound: largest root mean square error over pairs of the sample.
-        candidates: numbers of frequencies to try, ascending.
-    """
+    """Return the map with the fewest frequencies whose measured error is within the bound, or the largest map."""
     for features in candidates:
         phi = make(features)
         if approximation_error(phi, sample).rms <= bound:
@@ -133,7 +126,7 @@ def eigenvector_residuals(
         x: embeddings of one set, shape (n, d). The kernel matrix of both sets together is held in memory.
         y: embeddings of the other set, shape (m, d).
         rho: ρ ≥ 0.
-        count: number of eigenvectors, those with the largest eigenvalues.
+        count: number of eigenvectors, with the largest eigenvalues.
 
     Returns:
         ‖Λv − λv‖/‖v‖ of each eigenvector, shape (count,).
@@ -150,7 +143,7 @@ def eigenvector_residuals(
     check_count("count", count, least=1)
     rows = torch.cat([x, y]).to(phi.device).double()
     weights = torch.cat([torch.full((len(x),), 1 / len(x)), torch.full((len(y),), -rho / len(y))]).to(rows)[:, None]
-    # Features in an orthonormal basis of those of the samples, which may be far fewer than the entries of φ.
+    # Features in an orthonormal basis of the features of the samples, which may be far fewer than the entries of φ.
     features, kernel = torch.linalg.qr(phi(rows).double().T, mode="r").R.T, phi.exact(rows, rows)
     eigenvalues, vectors = torch.linalg.eigh(features.T @ (weights * features))
     eigenvalues, vectors = eigenvalues[-count:].flip(0), vectors[:, -count:].flip(1)

@@ -88,7 +88,7 @@ class FeatureMap(ABC):
     ) -> torch.Tensor:
         """Sum φ over the rows of each class: (n, d), (n,) → (classes, q) (eq. 14 of arXiv 2106.05042, undivided).
 
-        Divided by the number of all rows, not of those of the class, the sums are the mean of φ(x) ⊗ onehot(y). It
+        Divided by the number of all rows, not of the rows of the class, the sums are the mean of φ(x) ⊗ onehot(y). It
         contains the shares of the classes, and images of two classes are √(‖φ‖² + ‖φ'‖²) apart.
         """
         onehot = torch.nn.functional.one_hot(labels, classes).to(dtype)

@@ -32,7 +32,7 @@ Scales = float | Sequence[float]
 
 
 def factors_of(parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return two matrices, (n, a) and (n, b), whose outer products by row are those of all parts, each (n, c)."""
+    """Return two matrices, (n, a) and (n, b), whose outer products by row have all parts, each (n, c)."""
     half = (len(parts) + 1) // 2
     left = reduce(_by_row, parts[:half])
     return left, reduce(_by_row, parts[half:], torch.ones_like(left[:, :1]))
@@ -166,7 +166,7 @@ class CoordinateProduct(CoordinateFeatures):
 
     @property
     def width(self) -> int:
-        """Numbers that a row takes while features are summed: those of the two factors."""
+        """Numbers that a row takes while features are summed: of the two factors."""
         sizes = [self.orders[place] + 1 for place in self.coordinates]
         half = (len(sizes) + 1) // 2
         return prod(sizes[:half]) + prod(sizes[half:])
@@ -217,9 +217,10 @@ class SumAndProduct(HermiteFeatures):
         order: highest degree of the sum kernel, as in `CoordinateFeatures`.
         length_scale: length scale of the sum kernel.
         rho: ρ of the sum kernel.
-        product_order: highest degree of the products; default: that of the sum. Table 9 of the paper has 100 and 20.
-        product_length_scale: length scale of the products; default: that of the sum.
-        product_rho: ρ of the products; default: that of the sum, or of their length scale if they have their own.
+        product_order: highest degree of the products; default: the degree of the sum. Table 9 of the paper has 100 and
+            20.
+        product_length_scale: length scale of the products; default: the length scale of the sum.
+        product_rho: ρ of the products; default: ρ of the sum, or of their length scale if they have their own.
         coordinates: indices of the coordinates of the products; default: all.
         center: center μ, shape (d,), subtracted first; default: zero.
         device: device on which φ is computed.

@@ -71,7 +71,7 @@ class RandomFourierFeatures(FeatureMap):
         for name, value in (("dim", dim), ("features", features), ("sigma", sigma)):
             check_positive(name, value)
         if frequencies is None:
-            frequencies = _drawn(dim, features, sigma, seed, orthogonal)
+            frequencies = _draw(dim, features, sigma, seed, orthogonal)
         if frequencies.shape != (dim, features):
             raise UsageError(f"the frequencies must have shape {(dim, features)}, got {tuple(frequencies.shape)}")
         self.sigma = float(sigma)
@@ -147,7 +147,7 @@ class RandomFourierFeatures(FeatureMap):
         )
 
 
-def _drawn(dim: int, count: int, sigma: float, seed: int, orthogonal: bool) -> torch.Tensor:
+def _draw(dim: int, count: int, sigma: float, seed: int, orthogonal: bool) -> torch.Tensor:
     """Draw frequencies, shape (dim, count), float32."""
     if orthogonal:
         return rounded((_orthogonal(dim, count, seed) / sigma).float(), FREQUENCY_BITS)

@@ -25,7 +25,7 @@ from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
 
 MAX_TOTAL_DEGREE_FEATURES = 20_000
-"""Maximum number of features of total degree, each of which has its own place in a table."""
+"""Maximum number of features of total degree; each has its own place in a table."""
 
 
 class HermiteFeatures(FeatureMap):
@@ -63,7 +63,7 @@ class HermiteFeatures(FeatureMap):
         self.sigma = self.length_scale if isinstance(self.length_scale, float) else None
         if self.size > self.most:
             raise UsageError(
-                f"{self.kind} features of {dim} entries to order {_told(self.order)} are {self.size:,}, more than "
+                f"{self.kind} features of {dim} entries to order {_text(self.order)} are {self.size:,}, more than "
                 f"{self.most:,}: take a lower order, or fewer entries"
             )
 
@@ -100,10 +100,10 @@ class HermiteFeatures(FeatureMap):
         """Return kernel, length scale, name of the map, order, ρ, and the map's digest."""
         return (
             ("kernel", self.kernel),
-            ("sigma", _told(self.length_scale)),
+            ("sigma", _text(self.length_scale)),
             ("map", self.kind),
-            ("order", _told(self.order)),
-            ("rho", _told(self.rho)),
+            ("order", _text(self.order)),
+            ("rho", _text(self.rho)),
             ("phi", self.digest[:12]),
         )
 
@@ -206,6 +206,6 @@ class TotalDegree(HermiteFeatures):
         return torch.cat(blocks, 1)
 
 
-def _told(value: object) -> str:
+def _text(value: object) -> str:
     """Return a number, or one number for each coordinate, as the text of a signature."""
-    return ",".join(map(_told, value)) if isinstance(value, tuple) else f"{value:.6g}"
+    return ",".join(map(_text, value)) if isinstance(value, tuple) else f"{value:.6g}"

@@ -43,8 +43,8 @@ def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str
 
     Args:
         sets: the generated and the reference set, by label.
-        shown: ids of the samples to show, by label. Of those of the generated set the nearest reference sample is told,
-            and it is described as well.
+        shown: ids of the samples to show, by label. The reference sample nearest to each generated sample is described
+            as well.
         run: device and progress.
     """
     gen = sets["gen"].metadata_of(set(shown.get("gen", ())))
@@ -68,11 +68,11 @@ def stored_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> d
 def checked_captions(stored: Any) -> Captions:
     """Return captions that `stored_captions` gave and a file kept."""
     return {
-        str(label): {str(name): _checked(*parts) for name, parts in of_set.items()} for label, of_set in stored.items()
+        str(label): {str(name): _check(*parts) for name, parts in of_set.items()} for label, of_set in stored.items()
     }
 
 
-def _checked(facts: Iterable[object], nearest: Any) -> Caption:
+def _check(facts: Iterable[object], nearest: Any) -> Caption:
     if nearest is None:
         return Caption(tuple(map(str, facts)))
     other, distance = nearest

@@ -16,7 +16,7 @@ MAX_SHOWN = 16
 
 
 def check_shown(count: int) -> None:
-    """Raise UsageError unless a page can show so many samples of each set and mode."""
+    """Raise UsageError unless a page can show this many samples of each set and mode."""
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SHOWN:
         raise UsageError(f"pictures must be a whole number from 0 to {MAX_SHOWN}, got {count!r}")
 
@@ -29,7 +29,7 @@ class HasShare(Protocol):
         """Fraction of the set."""
 
 
-def told_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
+def choose_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
     """Return the two sets whose samples a page shows of a mode of several sets.
 
     Args:
@@ -37,7 +37,7 @@ def told_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
         most: label of the set that has most of it.
 
     Returns:
-        That set, and the reference beside it, or else the other set with most.
+        That set, and the reference, or else the other set with most.
     """
     others = [label for label in shares if label != most]
     return most, "ref" if "ref" in others else max(others, key=lambda label: shares[label].share)

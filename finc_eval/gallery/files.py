@@ -36,15 +36,15 @@ def _read_set(file: StoredFile, number: int, head: dict[str, Any]) -> tuple[str,
     data = file.array(f"{PICTURES}/{number}", None, dtype="|u1").tobytes()
     found, start = {}, 0
     for entry in head["pictures"]:
-        name, kind, width, height, length = _checked(*entry)
+        name, kind, width, height, length = _check(*entry)
         found[name] = Thumbnail(data[start : start + length], kind, width, height)
         start += length
     if start != len(data):
-        raise ValueError("its pictures are not those of their index")
+        raise ValueError("its pictures do not match their index")
     return str(head["set"]), found
 
 
-def _checked(name: str, kind: Kind, width: int, height: int, length: int) -> tuple[str, Kind, int, int, int]:
+def _check(name: str, kind: Kind, width: int, height: int, length: int) -> tuple[str, Kind, int, int, int]:
     sizes: tuple[Any, ...] = (width, height, length)
     whole = all(isinstance(one, int) and one > 0 for one in sizes)
     if kind not in get_args(Kind) or not whole or max(width, height) > MAX_EDGE:

@@ -1,4 +1,4 @@
-"""`Gallery`: pictures of the samples that a result shows, and a sentence on those that cannot be had."""
+"""`Gallery`: pictures of the samples that a result shows, and a sentence on missing pictures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Gallery:
     """Pictures of the samples that a result shows.
 
     Attributes:
-        pictures: thumbnails by the label of their set and their id, without those that cannot be had.
+        pictures: thumbnails by the label of their set and their id, without missing pictures.
         notes: why pictures are missing, at most one sentence for each reason.
     """
 
@@ -83,7 +83,7 @@ def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[T
         return found, ""
     try:
         if isinstance(source, EmbeddedSamples | HeldSamples):
-            place, samples = f"{source.place}, or are not those that were embedded", source.read(wanted)
+            place, samples = f"{source.place}, or are not the samples that were embedded", source.read(wanted)
         else:
             opened = open_source(source, clip=clip)
             place, samples = opened.name, opened.take([n for n, name in enumerate(opened.ids) if name in wanted])

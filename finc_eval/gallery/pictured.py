@@ -46,7 +46,7 @@ class Pictured(Document):
         raise NotImplementedError
 
     def showing(self, count: int) -> Self:
-        """Return the result with so many samples of each set and mode shown and kept in its file; 0 for none.
+        """Return the result with this many samples of each set and mode shown and kept in its file; 0 for none.
 
         Raises:
             UsageError: the count is not a whole number from 0 to 16.
@@ -57,13 +57,13 @@ class Pictured(Document):
     @cached_property
     def gallery(self) -> Gallery:
         """Pictures of the samples that a page shows, from the file it was read from or the sets that were compared."""
-        return self._gathered({})
+        return self._gather({})
 
     def gallery_of(self, samples: Mapping[str, Samples]) -> Gallery:
         """Return the pictures of the samples that a page shows, with where the samples of a set are now, by label."""
-        return self._gathered(samples) if samples else self.gallery
+        return self._gather(samples) if samples else self.gallery
 
-    def _gathered(self, samples: Mapping[str, Samples]) -> Gallery:
+    def _gather(self, samples: Mapping[str, Samples]) -> Gallery:
         """Gather the pictures of the samples that a page shows."""
         sets, shown = self.pictured_sets(), self.shown_samples()
         return read_gallery(sets, shown, samples, kept=self.kept, names=self.names_in_sentences)

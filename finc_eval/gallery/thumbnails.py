@@ -77,9 +77,7 @@ class Thumbnail(NamedTuple):
         strip = Image.new("RGB", (width * len(shown), height))
         for place, one in enumerate(shown):
             strip.paste(one, (place * width, 0))
-        return Thumbnail(
-            _encoded(strip, "WEBP", quality=QUALITY, method=4, lossless=self.is_small), "webp", *strip.size
-        )
+        return Thumbnail(_encode(strip, "WEBP", quality=QUALITY, method=4, lossless=self.is_small), "webp", *strip.size)
 
 
 def thumbnail(image: npt.NDArray[np.uint8]) -> Thumbnail:
@@ -93,10 +91,10 @@ def thumbnail(image: npt.NDArray[np.uint8]) -> Thumbnail:
     picture.thumbnail((MAX_EDGE, MAX_EDGE), Image.Resampling.LANCZOS)
     if (image == image[..., :1]).all():
         picture = picture.convert("L")
-    made: list[tuple[bytes, Kind]] = [(_encoded(picture, "PNG", optimize=True), "png")]
+    made: list[tuple[bytes, Kind]] = [(_encode(picture, "PNG", optimize=True), "png")]
     if not is_small:
-        made.append((_encoded(picture, "WEBP", quality=QUALITY, method=4), "webp"))
-        made.append((_encoded(picture, "JPEG", quality=QUALITY, optimize=True), "jpeg"))
+        made.append((_encode(picture, "WEBP", quality=QUALITY, method=4), "webp"))
+        made.append((_encode(picture, "JPEG", quality=QUALITY, optimize=True), "jpeg"))
     return Thumbnail(*min(made, key=lambda one: len(one[0])), *picture.size)
 
 
@@ -137,7 +135,7 @@ def sample_thumbnail(pixels: npt.NDArray[np.uint8], traits: Traits | None, clip:
     return preview(pixels, fps / clip.stride if clip else fps)
 
 
-def _encoded(picture: Image.Image, kind: str, **options: int) -> bytes:
+def _encode(picture: Image.Image, kind: str, **options: int) -> bytes:
     stream = io.BytesIO()
     picture.save(stream, kind, **options)
     return stream.getvalue()

@@ -1,1 +1,1 @@
-"""The gate: may a release replace the one before it? Intervals against margins, and an exit code."""
+"""The gate: may a release replace the release before it? Intervals against margins, and an exit code."""

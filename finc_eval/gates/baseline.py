@@ -85,13 +85,7 @@ class Baseline(Record):
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle on the disk.
-
-    Attributes:
-        folder: its folder.
-        stated: what it says of itself.
-        checksum: digest of that.
-    """
+    """A bundle on the disk."""
 
     folder: Path
     stated: Baseline
@@ -208,15 +202,7 @@ def write_samples(opened: OpenedSet, folder: Path) -> str:
 
 
 def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bundle | None, reason: str | None) -> None:
-    """Write a bundle of a release, whole or not at all.
-
-    Args:
-        folder: folder of the bundle, which does not exist.
-        verdict: verdict on the release.
-        opened: its samples.
-        parent: the bundle before.
-        reason: why it is promoted in spite of its verdict.
-    """
+    """Write a bundle of a release, whole or not at all."""
     with new_bundle(folder) as place:
         samples = write_samples(opened, place)
         files = [samples, JUDGED]

@@ -17,7 +17,7 @@ from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.samples.profile import unlike_encodings
 
-NO_SAMPLES = "embeddings alone do not tell how samples were read: pass a folder, or what extract wrote"
+NO_SAMPLES = "embeddings alone do not say how samples were read: pass a folder, or what extract wrote"
 """The reason why an array has no facts about files."""
 
 
@@ -66,7 +66,7 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
             margin=limits.near,
             n=sets.gen.n,
             counts=TwoCounts(near.value * n, n, near.control * fresh, fresh),
-            note=f"{percent(near.value, 2)} of the samples, {percent(near.control, 2)} of fresh ones",
+            note=f"{percent(near.value, 2)} of the samples, {percent(near.control, 2)} of fresh samples",
         )
     if limits.exact is not None:
         yield Fact(name="copying.exact", value=float(found.exact), margin=float(limits.exact), n=sets.gen.n)

@@ -17,14 +17,14 @@ from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
-from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, tallied
+from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, tally_sets
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import names_of_unions
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
 
 OF_ALL = "all-"
-"""Beginning of the ids of kinds of all sets together, which are not those of the reference."""
+"""Beginning of the ids of kinds of all sets together, which differ from the kinds of the reference."""
 
 MOST = 0.15
 """Largest share of the smallest kind that is limited, unless the policy names the share. What fewer samples show is too
@@ -54,7 +54,7 @@ class CountedSets:
     ref: Embeddings
 
     def called(self, kinds: Sequence[int]) -> dict[int, str]:
-        """Return what samples of the reference have in common, of those kinds of a tree that have such a name."""
+        """Return the names of kinds of a tree: what their samples of the reference have in common, if anything."""
         if self.tree is None:
             return {}
         unions = {kind: self.leaves(kind) for kind in kinds}
@@ -83,7 +83,7 @@ def tree_of_reference(sets: GateSets, seed: int, run: Run) -> KindTree:
 
 
 def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> CountedSets:
-    """Count all sets by the nodes of a tree; `prefix` tells its kinds from those of another tree."""
+    """Count all sets by the nodes of a tree; `prefix` marks the kinds of this tree."""
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
     for label, one in sets.all.items():
@@ -96,9 +96,9 @@ def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> Coun
 
 
 def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
-    """Count all sets by kinds of all of them together, blind to which set a sample is from: new kinds are kinds, too.
+    """Count all sets by kinds of all of them together, blind to the set of a sample: this finds new kinds.
 
-    Of the reference, there are as many samples as of all generators together at most. Otherwise, kinds would be of the
+    The reference gives at most as many samples as all generators together. Otherwise, kinds would be of the
     reference alone, and what it lacks be hidden in them.
     """
     generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
@@ -119,7 +119,7 @@ def by_column(sets: GateSets, column: str) -> CountedSets:
         counted[label] = Counted(counts, drawn, drawn)
         every |= {label: cells} if sets.pairs else {}
     names = [f"{column}={kind}" if kind else "" for kind in kinds.tolist()]
-    tallies = tallied({label: one.counts for label, one in counted.items()})
+    tallies = tally_sets({label: one.counts for label, one in counted.items()})
     return CountedSets(names, None, counted, tallies, every, column, sets.ref)
 
 
@@ -129,13 +129,13 @@ def fewest(sets: GateSets) -> int:
 
 
 def independent(embeddings: Embeddings) -> int:
-    """Return the number of samples that are independent: that of groups where there are some."""
+    """Return the number of independent samples: the number of groups, if there are any."""
     groups = embeddings.group_hashes()
     return embeddings.n if groups is None else len(np.unique(groups))
 
 
 def _as_many(embeddings: Embeddings, most: int) -> Embeddings:
-    """Return so many independent samples at most, drawn by their ids."""
+    """Return at most this many independent samples, drawn by their ids."""
     keys = embeddings.id_keys() if (groups := embeddings.group_hashes()) is None else groups
     kept = np.unique(keys)[:most]
     return Subset(embeddings, np.flatnonzero(keys <= kept[-1]))
@@ -165,7 +165,7 @@ class JudgedKinds:
         if found.tree is not None:
             if self.limited:
                 yield (
-                    f"{rule} limits kinds of at least {least} of the reference: smaller ones can be lost unseen; more "
+                    f"{rule} limits kinds of at least {least} of the reference: smaller kinds can be lost unseen; more "
                     "samples or a labelled column show more"
                 )
             return
@@ -179,14 +179,7 @@ class JudgedKinds:
 
 
 def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) -> JudgedKinds:
-    """Return the kinds that limits on losses are on; they follow from the reference and the numbers of samples alone.
-
-    Args:
-        found: the counted sets.
-        limits: the limits.
-        lose: part of its share that no kind may lose.
-        size: number of samples of the smallest set of a generator.
-    """
+    """Return the kinds with limits on losses, which follow from the reference and the numbers of samples alone."""
     shares, least = found.shares(REF), limits.least
     if found.tree is None or limits.only:
         smallest = least or 1 / size
@@ -210,15 +203,7 @@ def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int)
 def sought_kinds(
     found: CountedSets, limits: KindLimits, lose: float, size: int, others: Collection[int] = ()
 ) -> JudgedKinds:
-    """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares.
-
-    Args:
-        found: the sets, counted by a tree.
-        limits: the limits.
-        lose: part of its share that no kind may lose.
-        size: number of samples of the smallest set of a generator.
-        others: kinds that are limited.
-    """
+    """Return the kinds whose loss is a regression if it is seen, though they need not be shown to keep their shares."""
     seen = max(members_to_lose(lose, ALPHA / len(found.names)) / size, limits.least or 0.0)
     shares = found.shares(REF)
     kinds = [kind for kind in np.flatnonzero(shares[:-1] >= seen).tolist() if kind not in others]
@@ -226,13 +211,7 @@ def sought_kinds(
 
 
 def named_kinds(found: CountedSets, limits: KindLimits, *values: str) -> list[int]:
-    """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all.
-
-    Args:
-        found: the counted sets.
-        limits: the limits.
-        values: names; default: those of the policy.
-    """
+    """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all."""
     wanted = set(values or limits.only)
     if limits.column:
         wanted = {f"{limits.column}={value}" for value in wanted}

@@ -19,8 +19,6 @@ class Evidence(ABC):
     """An estimate, its limit, and how sure it is.
 
     Attributes:
-        name: name of the limit.
-        value: the estimate.
         margin: end of what is allowed.
         harm: whether values above or below the margin are a regression.
         unchanged: value of a release that is like its baseline; None if the limit knows no baseline.
@@ -46,7 +44,7 @@ class Evidence(ABC):
         Args:
             side: lower or upper bound.
             level: error of this bound.
-            factor: with the same shares and so many times the samples in the sets of the generators.
+            factor: factor on the number of generated samples, at the same shares.
         """
 
     def detectable(self, level: float) -> float | None:

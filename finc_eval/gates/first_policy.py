@@ -32,7 +32,7 @@ LARGE = 0.1
 """Share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed."""
 
 METRICS = ("fd", "kid")
-"""Metrics of which the first that has an interval is proposed."""
+"""Metrics; the first with an interval is proposed."""
 
 DUPLICATES = 0.01
 """Share of samples that may repeat others, in an ordinary set."""
@@ -41,14 +41,7 @@ DUPLICATES = 0.01
 def first_policy(
     baselines: Sequence[object], ref: object, *, extractor: AnyExtractor = None, run: Run | None = None
 ) -> str:
-    """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95.
-
-    Args:
-        baselines: the baseline, or its replicates.
-        ref: the reference.
-        extractor: how to embed samples.
-        run: device, portions and progress.
-    """
+    """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95."""
     run = Run.of(run)
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
@@ -124,8 +117,8 @@ def _line(key: str, margin: float, least: float, about: str) -> str:
     """Return a line of the policy."""
     chosen = _chosen(margin, least)
     share = not key.endswith("difference")
-    told = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
-    return f"{key} = {chosen:g}  # {about}: floor {told[0]} at this n; your limit {told[1]}"
+    texts = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
+    return f"{key} = {chosen:g}  # {about}: floor {texts[0]} at this n; your limit {texts[1]}"
 
 
 def _chosen(margin: float, least: float) -> float:

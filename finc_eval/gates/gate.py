@@ -1,4 +1,4 @@
-"""`gate`: may a release replace the one before it? The pipeline, from sets and a policy to a verdict."""
+"""`gate`: may a release replace the release before it? The pipeline, from sets and a policy to a verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.history import History, is_history, samples_of
 from finc_eval.gates.kinds import KindEvidence
-from finc_eval.gates.limits import gathered
+from finc_eval.gates.limits import gather_evidence
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of
@@ -39,10 +39,10 @@ def gate(
     extractor: AnyExtractor = None,
     run: Run | None = None,
 ) -> Verdict:
-    """Judge whether a new release may replace the one before it.
+    """Judge whether a new release may replace the release before it.
 
     Each limit of the policy is held against an interval: a limit *held* if all of its interval is within the margin,
-    *improved* if all of it is better than no change, too, and *regressed* if all of it is beyond; everything else is
+    *improved* if all of it is also better than no change, and *regressed* if all of it is beyond; everything else is
     undecided, and says how many samples would decide it.
     Nothing that is missing passes (docs/gate.md).
 
@@ -54,7 +54,7 @@ def gate(
             latest baseline, with its first one as the anchor; the folder of a bundle for that baseline.
         ref: the reference.
         policy: a `Policy`, a table of its fields, or the path of a TOML file.
-        anchor: samples of an older release. All limits on differences are held against it, too, so that many releases
+        anchor: samples of an older release. All limits on differences are also held against it, so that many releases
             that lose a little each do not pass for ever.
         train: all samples that the new release was trained on, for limits on copying; the reference must then be
             samples that it has not seen.
@@ -66,7 +66,7 @@ def gate(
     Raises:
         UsageError: the policy limits nothing, or a value is out of range.
         DataError: a set or the policy cannot be read, or has too few samples.
-        IncompatibleError: the sets come from unlike extractors, or from another one than the policy is for.
+        IncompatibleError: the sets come from unlike extractors, or from another extractor than the policy's.
 
     Example:
         >>> import finc_eval as fe
@@ -96,7 +96,7 @@ def gate(
         extractor=extractor,
     )
     policy.check_space(sets.space)
-    found = gathered(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
+    found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
     evidence = [one.evidence for one in found.all]
     limits = shown_limits(judge(evidence, policy.alpha, policy.looks), found.all)
     warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *([FIRST] if first else [])]
@@ -125,13 +125,13 @@ def noise_sentence(replicates: int) -> str:
     if replicates < MIN_REPLICATES:
         return SAMPLING_ONLY
     return (
-        "the noise of sampling; limits on lost and new kinds and on differences of metrics also that of training, from "
-        f"{replicates} replicates of the baseline"
+        "the noise of sampling; limits on lost and new kinds and on differences of metrics also the noise of "
+        f"training, from {replicates} replicates of the baseline"
     )
 
 
 def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> tuple[Limit, ...]:
-    """Return the limits, and of what was sought beside them the largest kinds that regressed."""
+    """Return the limits, and the largest other kinds that regressed."""
     beyond = {one.evidence.name for one in judged if one.verdict == "regressed"}
     return tuple(
         _limit(one, part)
@@ -158,18 +158,18 @@ def _limit(judged: Judged, shown: KindEvidence) -> Limit:
 
 
 def _same_samples(sets: GateSets) -> list[str]:
-    """Return a sentence about each two sets that are one; only an anchor may be the baseline, too."""
+    """Return a sentence about each two sets that are the same; only an anchor may equal the baseline."""
     pairs = combinations((GEN, *sets.baselines, REF), 2)
     same = [(one, other) for one, other in pairs if sets.infos[one].digest == sets.infos[other].digest]
     return [
-        f"{one} and {other} are the same samples, which tells nothing: pass another set as {one}" for one, other in same
+        f"{one} and {other} are the same samples, which shows nothing: pass another set as {one}" for one, other in same
     ]
 
 
 def _other_reference(history: History, sets: GateSets) -> list[str]:
-    """Return a sentence if the reference is not the one that the baseline was promoted with."""
+    """Return a sentence if the baseline was promoted with another reference."""
     before, now = history.latest.verdict.sets[REF].digest, sets.infos[REF].digest
-    return [] if before == now else ["the reference is not the one that the baseline was promoted with"]
+    return [] if before == now else ["the baseline was promoted with another reference"]
 
 
 def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
@@ -181,5 +181,5 @@ def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
 
 
 def policy_digest(policy: Policy) -> str:
-    """Return 12 digits that tell two policies apart."""
+    """Return 12 digits that identify a policy."""
     return text_digest(json.dumps(plain(policy), sort_keys=True))[:12]

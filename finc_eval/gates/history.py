@@ -27,13 +27,7 @@ NUMBER = re.compile(r"[0-9]{4,}")
 
 @dataclass(frozen=True)
 class History:
-    """The baselines of a generator.
-
-    Attributes:
-        folder: folder of all of them.
-        bundles: the baselines, the first one first; none before the first.
-        refused: verdicts on releases that were not promoted.
-    """
+    """The baselines of a generator."""
 
     folder: Path
     bundles: tuple[Bundle, ...]
@@ -41,7 +35,7 @@ class History:
 
     @classmethod
     def open(cls, folder: str | Path) -> History:
-        """Open a history, and check that each baseline is what was promoted, after the one before.
+        """Open a history, and check that each baseline is what was promoted, after the baseline before.
 
         Raises:
             DataError: a file was changed, or a baseline is missing.
@@ -122,18 +116,11 @@ class History:
     ) -> Path | None:
         """Make a release the next baseline, if it passed or there is a reason; otherwise keep its verdict alone.
 
-        Args:
-            verdict: verdict on the release.
-            gen: its samples, as they were passed to `gate`.
-            reason: why it is promoted though it did not pass.
-            extractor: how to embed samples.
-            run: device and progress.
-
         Returns:
             The folder of the new baseline; None if the release was refused.
 
         Raises:
-            UsageError: the release is the latest baseline already, or the verdict is on another one.
+            UsageError: the release is the latest baseline already, or the verdict is on another release.
             DataError: the bundle cannot be written.
         """
         if verdict.overall != "pass" and not reason:
@@ -143,7 +130,7 @@ class History:
             return None
         opened = self.opened(gen, extractor, Run.of(run))
         if opened.info().digest != verdict.sets[GEN].digest:
-            raise UsageError("the samples are not those that were judged: judge them as they are now, and promote them")
+            raise UsageError("these samples were not judged: judge them as they are now, and promote them")
         folder = self.folder / f"{len(self.bundles) + 1:04}"
         parent = self.bundles[-1] if self.bundles else None
         write_bundle(folder, verdict, opened, parent, None if verdict.overall == "pass" else reason)

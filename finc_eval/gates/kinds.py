@@ -48,8 +48,6 @@ class KindEvidence:
     """Evidence on a kind, and what to show of it.
 
     Attributes:
-        evidence: the evidence.
-        shares: share of each set, by label.
         examples: ids of samples nearest to the center of the kind, by label.
         above: None for a limit. Else it counts only where it regressed, and is shown where none of these did: names of
             the evidence on the kinds that hold this one.
@@ -66,9 +64,8 @@ class Division:
     """Kinds that limits were put on.
 
     Attributes:
-        digests: their digests.
         unseen: sentences on what can be lost or come while all limits hold.
-        distances: how far the release is from the older ones.
+        distances: how far the release is from older releases.
     """
 
     digests: tuple[str, ...]
@@ -79,15 +76,7 @@ class Division:
 def kind_evidence(
     sets: GateSets, limits: KindLimits, kinds: KindTree | None, seed: int, run: Run
 ) -> tuple[list[KindEvidence], Division]:
-    """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are.
-
-    Args:
-        sets: the sets.
-        limits: the limits.
-        kinds: kinds of the reference, which limits on lost kinds are on; None where there are none.
-        seed: random seed of other trees.
-        run: device, portions and progress.
-    """
+    """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are."""
     values = by_column(sets, limits.column) if limits.column else None
     known = values or (by_tree(sets, kinds, run) if kinds is not None and limits.lose is not None else None)
     is_sought = limits.lose is not None and not limits.only
@@ -122,7 +111,7 @@ def kind_evidence(
 
 @dataclass(frozen=True)
 class _Counts:
-    """Effective counts, shape (kinds,) each; of the replicates, those of all together."""
+    """Effective counts, shape (kinds,) each; for replicates, of all together."""
 
     sets: GateSets
     found: CountedSets
@@ -157,7 +146,7 @@ class _Counts:
         )
 
     def pairs(self, kind: int) -> PairCounts | None:
-        """Return the counts of pairs of a kind; None where samples are not paired with those of the baseline."""
+        """Return the counts of pairs of a kind; None where samples are not paired with the baseline."""
         (label,) = list(self.sets.baselines)[:1]
         if label not in self.sets.pairs:
             return None

@@ -26,12 +26,10 @@ class Gathered:
 
     Attributes:
         kinds: evidence on kinds, which says more than the others: shares and samples.
-        others: all other evidence.
         digests: digests of the kinds of each part of the sets.
         scores: scores of whole sets.
-        distances: how far the whole release is from the older ones.
-        tree: kinds of the reference; None without limits on lost ones.
-        warnings: what to know of them.
+        distances: how far the whole release is from older releases.
+        tree: kinds of the reference; None without limits on lost kinds.
     """
 
     kinds: list[KindEvidence] = field(default_factory=list)
@@ -64,16 +62,10 @@ class Gathered:
         return scores
 
 
-def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run, kinds: KindTree | None = None) -> Gathered:
-    """Return the evidence on all limits of a policy.
-
-    Args:
-        sets: the sets.
-        policy: the policy.
-        train: training samples, if there are any.
-        run: device, portions and progress.
-        kinds: kinds that were made before; default: those of the reference.
-    """
+def gather_evidence(
+    sets: GateSets, policy: Policy, train: object | None, run: Run, kinds: KindTree | None = None
+) -> Gathered:
+    """Return the evidence on all limits of a policy."""
     every = [policy.kinds, *(one.kinds for one in policy.slices.values())]
     if all(one is None or one.lose is None or one.column for one in every):
         kinds = None
@@ -82,7 +74,7 @@ def gathered(sets: GateSets, policy: Policy, train: object | None, run: Run, kin
     found = Gathered(tree=kinds)
     found.scores = found.add(sets, policy.kinds, policy.metrics, policy, run)
     for name, limits in policy.slices.items():
-        part = sets.sliced(name, limits.column, limits.only, policy.pairs)
+        part = sets.slice_of(name, limits.column, limits.only, policy.pairs)
         if isinstance(part, str):
             found.others += _missing(name, limits, part)
         else:

@@ -50,11 +50,6 @@ def paired_errors(sets: GateSets, name: str, run: Run) -> PairedErrors | None:
 
     Only Fréchet distances in the space of these sets have them. For others the error of unpaired sets stands, which is
     larger where the scores of both releases rise and fall together.
-
-    Args:
-        sets: the sets.
-        name: name of the score.
-        run: device and portions.
     """
     metric = METRICS[metric_of(name)]
     (label,) = list(sets.baselines)[:1]

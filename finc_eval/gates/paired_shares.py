@@ -1,6 +1,6 @@
 """Evidence on shares from pairs: samples of the same prompts and seeds in both releases.
 
-Of each kind there are four counts: pairs of which both samples are of it, only the old one, only the new one, or none.
+Each kind has four counts of pairs: with both samples of it, only the old sample, only the new sample, or neither.
 What both releases share cancels, so that the same numbers of samples show smaller differences.
 """
 
@@ -28,10 +28,9 @@ class PairCounts:
     """Counts of pairs by a kind; effective numbers where pairs are grouped.
 
     Attributes:
-        kept: pairs of which both samples are of the kind.
-        lost: pairs of which only the old one is.
-        gained: pairs of which only the new one is.
-        size: all pairs.
+        kept: pairs with both samples of the kind.
+        lost: pairs with only the old sample of it.
+        gained: pairs with only the new sample of it.
     """
 
     kept: float
@@ -45,18 +44,12 @@ class PairCounts:
         return self.kept + self.lost
 
     def times(self, factor: float) -> PairCounts:
-        """Return the counts of so many times the pairs."""
+        """Return the counts multiplied by a factor."""
         return PairCounts(self.kept * factor, self.lost * factor, self.gained * factor, self.size * factor)
 
     @classmethod
     def of(cls, new: NDArray[np.bool_], old: NDArray[np.bool_], groups: NDArray[np.uint64] | None) -> PairCounts:
-        """Count the pairs of a kind, divided by the largest design effect of its three counts.
-
-        Args:
-            new: whether each new sample is of the kind, in the order of pairs, shape (n,).
-            old: the same of the old samples.
-            groups: hash of the group of each pair; None where each stands for itself.
-        """
+        """Count the pairs of a kind, divided by the largest design effect of its three counts."""
         cells = (new & old, old & ~new, new & ~old)
         effect = 1.0 if groups is None else max(_effect(cell, groups) for cell in cells)
         kept, lost, gained = (float(cell.sum()) / effect for cell in cells)
@@ -67,12 +60,11 @@ class PairCounts:
 class PairedLoss(Evidence):
     """Part of its share that a kind has lost, (old − new) / max(old, least), from pairs.
 
-    Of the old members, a part has gone: a binomial share. The new members among what was not of the kind before are
+    A part of the old members has gone: a binomial share. The new members among what was not of the kind before are
     few against the old members: the conditional binomial test bounds that ratio. Given the number of old members, the
     two are independent, and their intervals are joined (MOVER).
 
     Attributes:
-        counts: counts of the pairs.
         least: smallest share of the baseline that a loss is a part of.
     """
 
@@ -81,7 +73,7 @@ class PairedLoss(Evidence):
     least: float
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
-        """Return the bound from those of both parts, and of the baseline's share."""
+        """Return the bound from the bounds of both parts and of the baseline's share."""
         counts, rest = self.counts.times(factor), level * SHARE_PART
         old, size = counts.old, counts.size
         low, high = (min(1.0, share_bound(old, size, end, rest) / self.least) for end in SIDES)
@@ -117,11 +109,10 @@ class PairedLoss(Evidence):
 class PairedGain(Evidence):
     """Share of a kind in the new release minus that in the baseline, in parts of all samples, from pairs.
 
-    It is the share of pairs that came minus that of those that went: two cells of one multinomial law, whose exact
+    It is the share of pairs that came minus the share that went: two cells of one multinomial law, whose exact
     intervals are joined with their correlation (MOVER).
 
     Attributes:
-        counts: counts of the pairs.
         part: part of a new kind that is counted here; less than 1 where other kinds take the rest.
     """
 
@@ -160,7 +151,7 @@ def _least(seen: Callable[[float], bool], most: float) -> float | None:
 
 
 def _few(mean: float, others: float) -> float:
-    """Return a count of this mean that is as low as the power allows, where pairs the other way vary beside it."""
+    """Return a count of this mean that is as low as the power allows, while pairs the other way vary too."""
     return float(gammaincinv(mean, 1 - power_beside(others / mean)))
 
 

@@ -16,17 +16,12 @@ Names = NDArray[np.str_]
 
 
 def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[np.int64]:
-    """Return the row of `old` that belongs to each row of `gen`, shape (n,).
-
-    Args:
-        gen: the new release.
-        old: the older one.
-        by: "id", or a metadata column.
-        label: label of the older one in messages.
+    """Return the row of `old` that belongs to each row of `gen`, shape (n,), by "id" or a metadata column.
 
     Raises:
         UsageError: a set does not have the column.
-        DataError: a name occurs twice, or a sample has no partner. Left out, those would hide what a release has lost.
+        DataError: a name occurs twice, or a sample has no partner. To leave these out would hide what a release has
+            lost.
     """
     new_names, old_names = _names(gen, by, "gen"), _names(old, by, label)
     order = np.argsort(old_names, kind="stable")

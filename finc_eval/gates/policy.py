@@ -53,7 +53,7 @@ class KindLimits(Record):
         float | Literal["auto"],
         about(
             "smallest share of the reference of a kind that must not be lost; auto is 0.01 for the values of a column, "
-            "and else what so many samples can judge"
+            "and else what this many samples can judge"
         ),
     ] = "auto"
     column: Annotated[
@@ -122,7 +122,7 @@ class CopyingLimits(Record):
 
     near: Annotated[
         float | None,
-        about("share of samples that may be suspiciously near to the training set, beyond that of fresh samples"),
+        about("share of samples that may be suspiciously near to the training set, beyond the share of fresh samples"),
     ] = None
     exact: Annotated[
         int | None,
@@ -150,7 +150,7 @@ class BasicLimits(Record):
     duplicates: Annotated[float | None, about("share of samples that may repeat another exactly")] = None
     samples: Annotated[int | None, about("smallest number of samples")] = None
     encodings: Annotated[
-        bool, about("whether sizes, formats and compression must be those of the baseline, within what moves no score")
+        bool, about("whether sizes, formats and compression must be as in the baseline, within what moves no score")
     ] = False
 
     def __post_init__(self) -> None:
@@ -205,9 +205,7 @@ class Policy(Record):
     )
     copying: Annotated[CopyingLimits | None, about("limits on copies of training samples")] = None
     basics: Annotated[BasicLimits | None, about("limits on plain facts")] = None
-    alpha: Annotated[
-        float, about("probability of a false regression in any limit, and that of a false pass, at most")
-    ] = 0.05
+    alpha: Annotated[float, about("largest probability of a false regression in any limit, and of a false pass")] = 0.05
     looks: Annotated[int, about("number of runs with more and more samples that share alpha")] = 1
     undecided: Annotated[
         Literal["fail", "warn"], about("whether JUnit and CI pages show what is undecided as an error or as skipped")
@@ -218,7 +216,7 @@ class Policy(Record):
     pairs: Annotated[
         str | None,
         about(
-            'what tells which samples of the release and of the baseline are of the same prompt and seed: "id", or a '
+            'how to find the samples of the release and of the baseline with the same prompt and seed: "id", or a '
             "metadata column"
         ),
     ] = None
@@ -252,7 +250,7 @@ class Policy(Record):
         if isinstance(policy, Policy):
             return policy
         if isinstance(policy, Mapping):
-            return read_table(cls, _nested(policy), "the policy")
+            return read_table(cls, _nest(policy), "the policy")
         return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
 
     def check_space(self, space: str) -> None:
@@ -270,7 +268,7 @@ class Policy(Record):
         return self if looks is None else replace(self, looks=looks)
 
 
-def _nested(table: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return a table with each dotted key, such as "kinds.lose", in its tables."""
     found: dict[str, Any] = {}
     for key, value in table.items():

@@ -2,7 +2,7 @@
 
 Moving only the seed of the training changes the Fréchet distance 3.2 times as much as drawing other samples of one
 network (arXiv 2606.20536). With R replicates the variance between them has R − 1 degrees of freedom, which is few: over
-many kinds it is moderated (Smyth 2004), so that all kinds together tell how much a share training.
+many kinds it is moderated (Smyth 2004), so that all kinds together show how much a share training.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
     shares, size = members / sizes, sizes.mean(0)
     mean = shares.mean(0)
     sampling = mean * (1 - mean) / size
-    # A kind that the replicates hardly have tells nothing of how much training moves shares.
-    told = (members.mean(0) >= 1) & (sampling > 0)
-    ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(modes, np.nan), where=told)
+    # A kind that the replicates hardly have says nothing about how much training moves shares.
+    observed = (members.mean(0) >= 1) & (sampling > 0)
+    ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(modes, np.nan), where=observed)
     found = moderate(ratios, replicates - 1)
     return Retrained(np.maximum(found.ratios - 1, 0) / size * (1 + 1 / (baselines or replicates)), found.degrees)
 

@@ -35,9 +35,7 @@ class Judged:
     """A limit after the rule.
 
     Attributes:
-        evidence: what it was judged by.
-        verdict: the verdict.
-        interval: bounds of the value; the one on the harmful side holds for all limits together.
+        interval: bounds of the value; the bound on the harmful side holds for all limits together.
         detectable: true value that would have been called a regression with probability 0.8; None if none would.
         needed: number of samples of each generated set that would decide it; None if it is decided, or none would.
     """
@@ -55,7 +53,7 @@ def decide(
     """Return the verdict of one limit.
 
     *Regressed* needs the whole interval beyond the margin, *held* the whole interval within it. *Improved* is held with
-    the whole interval on the good side of no change, too. Everything else is undecided.
+    the whole interval also on the good side of no change. Everything else is undecided.
 
     Args:
         interval: bounds of the value.
@@ -84,7 +82,7 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
         looks: number of runs that share α, each with more samples than the one before.
     """
     level = regression_level(evidence, alpha, looks)
-    return tuple(_judged(one, level, alpha / looks) for one in evidence)
+    return tuple(_judge(one, level, alpha / looks) for one in evidence)
 
 
 def regression_level(evidence: Sequence[Evidence], alpha: float, looks: int) -> float:
@@ -112,11 +110,11 @@ def overall_of(verdicts: Sequence[Verb]) -> Overall:
 
 
 def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> str:
-    """Say which error the run keeps, over which family, and of which level the ends of intervals are."""
+    """Say which error the run keeps, over which family, and at which level the ends of intervals hold."""
     family, facts = sum(not one.certain for one in evidence), sum(one.certain for one in evidence)
     if not family:
         return "Nothing that was judged is a matter of chance."
-    plain = f", beside {counted(facts, 'plain fact')}" if facts else ""
+    plain = f", besides {counted(facts, 'plain fact')}" if facts else ""
     near, far = (f"{100 * (1 - level):.4g} %" for level in (regression_level(evidence, alpha, looks), alpha / looks))
     shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
     return (
@@ -140,16 +138,16 @@ def _bounds(one: Evidence, near: float, far: float, factor: float = 1.0) -> tupl
     return one.bound("low", levels[0], factor), one.bound("high", levels[1], factor)
 
 
-def _judged(one: Evidence, near: float, far: float) -> Judged:
+def _judge(one: Evidence, near: float, far: float) -> Judged:
     interval = _bounds(one, near, far)
     verdict = decide(interval, one.margin, harm=one.harm, unchanged=one.unchanged)
     if verdict == "missing" or isnan(one.value):
         return Judged(one, "missing", None, None, None)
-    needed = _needed(one, near, far) if verdict == "undecided" else None
+    needed = _find_needed(one, near, far) if verdict == "undecided" else None
     return Judged(one, verdict, interval, one.detectable(near), needed)
 
 
-def _needed(one: Evidence, near: float, far: float) -> int | None:
+def _find_needed(one: Evidence, near: float, far: float) -> int | None:
     """Return the samples of each generated set that would decide a limit if the estimate were true."""
 
     def decided(factor: float) -> bool:

@@ -1,4 +1,4 @@
-"""Evidence on metrics: their values against the reference, and their differences to those of the baseline."""
+"""Evidence on metrics: their values against the reference, and their differences from the baseline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class Measured:
     """A score with its standard error.
 
     Attributes:
-        value: the score, without its known bias.
         error: standard error over other samples of the same sets.
         fixed: part of it that the reference has, which more generated samples leave as it is; variances are taken to go
             by the numbers of samples.
@@ -48,14 +47,7 @@ class Measured:
 def score_evidence(
     sets: GateSets, limits: Mapping[str, MetricLimit], alpha: float, run: Run
 ) -> tuple[list[Evidence], dict[str, dict[str, float]]]:
-    """Compute the metrics of all generated sets, and return the evidence of each limit, and the scores by label.
-
-    Args:
-        sets: the sets.
-        limits: limits by the name of the score.
-        alpha: level of this look.
-        run: device and progress.
-    """
+    """Compute the metrics of all generated sets, and return the evidence of each limit, and the scores by label."""
     metrics = list(dict.fromkeys(metric_of(name) for name in limits))
     scores: dict[str, dict[str, Score | str]] = {}
     labels = [label for label in sets.all if label != REF]
@@ -63,7 +55,7 @@ def score_evidence(
         scores[label] = _scores(sets, label, metrics, list(limits), run.prefixed(label))
     found: list[Evidence] = []
     for name, limit in limits.items():
-        measured = {label: _measured(scores[label][name], sets, label) for label in labels}
+        measured = {label: _measure(scores[label][name], sets, label) for label in labels}
         found += _absolute(sets.rule(f"metrics.{name}"), limit, measured[GEN], sets.gen.n)
         for against in sets.comparisons:
             found += _relative_limits(name, limit, measured, against, alpha, run)
@@ -90,7 +82,7 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     return found
 
 
-def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
+def _measure(score: Score | str, sets: GateSets, label: str) -> Measured | str:
     """Return a score with its standard error, or the reason why it has none."""
     if isinstance(score, str):
         return score
@@ -101,7 +93,7 @@ def _measured(score: Score | str, sets: GateSets, label: str) -> Measured | str:
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {counted(sets.all[label].n, 'sample')}{why}"
     half = max(score.interval[1] - value, value - score.interval[0])
-    # Metrics take their samples as independent; those of groups tell less, at worst by this factor.
+    # Metrics take their samples as independent; grouped samples inform less, at worst by this factor.
     effect = max(mean_group_size(sets.all[label]), mean_group_size(sets.ref))
     error, n, m = half / normal_quantile() * sqrt(effect), sets.all[label].n, sets.ref.n
     return Measured(value, error, error * sqrt(n / (n + m)), score.higher_is_better)
@@ -148,24 +140,25 @@ def _relative(
 ) -> Evidence:
     """Return the evidence on a difference to the baseline, in parts of the baseline's score or as it is."""
     title, new, old = f"metrics.{name} {rule}", measured[GEN], [measured[label] for label in sets.baselines]
-    told = [one for one in old if isinstance(one, Measured)]
+    known = [one for one in old if isinstance(one, Measured)]
     stated = wanted if isinstance(wanted, float | int) else 0.0
     why = [one for one in (new, *old) if isinstance(one, str)]
     if isinstance(new, str) or why:
         return Missing(name=title, margin=stated, note="; ".join(dict.fromkeys(why)))
     if new.higher_is_better is None:
         return Missing(name=title, margin=stated, note=f"neither direction of {name} is better: use most or least")
-    values = np.array([one.value for one in told])
-    base, base_error = float(values.mean()), hypot(*(one.error for one in told)) / len(told)
+    values = np.array([one.value for one in known])
+    base, base_error = float(values.mean()), hypot(*(one.error for one in known)) / len(known)
     if rule == "worse" and abs(base) <= normal_quantile() * base_error:
         note = (
-            f"{name} of the baseline, {figure(base, '.3g')}, is not told from 0: limit its difference in place of worse"
+            f"{name} of the baseline, {figure(base, '.3g')}, cannot be distinguished from 0: limit its difference in "
+            "place of worse"
         )
         return Missing(name=title, margin=stated, note=note)
     unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
     sign = -1.0 if new.higher_is_better else 1.0
     replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
-    spread, degrees = between_scores(np.array(replicates), len(told))
+    spread, degrees = between_scores(np.array(replicates), len(known))
     # The noise of a release like the baseline, whatever the error of this one is.
     n, old_n = sets.gen.n, sum(one.n for one in sets.baselines.values())
     unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
@@ -175,7 +168,7 @@ def _relative(
         degrees = paired.degrees
     else:
         error = hypot(new.error, growth * base_error) / unit
-        fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in told)) / len(told)) / unit
+        fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
         error, degrees = widened(error, spread / unit, degrees, alpha)
         fixed = error if degrees < inf else fixed
     return Normal(

@@ -27,14 +27,9 @@ class GateSets:
     """The sets of a gate.
 
     Attributes:
-        gen: the new release.
         baselines: the baseline, or its replicates, by label; none for a first release.
         anchor: an old baseline, which slow drift is seen against; None without one.
-        ref: the reference.
         sources: what the caller passed, by label.
-        extractor: how to embed samples.
-        infos: descriptions, by label.
-        warnings: what to know about the sets.
         replicates: labels of the baselines that the noise of training is measured on.
         pairs: row of an older release that belongs to each row of `gen`, by its label; none where samples are not
             paired.
@@ -91,11 +86,11 @@ class GateSets:
         """Open the sets, and check that they are of one extractor.
 
         Raises:
-            UsageError: samples are to be paired with those of several baselines.
+            UsageError: samples are to be paired with several baselines.
             DataError: samples to be paired do not belong together.
         """
         if pairs is not None and len(baselines) > 1:
-            raise UsageError("samples are paired with those of one baseline: pass one, or take pairs out of the policy")
+            raise UsageError("samples are paired with one baseline: pass one, or take pairs out of the policy")
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
@@ -112,9 +107,9 @@ class GateSets:
             warnings=warnings,
             replicates=tuple(labels),
         )
-        return sets if pairs is None else sets._paired(pairs)
+        return sets if pairs is None else sets._pair(pairs)
 
-    def _paired(self, by: str) -> GateSets:
+    def _pair(self, by: str) -> GateSets:
         """Return the same sets with their pairs. Prompts may have changed since the anchor, which may stay without."""
         found = {label: partners(self.gen, old, by, label) for label, old in self.baselines.items()}
         warnings = self.warnings
@@ -125,7 +120,7 @@ class GateSets:
                 warnings += (f"the anchor is compared without pairs: {error}",)
         return replace(self, pairs=found, warnings=warnings)
 
-    def sliced(self, name: str, column: str, values: Sequence[str], pairs: str | None) -> GateSets | str:
+    def slice_of(self, name: str, column: str, values: Sequence[str], pairs: str | None) -> GateSets | str:
         """Return the samples with these values of a column, or the reason why there are too few of them.
 
         Raises:
@@ -135,8 +130,10 @@ class GateSets:
         for label, one in self.all.items():
             rows = np.flatnonzero(np.isin(np.array(one.column(column)), list(values)))
             if len(rows) < MIN_SAMPLES:
-                told = " or ".join(f"{column}={value}" for value in values)
-                return f"{label} has {counted(len(rows), 'sample')} with {told}: at least {MIN_SAMPLES} are needed"
+                slice_name = " or ".join(f"{column}={value}" for value in values)
+                return (
+                    f"{label} has {counted(len(rows), 'sample')} with {slice_name}: at least {MIN_SAMPLES} are needed"
+                )
             parts[label] = Subset(one, rows)
         sets = replace(
             self,
@@ -149,4 +146,4 @@ class GateSets:
             pairs={},
             part=name,
         )
-        return sets if pairs is None else sets._paired(pairs)
+        return sets if pairs is None else sets._pair(pairs)

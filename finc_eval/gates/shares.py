@@ -1,8 +1,8 @@
 """Evidence on shares: how much of its share a kind has lost, and how much a kind has gained, from exact counts.
 
 Counts of grouped samples are effective ones, divided by their design effect, and need not be whole. Where replicates
-tell how much a new training of the same model moves shares (`retraining`), Student's bound on the plain scale comes
-beside the exact one of sampling, and the wider of both counts.
+show how much a new training of the same model moves shares (`retraining`), Student's bound on the plain scale comes
+next to the exact bound of sampling, and the wider of both counts.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TwoCounts:
         return self.old_members / self.old_size
 
     def times(self, factor: float) -> tuple[float, float, float, float]:
-        """Return both counts and sizes with so many times the samples."""
+        """Return both counts and sizes, multiplied by a factor."""
         return self.members * factor, self.size * factor, self.old_members * factor, self.old_size * factor
 
     def half(self, level: float, factor: float = 1.0) -> float:
@@ -98,7 +98,7 @@ class TwoShares(Evidence):
         return self.counts.half(level, factor)
 
     def with_members(self, members: float) -> Self:
-        """Return the evidence on a release with so many members."""
+        """Return the evidence on a release with this many members."""
         counts = replace(self.counts, members=members)
         return replace(self, counts=counts, value=self._value(counts))
 
@@ -120,7 +120,7 @@ class TwoShares(Evidence):
 class LostShare(TwoShares):
     """Part of its share that a kind has lost, (old − new) / max(old, least).
 
-    Of a kind that is rarer than `least` in the baseline, the loss counts in parts of `least`: nothing can be lost of
+    If a kind is rarer than `least` in the baseline, its loss counts in parts of `least`: nothing can be lost of
     what was hardly there. The ratio of the shares is bounded by the conditional binomial test (Przyborowski and
     Wilenski 1940), which is exact for rare kinds and conservative for others.
 
@@ -143,7 +143,7 @@ class LostShare(TwoShares):
         return self.counts.half(level, factor) / max(self.counts.old_share, self.least)
 
     def _by_counts(self, side: Side, level: float, factor: float) -> float:
-        """Return the bound from those of the ratio, and of the baseline's share."""
+        """Return the bound from the bounds of the ratio and of the baseline's share."""
         k, n, old, m = self.counts.times(factor)
         rest = level * SHARE_PART
         low, high = (min(1.0, share_bound(old, m, end, rest) / self.least) for end in SIDES)
@@ -155,7 +155,7 @@ class LostShare(TwoShares):
 
     def detectable(self, level: float) -> float | None:
         """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""
-        # The baseline varies, too: its count is taken at several points of its law.
+        # The baseline also varies: its count is taken at several points of its law.
         spread = sqrt(1 / (self.counts.old_members + 0.5))
         counts = [self._most_regressed(self.counts.old_members * exp(node * spread), level) for node in NODES]
 
@@ -187,10 +187,6 @@ def members_to_hold(lose: float, kinds: int) -> float:
     """Return from how many members on kinds that have lost nothing are shown not to have lost this part.
 
     With probability 0.95 all of them are: each count of a release and of its baseline varies.
-
-    Args:
-        lose: the part.
-        kinds: number of kinds.
     """
     rarely = float(ndtr(ndtri(ALPHA / kinds) / sqrt(2)))  # both counts are as far off as that together
 
@@ -203,12 +199,7 @@ def members_to_hold(lose: float, kinds: int) -> float:
 
 @lru_cache(maxsize=64)
 def members_to_lose(lose: float, level: float) -> float:
-    """Return from how many members on a kind that is lost whole is called a regression with probability 0.8.
-
-    Args:
-        lose: part of its share that it may lose.
-        level: error of the bound that decides.
-    """
+    """Return from how many members on a kind that is lost whole is called a regression with probability 0.8."""
 
     def seen(mean: float) -> bool:
         return _loss(lose, TwoCounts(mean, 1e9, mean, 1e9)).detectable(level) is not None
@@ -224,7 +215,7 @@ def _loss(lose: float, counts: TwoCounts) -> LostShare:
 class GainedShare(TwoShares):
     """Share of a kind in the new release minus that in the baseline, in parts of all samples.
 
-    Its exact bounds are those of the two exact intervals, joined (MOVER). The noise of training grows with the share.
+    Its exact bounds join the two exact intervals (MOVER). The noise of training grows with the share.
     So in Student's upper bound it is that of the geometric mean of two shares: of the larger one that was seen, and of
     the one that the bound allows (false passes of benchmarks/gate_retraining.py; without that up to 7.5 %).
 
@@ -287,12 +278,12 @@ class Unseen(Evidence):
 
 
 def whole_of(found: float, part: float) -> float | None:
-    """Return the share of a kind of which this part is found; None if there cannot be so much."""
+    """Return the share of a kind whose found part this is; None if there cannot be so much."""
     return found / part if found <= part else None
 
 
 def power_beside(beside: float) -> float:
-    """Return the power that one variance must leave, where another that is so many times as large comes beside it."""
+    """Return the power that one variance must leave for another that is this many times as large."""
     return float(ndtr(ndtri(POWER) * sqrt(1 + beside)))
 
 

@@ -24,7 +24,7 @@ FIRST = "first baseline: nothing was compared with a release before"
 """Words of every output on a first baseline."""
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
-"""The verdicts of limits, those that need a person first."""
+"""The verdicts of limits; verdicts that need a person come first."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Limit(Record):
 
     @property
     def is_share(self) -> bool:
-        """True for a share or a part, which is told in percent."""
+        """True for a share or a part, which is written in percent."""
         return self.name.startswith(("kinds.", "copying.near", "basics.unreadable", "basics.duplicates")) or (
             self.name.endswith(" worse")
         )
@@ -81,8 +81,8 @@ class Limit(Record):
         interval = (
             "" if self.interval is None else f" [{self.number(self.interval[0])}, {self.number(self.interval[1])}]"
         )
-        told = f"{self.name} {self.verdict}: {self.number(self.value)}{interval}, {allowed} {self.number(self.margin)}"
-        return told + (f"; {self.needed:,} samples would decide it" if self.needed else "")
+        text = f"{self.name} {self.verdict}: {self.number(self.value)}{interval}, {allowed} {self.number(self.margin)}"
+        return text + (f"; {self.needed:,} samples would decide it" if self.needed else "")
 
     def number(self, value: float | None) -> str:
         """Write a value of this limit."""
@@ -93,7 +93,7 @@ class Limit(Record):
 
 @dataclass(frozen=True, eq=False)
 class Verdict(Document):
-    """The verdict on a release: may it replace the one before it?
+    """The verdict on a release: may it replace the release before it?
 
     Attributes:
         overall: pass, regression, undecided or error.
@@ -148,15 +148,15 @@ class Verdict(Document):
 
     @property
     def by_urgency(self) -> tuple[Limit, ...]:
-        """The limits, those that need a person first."""
+        """The limits; limits that need a person come first."""
         return tuple(limit for verb in VERBS for limit in self.of(verb))
 
     @property
     def summary(self) -> str:
         """The verdict in a few plain sentences."""
         found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
-        told = f"of {counted(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
-        parts = [f"{self.overall.capitalize()}: {told}."]
+        counts = f"of {counted(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
+        parts = [f"{self.overall.capitalize()}: {counts}."]
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
         parts += [one.sentence for one in self.distances]

@@ -27,7 +27,7 @@ PENALTIES = tuple(float(value) for value in np.logspace(-3, 1, 9))
 """The paper's grids of s and λ, made for data of deviation 1."""
 
 MAX_MASK_ENTRIES = 1 << 22
-"""Numbers held at a time that say which point is of which sample."""
+"""Numbers held at a time that assign points to samples."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class DensityDifference(Record):
         width: s, in pooled deviations unless estimated on the data as they are.
         penalty: λ of the fit.
         null: standardized value for each permutation of the points between the samples, shape (permutations,).
-            Each permutation chooses its own s and λ: with those of the value kept, equal densities were rejected at a
-            level of 5 % in 14 of 100 cases.
+            Each permutation chooses its own s and λ: with the s and λ of the value kept, equal densities were rejected
+            at a level of 5 % in 14 of 100 cases.
         p_value: (1 + permutations whose value is at least as large) / (1 + permutations); None without permutations.
     """
 
@@ -176,7 +176,7 @@ def _sums(
 
 
 def _difference(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the means of a's points minus those of b's."""
+    """Return the means of a's points minus the means of b's."""
     means: NDArray[np.float64] = sums / sizes
     difference: NDArray[np.float64] = means[:, 0] - means[:, 1]
     return difference

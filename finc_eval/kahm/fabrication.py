@@ -206,7 +206,7 @@ def fit_private_classes(
     generator: torch.Generator | None = None,
     device: str | torch.device | None = "cpu",
 ) -> PrivateModels:
-    """Make a model of each class from noisy samples: the classifier of Definition 15, or that of Definition 12.
+    """Make a model of each class from noisy samples: the classifier of Definition 15, or of Definition 12.
 
     Args:
         samples: samples, shape (N, p): array, tensor, cache or the path of one; held in float64.
@@ -260,7 +260,7 @@ def fabricate_classes(
     generator: torch.Generator | None = None,
     device: str | torch.device | None = "cpu",
 ) -> FabricatedSet:
-    """Make samples of each class out of noisy ones; models of them are those of Definition 15, or of Definition 12.
+    """Make samples of each class out of noisy ones; models of them follow Definition 15, or Definition 12.
 
     Args:
         samples: samples, shape (N, p): array, tensor, cache or the path of one.

@@ -3,8 +3,8 @@
 The distance to a class is the least over the parties (Kumar, Moser, Fischer, JAIR 79, 2024, eq. 104), so the result is
 that of the union of their branches. Parties in processes of their own meet in a folder: one `ask`s by writing
 `queries.h5`, each party `answer`s with one file of distances, and the asker `gather`s them. The parties see the
-queries. The asker sees distances, which are exact functions of the parties' samples and tell members from others as far
-as `membership_score` measures.
+queries. The asker sees distances, which are exact functions of the parties' samples and distinguish members from others
+as far as `membership_score` measures.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDAr
         queries: points, shape (n, p): array, tensor, cache or the path of one.
 
     Raises:
-        UsageError: the models are not those of classes.
+        UsageError: the models are not models of classes.
         IncompatibleError: the queries have another dimension than the party's samples.
         DataError: a row is not finite.
 
@@ -201,7 +201,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
         models: models of the party.
 
     Raises:
-        UsageError: the name cannot name a file, or the models are not those of classes.
+        UsageError: the name cannot name a file, or the models are not models of classes.
         DataError: `ask` has not written queries yet, or a label of a class cannot be written.
 
     Example:
@@ -219,7 +219,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
     with _queries(folder) as file:
         rows, digest = file.stored("queries").whole(), str(file.header["digest"])
         if rows.ndim != 2 or digest != _digest(rows):
-            raise ValueError("its queries are not those that were asked")
+            raise ValueError("its queries differ from the queries that were asked")
     found = models.distances(rows)
     with new_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT) as file:
         file.array("distances", np.asarray(found.values, np.float64))
@@ -261,7 +261,7 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
             if np.isnan(distances).any() or (distances < 0).any():
                 raise ValueError("a distance is not a number of at least 0")
         if made.queries != digest:
-            raise IncompatibleError(f"{path} answers other queries than those in {folder}: have it made again")
+            raise IncompatibleError(f"{path} answers other queries than the queries in {folder}: have it made again")
         answers.append(dict(zip(made.classes, distances.T, strict=True)))
     return combine(answers)
 

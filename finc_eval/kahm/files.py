@@ -24,15 +24,7 @@ TENSORS = ("encoder", "mean", "encoded", "solved", "weights")
 
 @dataclass(frozen=True)
 class ModelsHeader(Record):
-    """Header of a file of models.
-
-    Attributes:
-        classes: labels of the classes.
-        settings: settings that each model was made with.
-        lambdas: λ of each machine, by class, branch and layer.
-        space: extractor of the samples, as name@digest; "" if unknown.
-        source: digest of the samples; "" if unknown.
-    """
+    """Header of a file of models."""
 
     classes: tuple[bool | int | float | str, ...]
     settings: KahmSettings

@@ -20,10 +20,10 @@ from finc_eval.core.errors import DataError
 from finc_eval.kahm.settings import KahmSettings, Lambda, Scale
 
 MIN_DENOMINATOR = 1e-3
-"""Smallest denominator that gives an image, relative to that of a lone sample at distance 0."""
+"""Smallest denominator that gives an image, relative to the denominator of a lone sample at distance 0."""
 
 MIN_COMPONENT_VARIANCE = 1e-10
-"""Smallest principal variance relative to the largest; directions below it are those of rounding."""
+"""Smallest principal variance relative to the largest; directions below it come from rounding."""
 
 MAX_ITERATIONS = 1000
 """Maximum number of fixed-point iterations for λ*."""
@@ -34,7 +34,8 @@ class Images(NamedTuple):
 
     Attributes:
         points: A(x), shape (b, p); NaN where a point has no image.
-        denominators: divisors of the combinations, relative to that of a lone sample at distance 0, shape (b,).
+        denominators: divisors of the combinations, relative to the denominator of a lone sample at distance 0, shape
+            (b,).
     """
 
     points: torch.Tensor
@@ -91,11 +92,11 @@ class Kahm:
         """Return A(x) = Σ h_i(x) y_i / Σ h_i(x) for every point, with h(x) = (K + λI)⁻¹ k(x).
 
         Kernel values are taken relative to the largest one of a point, which cancels in the ratio: far from all samples
-        they would all be 0 otherwise. The memory is that of b rows of p + N numbers: pass batches.
+        they would all be 0 otherwise. It takes the memory of b rows of p + N numbers: pass batches.
 
         Args:
             points: points, shape (b, p).
-            guard: smallest denominator that gives an image, relative to that of a lone sample at distance 0.
+            guard: smallest denominator that gives an image, relative to the denominator of a lone sample at distance 0.
         """
         z = (torch.as_tensor(points).double() - self.mean) @ self.encoder
         width = max(self.components, 1)
@@ -125,7 +126,7 @@ def fit_machine(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None
 
     Args:
         samples: samples, shape (N, p), finite. The cost is N³: `fit_wide` divides large sets into branches.
-        settings: settings of the model, of which depth, branches and seed play no part here.
+        settings: settings of the model; depth, branches and seed play no part here.
 
     Returns:
         The machine, in float64 on the device of the samples.

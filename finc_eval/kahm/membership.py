@@ -1,7 +1,7 @@
 """Membership-inference score of a model's distances, and the attack by distance.
 
 The score of Kumar, Moser and Fischer (JAIR 79, 2024, eq. 69) is the squared L2 distance between the densities of two
-sets of distances: those of the samples a model was made from, and those of fresh ones. It has the unit 1/distance, no
+sets of distances: of the samples a model was made from, and of fresh samples. It has the unit 1/distance, no
 upper bound and no direction, and it is above 0 for equal densities: read it together with its null and the attack. It
 grows with the components and the scale of a model, and with any shift between the two sets.
 """
@@ -30,7 +30,7 @@ MembershipDirection = Literal["members nearer", "members farther", "neither"]
 
 @dataclass(frozen=True, eq=False)
 class MembershipScore(Document):
-    """Difference between the distances of members and those of non-members.
+    """Difference between the distances of members and of non-members.
 
     Attributes:
         difference: the score: `difference.value` in the unit 1/distance, `difference.standardized` without a unit,

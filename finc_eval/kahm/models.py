@@ -1,7 +1,7 @@
 """Models of classes from kernel affine hull machines: conditionally deep, wide, one for each class.
 
 A deep model passes a point through machines of fewer and fewer components, and takes the nearest of its images. A wide
-model is the union of models of clusters, and the nearest counts. The class of a point is that of the nearest model
+model is the union of models of clusters, and the nearest counts. The class of a point is the class of the nearest model
 (Kumar, Moser, Fischer, JAIR 79, 2024, Definitions 3 to 8).
 """
 
@@ -132,7 +132,7 @@ class WideKahm:
 
         Args:
             queries: points, shape (n, p): array, tensor, cache or the path of one.
-            guard: smallest denominator that gives an image, relative to that of a lone sample at distance 0.
+            guard: smallest denominator that gives an image, relative to the denominator of a lone sample at distance 0.
 
         Raises:
             IncompatibleError: the queries have another dimension than the samples of the model.
@@ -271,13 +271,7 @@ def fit_classes(
 
 
 def tell_fewer_components(settings: KahmSettings, dim: int, smallest: int) -> None:
-    """Warn if a model cannot have as many components as somebody asked for: the default means "at most".
-
-    Args:
-        settings: settings of the models.
-        dim: number of entries of a sample.
-        smallest: number of samples of the smallest class.
-    """
+    """Warn if a model cannot have as many components as somebody asked for: the default means "at most"."""
     most = min(dim, smallest - 1)
     if settings.components > most and settings.components != KahmSettings.components:
         warnings.warn(
@@ -295,7 +289,7 @@ def _wide(rows: Embeddings, settings: KahmSettings, device: str | torch.device |
 
 
 def known_space(rows: Embeddings) -> str:
-    """Return the extractor of a set, as name@digest; "" for arrays, of which it is unknown."""
+    """Return the extractor of a set, as name@digest; "" for arrays, whose extractor is unknown."""
     return "" if rows.space.startswith(ARRAY_SPACE) else rows.space
 
 
@@ -348,14 +342,7 @@ def branch_members(rows: Embeddings, settings: KahmSettings) -> list[NDArray[np.
 
 
 def cluster_members(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDArray[np.int64]]:
-    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest one.
-
-    Args:
-        rows: the samples.
-        count: number of clusters asked for.
-        smallest: minimum number of members, as far as there are that many samples.
-        seed: random seed of k-means.
-    """
+    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest one."""
     if count == 1:
         return [np.arange(rows.n)]
     from sklearn.cluster import KMeans  # scikit-learn takes a second to import, and most models have one branch

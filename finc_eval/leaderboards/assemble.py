@@ -40,15 +40,7 @@ def assemble(
     warnings: Sequence[str],
     embeddings: Mapping[str, Embeddings] | None = None,
 ) -> Leaderboard:
-    """Rank measured models.
-
-    Args:
-        reference: what they were measured by.
-        entries: the models, all by this reference.
-        asked: settings, as asked for.
-        warnings: what to know before trusting the numbers.
-        embeddings: the sets by label, to name kinds by; default: by the names that the reference has.
-    """
+    """Rank measured models."""
     check_order(asked.rank_by, reference.settings.metrics)
     models = [one.name for one in entries]
     tallies = {one.name: [run.tally.at(reference.leaves) for run in one.runs] for one in entries}
@@ -71,12 +63,12 @@ def assemble(
             for metric in reference.settings.metrics
         ),
     ]
-    ranked = [_ranked(one, models) for one in columns]
+    ranked = [_rank(one, models) for one in columns]
     infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
         REFERENCE: reference.info
     }
     sizes = [run.counted for one in entries for run in one.runs]
-    told = [text for one in entries for text in one.warnings]
+    of_entries = [text for one in entries for text in one.warnings]
     kinds, headings = _kinds(reference, entries, embeddings)
     return Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
@@ -95,19 +87,13 @@ def assemble(
             *reference.shared,
             *asked.signature(),
         ),
-        warnings=tuple(dict.fromkeys([*cautions(entries), *warnings, *told])),
+        warnings=tuple(dict.fromkeys([*cautions(entries), *warnings, *of_entries])),
         provenance=reference.provenance,
     )
 
 
 def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metrics") -> None:
-    """Raise UsageError if rows are to be ordered by a number that the board does not have.
-
-    Args:
-        rank_by: key of the number.
-        metrics: metrics of the board.
-        how: how the board would have a metric that it does not have.
-    """
+    """Raise UsageError if rows are to be ordered by a number that the board does not have."""
     known = (*SHARES, *metrics)
     if rank_by in known:
         return
@@ -142,7 +128,7 @@ def _kinds(
     return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
 
 
-def _ranked(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
+def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:
     """Rank the models that have an estimate, and return the standing of each model."""
     ranked = sorted(column.estimates)
     estimates = [column.estimates[name] for name in ranked]
@@ -189,7 +175,7 @@ def _rows(
     ranked: Sequence[tuple[Criterion, dict[str, Standing]]],
     rank_by: str,
 ) -> tuple[Row, ...]:
-    """Return the rows, the best estimate first, and those that are not ranked last."""
+    """Return the rows, the best estimate first, and unranked models last."""
     runs = {one.name: len(one.runs) for one in entries}
     scores = {name: {criterion.key: standings[name] for criterion, standings in ranked} for name in runs}
     main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)

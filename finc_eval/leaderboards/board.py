@@ -32,7 +32,7 @@ def leaderboard(
     run: Run | None = None,
     **options: Unpack[LeaderboardOptions],
 ) -> Leaderboard:
-    """Rank models against one reference, and say which of them cannot be told apart.
+    """Rank models against one reference, and say which of them cannot be distinguished.
 
     Each number is ranked by itself: metrics, and three shares from kinds that all samples are divided into, blind to
     which set a sample is from (docs/leaderboard.md). The rank sets of a number hold together with probability 0.95.
@@ -42,14 +42,14 @@ def leaderboard(
     Args:
         models: one set or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
             `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called
-            by the names of their files and folders where they have different ones, or else "model 1", "model 2", and so
+            by the names of their files and folders if these differ, or else "model 1", "model 2", and so
             on. A sketch is counted by the sample of embeddings that it holds. A list of sets in place of one is a model
             that was trained several times: one row, with sampling and training noise apart.
         ref: reference set, in the same forms.
         settings: settings.
         extractor: how to embed sets of samples; default: by the extractor behind the others.
         run: device, portions and progress of the computation.
-        options: fields of `LeaderboardSettings`, in place of those of `settings`.
+        options: fields of `LeaderboardSettings`, which override `settings`.
 
     Raises:
         UsageError: there is not a model, a model is called "ref", or a setting is out of range.
@@ -79,7 +79,7 @@ def leaderboard(
 
 
 def training_runs(models: Mapping[str, object]) -> dict[str, list[object]]:
-    """Return the sets of each model: those of a list are training runs of one model.
+    """Return the sets of each model; a list holds training runs of one model.
 
     Raises:
         UsageError: a model is called as the reference is, or has no set.
@@ -116,7 +116,7 @@ def open_models(
             if digest in digests[:number]:
                 raise UsageError(
                     f"training runs {digests.index(digest) + 1} and {number + 1} of {name} are the same samples, which "
-                    "say nothing about training: pass those of each run, or the set once"
+                    "say nothing about training: pass the samples of each run, or the set once"
                 )
     return opened, warnings
 

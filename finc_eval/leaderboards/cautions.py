@@ -22,7 +22,7 @@ def _same_samples(entries: Sequence[Entry]) -> list[str]:
         for run in one.runs:
             names.setdefault(run.info.digest, []).append(one.name)
     return [
-        f"{listed(found)} have the same samples: remove all but one, or pass those of each model"
+        f"{listed(found)} have the same samples: remove all but one, or pass the samples of each model"
         for found in names.values()
         if len(found) > 1
     ]

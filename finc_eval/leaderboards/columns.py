@@ -32,10 +32,6 @@ class Column:
     """One number of all models.
 
     Attributes:
-        key: name of the number.
-        title: what it is, in a few words.
-        higher_is_better: whether a better model has a larger value.
-        signature: everything that changes the number, except the models.
         bounds: smallest and largest value that the number can have, where estimates may go beyond.
         estimates: estimate of each model that has one, by its name: the mean of its training runs.
         training_error: standard deviation of the number between training runs; None where it was not measured.
@@ -59,7 +55,7 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
 
     Args:
         models: tallies of the training runs, by model: of kinds that do not overlap.
-        ref: that of the reference.
+        ref: tally of the reference.
         signature: signature of the division into kinds.
     """
     counts = {name: [run.effective(0) for run in runs] for name, runs in models.items()}
@@ -97,8 +93,8 @@ def _too_few(runs: Sequence[EffectiveCounts]) -> str | None:
         kinds = len(run.members)
         if run.n < kinds:
             return (
-                f"its {run.samples:,.0f} samples inform like {run.n:,.0f} independent ones, and this share of {kinds} "
-                f"kinds needs {kinds}"
+                f"its {run.samples:,.0f} samples inform like {run.n:,.0f} independent samples, and this share of "
+                f"{kinds} kinds needs {kinds}"
             )
     return None
 
@@ -111,13 +107,7 @@ def metric_column(
 ) -> Column:
     """Return a metric of all models.
 
-    A model of which a training run could not be measured has no estimate: nothing is averaged over gaps.
-
-    Args:
-        metric: name of the metric.
-        models: measures of the training runs, by model; None where a stored entry has none.
-        signature: everything that changes the number, except the models.
-        bounds: smallest and largest value that it can have; default: those of the metric.
+    A model with a training run that could not be measured has no estimate: nothing is averaged over gaps.
     """
     runs: dict[str, list[Estimate]] = {}
     values, reasons, title, better = {}, {}, metric, False

@@ -34,13 +34,12 @@ class TrainingRun(Record):
     Attributes:
         info: description of its set of samples, with the digest of the embeddings or of the sketch.
         members: number of samples of each node of the tree of kinds.
-        effects: factor by which the samples of each node inform less than independent ones.
+        effects: factor by which the samples of each node inform less than independent samples.
         even: that factor if all kinds came in groups of the same sizes.
         within: number of samples in groups that are not larger than the largest with a member of the node.
-        counted: number of samples that were counted: all, or those that a sketch holds.
+        counted: number of samples that were counted: all, or the samples that a sketch holds.
         examples: samples of each node that show it.
         unmatched: how different it is from the reference.
-        measures: its metrics, by name.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -67,11 +66,8 @@ class Entry(Record):
     """A model on a board.
 
     Attributes:
-        name: name of the model.
         runs: its training runs; most models have one.
-        warnings: what to know before trusting its numbers.
         signature: reference, kinds, extractor and settings, which all entries of a board have in common.
-        provenance: what made it.
     """
 
     type_name: ClassVar[str] = "leaderboard-entry"
@@ -87,15 +83,11 @@ class Entry(Record):
         return [run.measures.get(metric) for run in self.runs]
 
     def labels(self) -> list[str]:
-        """Return a label for the set of each training run: that of the first is the name of the model."""
+        """Return a label for the set of each training run; the first has the name of the model."""
         return [run_label(self.name, number) for number in range(len(self.runs))]
 
     def check_belongs(self, signature: Signature, where: str) -> None:
         """Refuse an entry of another board, or with numbers that this version computes differently.
-
-        Args:
-            signature: that of the board.
-            where: what to call the entry in a message: its file.
 
         Raises:
             IncompatibleError: it does not belong on the board; the message says in which field, with both values.
@@ -117,7 +109,7 @@ class Entry(Record):
                     )
 
     def to_text(self) -> str:
-        """Return the entry as it is written. Of places outside the working folder it has the name alone."""
+        """Return the entry as it is written: places outside the working folder have their name alone."""
         shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
         return json.dumps(sealed(self.type_name, LAYOUT, plain(shared)), indent=1, allow_nan=False) + "\n"
 
@@ -147,5 +139,5 @@ def shareable(info: SetInfo) -> SetInfo:
 
 
 def run_label(name: str, number: int) -> str:
-    """Return the label of a training run of a model; that of the first is the name."""
+    """Return the label of a training run of a model; the first has the name of the model."""
     return name if number == 0 else f"{name}, run {number + 1}"

@@ -1,4 +1,4 @@
-"""`Estimate`: a number of one model, with what its error shares with those of other models."""
+"""`Estimate`: a number of one model, with what its error shares with the errors of other models."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ the size of the reference, and the memory of a board does not grow with it."""
 class Estimate:
     """An estimate for one model against a reference.
 
-    The error has two independent parts. That of the model's own set is known by its variance, that of the reference by
-    the influence of each of its parts, which tells how the errors of two models go together.
+    The error has two independent parts. The error of the model's own set is known by its variance, the error of the
+    reference by the influence of each of its parts, from which the correlation of two models' errors follows.
 
     Attributes:
         value: the estimate.

@@ -33,7 +33,6 @@ class Origin:
     Attributes:
         dataset: id of the dataset that the reference is of, such as "my-lab/faces".
         url: address where the board or its samples are; None if it is not published.
-        organization: who measured.
         when: seconds since 1970 at which the record is made; default: now.
     """
 
@@ -127,15 +126,15 @@ FORMATS: Mapping[str, tuple[str, Callable[[Leaderboard, Row, Origin], str]]] = {
 
 def notes(criterion: Criterion, standing: Standing) -> str:
     """Return interval, rank set and signature of a number in words."""
-    told = []
+    parts = []
     if standing.interval is not None:
-        told.append("95 % interval [{:.6g}, {:.6g}]".format(*standing.interval))
+        parts.append("95 % interval [{:.6g}, {:.6g}]".format(*standing.interval))
     if standing.rank_set is not None:
         low, high = standing.rank_set
-        told.append(f"rank {low if low == high else f'{low}-{high}'} of {len(criterion.names)}")
+        parts.append(f"rank {low if low == high else f'{low}-{high}'} of {len(criterion.names)}")
     if standing.reason is not None:
-        told.append(f"not ranked: {standing.reason}")
-    return "; ".join([*told, f"signature {criterion.signature}"])
+        parts.append(f"not ranked: {standing.reason}")
+    return "; ".join([*parts, f"signature {criterion.signature}"])
 
 
 def _known(board: Leaderboard, row: Row) -> list[tuple[Criterion, Standing]]:

@@ -40,12 +40,7 @@ class Influence:
 
 
 class FrechetReference:
-    """A reference for Fréchet distances of several models, of which everything is computed once.
-
-    Args:
-        ref: the reference.
-        run: device and portions.
-    """
+    """A reference for Fréchet distances of several models: everything that depends on it alone is computed once."""
 
     def __init__(self, ref: Embeddings, run: Run) -> None:
         self._ref, self._run = ref, run

@@ -31,7 +31,7 @@ TITLES = {"kid": "kernel inception distance, of all pairs of samples"}
 
 @dataclass(frozen=True)
 class Measure(Record):
-    """A metric of one training run of a model, with what its error shares with those of other models.
+    """A metric of one training run of a model, with what its error shares with the errors of other models.
 
     Attributes:
         value: the number, without the bias of finite sets; None if it could not be computed.
@@ -68,13 +68,7 @@ class Measure(Record):
 
 
 class Measuring:
-    """Computes one metric of models against one reference; what the reference alone decides is computed once.
-
-    Args:
-        metric: the metric.
-        ref: the reference.
-        run: device, portions and progress.
-    """
+    """Computes one metric of models against one reference; what the reference alone decides is computed once."""
 
     def __init__(self, metric: Metric, ref: Embeddings, run: Run) -> None:
         self._metric, self._ref, self._run = metric, ref, run

@@ -47,7 +47,7 @@ class Side(Record):
 
 @dataclass(frozen=True)
 class Reversal(Record):
-    """Two models of which each is surely better than the other on some board.
+    """Two models, each surely better than the other on some board.
 
     Attributes:
         first: a model.
@@ -68,7 +68,7 @@ class Panel(Record, Shown):
 
     Attributes:
         by: key of the number.
-        sides: the boards, the one that has the panel first.
+        sides: the boards, first the board that has the panel.
         reversals: pairs of models that boards rank in opposite orders, both surely.
         moved: models whose rank sets on two boards have no rank in common.
     """
@@ -111,9 +111,6 @@ class RankedBoard(NamedTuple):
 
 def panel_of(boards: Mapping[str, RankedBoard]) -> Panel:
     """Put boards of the same models side by side.
-
-    Args:
-        boards: the boards by label, two or more, all by the same number.
 
     Raises:
         UsageError: there are fewer than two boards.

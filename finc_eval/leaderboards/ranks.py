@@ -1,8 +1,8 @@
-"""`rank`: ranks of models that hold simultaneously, and the groups of models that cannot be told apart.
+"""`rank`: ranks of models that hold simultaneously, and the groups of models that cannot be distinguished.
 
 After Mogstad, Romano, Shaikh and Wilhelm (Review of Economic Studies 2024): every "a is not better than b" is tested,
 all ordered pairs as one family, by step-down with the joint distribution of the differences. A model is surely worse
-than those that are surely better than it, and its rank set follows by counting. All rank sets hold together.
+than the models that are surely better than it, and its rank set follows by counting. All rank sets hold together.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Ranking:
 
     @property
     def separable(self) -> NDArray[np.bool_]:
-        """Truth of "a and b can be told apart" at [a, b], shape (p, p)."""
+        """Truth of "a and b can be distinguished" at [a, b], shape (p, p)."""
         return np.asarray(self.better | self.better.T)
 
     @property
@@ -66,7 +66,7 @@ class Ranking:
         """Models by group, best first.
 
         The anchor of a group is the best model that is in no group yet. Its group has all others left that cannot be
-        told apart from it, so that no chain of close models joins two that differ from each other's anchor.
+        distinguished from it, so that no chain of close models joins two that differ from each other's anchor.
         """
         left, found, apart = list(self.order), [], self.separable
         while left:
@@ -78,18 +78,18 @@ class Ranking:
 
     @property
     def separable_neighbors(self) -> int:
-        """Number of models that can be told apart from the next one in the order, of p − 1."""
+        """Number of models that can be distinguished from the next one in the order, of p − 1."""
         apart = self.separable
         return sum(bool(apart[a, b]) for a, b in zip(self.order, self.order[1:], strict=False))
 
     @property
     def separable_pairs(self) -> int:
-        """Number of pairs of models that can be told apart, of p·(p − 1)/2."""
+        """Number of pairs of models that can be distinguished, of p·(p − 1)/2."""
         return int(self.separable.sum()) // 2
 
     @property
     def smallest_separable_gap(self) -> float | None:
-        """Smallest distance of two models that can be told apart; None if no two can be."""
+        """Smallest distance of two models that can be distinguished; None if no two can be."""
         return float(self.gaps[self.separable].min()) if self.separable.any() else None
 
 
@@ -109,7 +109,7 @@ def rank(
             differences more exact than the estimates.
         higher_is_better: whether a better model has a larger value.
         best: the best value that there is, such as 0 for a distance, where an estimate may be beyond. Models there are
-            equal, so that a model is surely worse than others only if it is surely not there, too.
+            equal, so that a model is surely worse than others only if it is also surely not there.
         alpha: probability that any statement is wrong.
 
     Raises:
@@ -125,15 +125,15 @@ def rank(
     worth = worth if higher_is_better else -worth
     order = tuple(np.argsort(-worth, kind="stable").tolist())
     if best is None:
-        return Ranking(order, _adjusted(worth, shared), np.abs(worth[:, None] - worth), alpha)
+        return Ranking(order, _adjust(worth, shared), np.abs(worth[:, None] - worth), alpha)
     # The best value takes part like a model without error.
     limit = best if higher_is_better else -best
-    p_values = _adjusted(np.append(worth, limit), np.pad(shared, (0, 1)))
+    p_values = _adjust(np.append(worth, limit), np.pad(shared, (0, 1)))
     within = np.minimum(worth, limit)
     return Ranking(order, np.maximum(p_values[:-1, :-1], p_values[-1, :-1]), np.abs(within[:, None] - within), alpha)
 
 
-def _adjusted(worth: Array, covariance: Array) -> Array:
+def _adjust(worth: Array, covariance: Array) -> Array:
     """Return the step-down p-values of "a is not better than b" for all ordered pairs (Romano and Wolf 2005).
 
     The largest statistic is compared with the largest of all ordered pairs under equality, the next one with the

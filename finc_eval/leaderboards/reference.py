@@ -37,10 +37,10 @@ TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
 
 DEFAULT_METRICS = ("fd", "kid")
-"""Metrics of which a board takes one by default."""
+"""Metrics; a board takes the first suitable one by default."""
 
 EFFECTS = ("effects", "even", "within")
-"""Arrays of a tally that are numbers of each node, beside its members."""
+"""Arrays of a tally with a number for each node, besides its members."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +53,7 @@ class BoardReference:
         tally: numbers of samples of the reference of each node of the tree.
         examples: samples of it that show each node.
         names: names of nodes, by number.
-        info: description of the set.
-        digest: digest of its embeddings.
-        space: extractor, as name@digest.
         settings: settings, with the metrics that the board has.
-        provenance: what made it.
         found: the counted set, to name kinds by; None for a reference that was read from a file.
     """
 
@@ -142,14 +138,7 @@ class BoardReference:
     def entries(
         self, models: Mapping[str, Sequence[OpenedSet]], ref: Embeddings, warnings: Sequence[str], run: Run
     ) -> list[Entry]:
-        """Measure models, each by its training runs.
-
-        Args:
-            models: opened sets of the training runs, by name of the model.
-            ref: embeddings of the reference.
-            warnings: what to know of them.
-            run: device, portions and progress.
-        """
+        """Measure models, each by its training runs."""
         flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
         measures: dict[str, dict[str, Measure]] = {label: {} for label in flat}
         for metric in self.settings.metrics:

@@ -1,8 +1,8 @@
 """Training runs of one model: one estimate, with the noise of sampling and of training apart.
 
-The variance between the runs of a model is that of sampling and that of training together. Sampling noise is known from
-the samples, and what is left is training noise. It is pooled over all models that were trained more than once, and
-taken to be alike for all models of the board, those that were trained once among them.
+The variance between the runs of a model is the sum of the variances of sampling and of training. Sampling noise is
+known from the samples, and what is left is training noise. It is pooled over all models that were trained more than
+once, and taken to be alike for all models of the board, also for models that were trained once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from finc_eval.leaderboards.estimates import Estimate
 
 
 def training_noise(models: Mapping[str, Sequence[Estimate]]) -> tuple[float, float]:
-    """Return the variance of a number between training runs, without that of sampling, and its degrees of freedom.
+    """Return the variance of a number between training runs, without sampling, and its degrees of freedom.
 
     Without a model of several runs it is 0, with infinite degrees: not measured.
     """

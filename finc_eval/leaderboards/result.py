@@ -22,7 +22,7 @@ from finc_eval.partitions.modes import Kind
 
 
 class Disagreement(NamedTuple):
-    """Two models of which each is surely better than the other by some number."""
+    """Two models, each surely better than the other by some number."""
 
     first: str
     second: str
@@ -35,7 +35,7 @@ class Leaderboard(Document):
     """Models ranked against one reference.
 
     Attributes:
-        rows: the models, the best estimate first; those that are not ranked come last.
+        rows: the models, the best estimate first; models that are not ranked come last.
         rank_by: key of the number that orders the rows.
         criteria: the numbers that the models are ranked by.
         covers: noise that ranks and intervals cover.
@@ -90,7 +90,7 @@ class Leaderboard(Document):
         return self.rows[names.index(name)]
 
     def criterion(self, by: str | None = None) -> Criterion:
-        """Return one of the numbers that models are ranked by; default: the one that orders the rows.
+        """Return a number that models are ranked by; default: the number that orders the rows.
 
         Raises:
             UsageError: the models are not ranked by it.
@@ -104,14 +104,14 @@ class Leaderboard(Document):
         return self.criteria[keys.index(wanted)]
 
     def separable(self, first: str, second: str, by: str | None = None) -> bool:
-        """Return whether two models can be told apart.
+        """Return whether two models can be distinguished.
 
         All pairs are tested together: that any two equal models are called different has probability 0.05 at most.
 
         Args:
             first: name of a model.
             second: name of another.
-            by: number to compare them by; default: the one that orders the rows.
+            by: number to compare them by; default: the number that orders the rows.
 
         Raises:
             UsageError: a name is unknown.
@@ -132,7 +132,8 @@ class Leaderboard(Document):
     def more_of(self, first: str, second: str) -> tuple[Kind, ...]:
         """Return the kinds of samples that one model surely makes more of than another, the largest difference first.
 
-        All intervals of shares of a board hold together with probability 0.95, and those of the two do not overlap.
+        All intervals of shares of a board hold together with probability 0.95, and the intervals of the two do not
+        overlap.
 
         Args:
             first: name of the model that makes more, or "ref".
@@ -163,7 +164,7 @@ class Leaderboard(Document):
         """
         own = label or self.extractor
         if own in others:
-            raise UsageError(f"two boards are called {own!r}: give this one a label, or the other another one")
+            raise UsageError(f"two boards are called {own!r}: give this board a label, or rename the other")
         boards = {own: self, **others}
         ranked = {label: RankedBoard(one.rows, one.criterion(self.rank_by), one.alpha) for label, one in boards.items()}
         return replace(self, panel=panel_of(ranked))
@@ -180,7 +181,9 @@ class Leaderboard(Document):
     def _summary(self) -> str:
         main = self.criterion()
         order = " > ".join(" = ".join(group) for group in main.groups) or "none is ranked"
-        return f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be told apart"
+        return (
+            f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be distinguished"
+        )
 
 
 def _cells(row: Row, key: str, standing: Standing) -> dict[str, object]:

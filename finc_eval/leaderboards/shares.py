@@ -64,11 +64,6 @@ def unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int) -> Estima
     The variance is that of the plain total variation, which moves with the share of each kind by ½ or −½. In
     simulations of 300 to 4 000 samples it gave 0.96 to 1.4 times the standard deviation of the difference of two
     models; the most where both are like the reference, where that of the shrunken differences is far too small.
-
-    Args:
-        model: effective numbers of samples of each kind in the set of the model.
-        ref: those of the reference.
-        seed: random seed of the permutations.
     """
     found = total_variation(model, ref, seed)
     p, q = model.members / model.n, ref.members / ref.n
@@ -86,7 +81,7 @@ def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> lis
         rule: what is counted.
         models: number of samples of each kind in the set of each model, shape (kinds,); effective numbers where samples
             are grouped.
-        ref: those of the reference.
+        ref: numbers of the reference.
     """
     choosing = CHOOSING * min(float(one.sum()) for one in models), CHOOSING * float(ref.sum())
     return [_share(rule, one, ref, choosing) for one in models]
@@ -105,10 +100,10 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     # Variance of e in the part that chooses, given e in all samples.
     spread = np.sqrt(np.maximum(by_model / choosing[0] + by_ref / choosing[1] - squared, np.finfo(float).tiny))
     least_excess = MARGIN * np.sqrt(squared + spread**2)
-    counted, slope = _counted(excess, least_excess, squared, spread)
+    counted, slope = _count(excess, least_excess, squared, spread)
     of_model, of_ref = a * (slope - slope @ p), b * (slope - slope @ q)
     # Where a kind is near ρ, it is counted or not by chance, and the slope there says too little.
-    drawn, _ = _counted(excess + np.sqrt(squared) * NODES[:, None], least_excess, squared, spread)
+    drawn, _ = _count(excess + np.sqrt(squared) * NODES[:, None], least_excess, squared, spread)
     by_chance = WEIGHTS @ (drawn - WEIGHTS @ drawn) ** 2 - slope**2 * squared
     # One sample more or less: where no kind is near ρ, all of these vanish.
     least = (a / n) ** 2 + (b / m) ** 2
@@ -116,7 +111,7 @@ def _share(rule: ShareRule, model: Array, ref: Array, choosing: tuple[float, flo
     return Estimate(float(counted.sum()), own, of_ref * np.sqrt(q / m))
 
 
-def _counted(excess: Array, least: Array, squared: Array, spread: Array) -> tuple[Array, Array]:
+def _count(excess: Array, least: Array, squared: Array, spread: Array) -> tuple[Array, Array]:
     """Return what each kind adds to the share, and the derivative with respect to its excess."""
     v = (excess - least) / spread
     density = np.exp(-(v**2) / 2) / np.sqrt(2 * np.pi)

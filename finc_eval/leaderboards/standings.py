@@ -18,7 +18,7 @@ class Standing(Record):
         interval: 95 % interval of it, of this model alone; None if it is not known.
         rank_set: lowest and highest rank that the model may have; all rank sets of one number hold together with
             probability 0.95. None where the model is not ranked.
-        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
+        group: number of its group, from 1: models of a group cannot be distinguished from the best one in it.
         reason: why it is not ranked; None if it is.
         sampling_error: standard error of the number from the drawing of samples; None where it is not known.
         training_error: standard error of the number from the training of the model; None where no model of the board
@@ -42,7 +42,7 @@ class Row(Record):
         name: name of the model.
         rank_set: lowest and highest rank that it may have, by the number that orders the rows; None if it is not
             ranked.
-        group: number of its group, from 1: models of a group cannot be told apart from the best one in it.
+        group: number of its group, from 1: models of a group cannot be distinguished from the best one in it.
         scores: its standing by each number.
         runs: number of training runs, over which its numbers are means.
     """
@@ -64,12 +64,12 @@ class Criterion(Record):
         is_share: whether it is a share, between 0 and 1.
         higher_is_better: whether a better model has a larger value.
         names: names of the ranked models, best estimate first.
-        groups: names of the models of each group, best first. All of a group cannot be told apart from its first.
+        groups: names of the models of each group, best first. All of a group cannot be distinguished from its first.
         p_values: p-value of "the first is not better than the second" for each two of `names`, adjusted for all
             ordered pairs (step-down); at most 0.05: it is surely better.
-        separable_neighbors: number of models that can be told apart from the next one.
-        separable_pairs: number of pairs that can be told apart.
-        smallest_separable_gap: smallest difference of two models that can be told apart; None if no two can be.
+        separable_neighbors: number of models that can be distinguished from the next one.
+        separable_pairs: number of pairs that can be distinguished.
+        smallest_separable_gap: smallest difference of two models that can be distinguished; None if no two can be.
         training_error: standard deviation of the number between training runs of one model, without the noise of
             sampling; None where no model was trained more than once.
         signature: everything that changes the number, except the models.

@@ -40,12 +40,7 @@ LAYOUT = 1
 
 @dataclass(frozen=True)
 class Listed(Record):
-    """The line of a model in the index.
-
-    Attributes:
-        file: its file, relative to the board, which follows from its name.
-        checksum: checksum of that file.
-    """
+    """The line of a model in the index."""
 
     file: str
     checksum: str
@@ -53,12 +48,7 @@ class Listed(Record):
 
 @dataclass(frozen=True)
 class Index(Record):
-    """The index of a board.
-
-    Attributes:
-        signature: what all entries have in common.
-        models: the models, by name.
-    """
+    """The index of a board."""
 
     type_name: ClassVar[str] = "leaderboard-index"
 
@@ -116,7 +106,7 @@ class Board:
             DataError: the folder does not hold a board, or its index was changed.
         """
         if not self.exists:
-            raise DataError(f"{self.folder} is not a stored board: pass the folder of one, or add models to make one")
+            raise DataError(f"{self.folder} is not a stored board: pass the folder of a board, or add models")
         path = inside(self.folder, INDEX)
         index = structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
         for name, one in index.models.items():
@@ -152,7 +142,7 @@ class Board:
             settings: settings of a new board; a board that exists keeps its own.
             extractor: how to embed sets of samples; default: by the extractor behind the others.
             run: device, portions and progress of the computation.
-            options: fields of `LeaderboardSettings`, in place of those of `settings`. A board that exists refuses
+            options: fields of `LeaderboardSettings`, which override `settings`. A board that exists refuses
                 others than its own.
 
         Raises:
@@ -211,7 +201,7 @@ class Board:
         """Read its models, in the order of their names.
 
         Raises:
-            DataError: a file is missing, damaged, or not the one that the index lists.
+            DataError: a file is missing, damaged, or not the file that the index lists.
             IncompatibleError: a file is of another board, or has a number that this version computes differently.
         """
         index, signature, found = self.index, self.reference().signature, []
@@ -302,5 +292,5 @@ def _entry(name: str) -> str:
 def file_name(name: str, suffix: str = ".json") -> str:
     """Return the name of the file of a model: its own where a file can be called so, else with a digest."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".-")[:80]
-    same = safe != "" and safe == name and name == name.lower()  # some file systems do not tell cases apart
+    same = safe != "" and safe == name and name == name.lower()  # some file systems ignore case
     return f"{safe}{suffix}" if same else f"{safe or 'model'}-{sha256_of(name)[:8]}{suffix}"

@@ -40,7 +40,7 @@ def noisy(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     return Image.fromarray(np.rint(pixels).clip(0, 255).astype(np.uint8))
 
 
-def recompressed(image: Image.Image, _: np.random.Generator) -> Image.Image:
+def recompress(image: Image.Image, _: np.random.Generator) -> Image.Image:
     """Compress the picture as JPEG."""
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=JPEG_QUALITY)
@@ -76,7 +76,7 @@ def mirrored(image: Image.Image, _: np.random.Generator) -> Image.Image:
 
 ALTERATIONS: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
     f"noise of {NOISE_DEVIATION}/255": noisy,
-    f"JPEG {JPEG_QUALITY}": recompressed,
+    f"JPEG {JPEG_QUALITY}": recompress,
     f"crop of {percent(CROPPED)}": cropped,
     "shift": shifted,
     "mirrored": mirrored,
@@ -87,16 +87,7 @@ ALTERATIONS: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]
 def altered_distances(
     train: Embeddings, base: NDArray[np.uint8], k: int, views: Views, seed: int, run: Run
 ) -> dict[str, NDArray[np.float64]]:
-    """Return calibrated distances by hash of altered copies of some training pictures, by alteration.
-
-    Args:
-        train: the training set.
-        base: hashes of its pictures.
-        k: number of neighbors that calibrate.
-        views: views that are searched.
-        seed: random seed of pictures, noise, crops and shifts.
-        run: device and progress.
-    """
+    """Return calibrated distances by hash of altered copies of some training pictures, by alteration."""
     rng = np.random.default_rng(seed)
     drawn = np.sort(rng.choice(train.n, min(MAX_ALTERED, train.n), replace=False))
     hashes: dict[str, list[NDArray[np.uint8]]] = {name: [] for name in ALTERATIONS}

@@ -33,8 +33,8 @@ ATTACK_COMPONENTS = 20
 """Number of principal components of densities and of machines."""
 
 KAHM_SETTINGS = KahmSettings(ATTACK_COMPONENTS, lam=("relative", 2e-6))
-"""λ* for samples in a unit a thousandth of theirs, which tells near copies best: 0.80 where the paper's own choice has
-an AUC of 0.57. The smaller λ, the nearer the attack is to that by the nearest neighbor."""
+"""λ* for samples in a unit a thousandth of theirs, which sees near copies best: 0.80 where the paper's own choice has
+an AUC of 0.57. The smaller λ, the nearer the attack is to the attack by the nearest neighbor."""
 
 MAX_KAHM_SAMPLES = 10_000
 """Maximum number of generated samples that machines are made of, and of members and non-members that they are tried on:
@@ -63,7 +63,7 @@ class Attack(Record):
     Attributes:
         name: name of the attack.
         statistics: statistics of the attack by the generated set.
-        control: statistics of the attack by fresh samples in its place, which cannot tell.
+        control: statistics of the attack by fresh samples in its place, with which no attack can succeed.
     """
 
     name: AttackName
@@ -73,14 +73,14 @@ class Attack(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def control_is_sound(self) -> bool:
-        """True unless fresh samples, too, tell members from non-members."""
+        """True unless the attack also succeeds with fresh samples."""
         low, high = self.control.auc_interval
         return low < CONTROL_AUC_RANGE[1] and high > CONTROL_AUC_RANGE[0]
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def tells(self) -> bool:
-        """True if the attack tells members from others beyond chance, by its rates or by their order."""
+    def succeeds(self) -> bool:
+        """True if the attack distinguishes members from others beyond chance, by its rates or by their order."""
         return self.statistics.epsilon_lower_bound > 0 or self.statistics.auc_interval[0] > 0.5
 
 
@@ -89,7 +89,7 @@ class MembershipDifference(Record):
     """The membership-inference score of Kumar, Moser and Fischer (eq. 69), on the distances of the attack by machines.
 
     The squared L2 difference between the densities of the distances of members and of non-members. It is not a finding
-    of the audit, whose error it has no part of: it stands beside the attacks, and its p-value is its own.
+    of the audit, whose error it has no part of: it stands next to the attacks, and its p-value is its own.
 
     Attributes:
         generated: the score by machines of generated samples, with its p-value and its null.
@@ -101,12 +101,7 @@ class MembershipDifference(Record):
 
 
 class AttackScores(NamedTuple):
-    """Scores of an attack.
-
-    Attributes:
-        members: scores of members, shape (n,).
-        non_members: scores of non-members, shape (m,).
-    """
+    """Scores of an attack."""
 
     members: NDArray[np.float64]
     non_members: NDArray[np.float64]
@@ -117,7 +112,6 @@ class AttackedSets(NamedTuple):
 
     Attributes:
         gen: the generated set, or one that stands in for it.
-        members: the training set.
         non_members: samples that were not trained on.
     """
 
@@ -175,15 +169,15 @@ class DensityRatio:
 
     def score(self, sets: AttackedSets) -> AttackScores:
         """Score members and non-members."""
-        centers = self._encoded(draw_samples(sets.gen, MAX_DENSITY_CENTERS, np.random.default_rng(self.seed)))
+        centers = self._encode(draw_samples(sets.gen, MAX_DENSITY_CENTERS, np.random.default_rng(self.seed)))
 
         def log_ratio(samples: Embeddings) -> NDArray[np.float64]:
-            points = self._encoded(samples)
+            points = self._encode(samples)
             return (log_density(points, centers) - log_density(points, self.reference)).cpu().numpy()
 
         return AttackScores(log_ratio(sets.members), log_ratio(sets.non_members))
 
-    def _encoded(self, samples: Embeddings) -> torch.Tensor:
+    def _encode(self, samples: Embeddings) -> torch.Tensor:
         parts = [(batch.rows.to(self.mean.device).double() - self.mean) @ self.encoder for batch in samples.batches()]
         return torch.cat(parts)
 

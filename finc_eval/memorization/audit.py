@@ -70,13 +70,13 @@ STATEMENTS_PER_ATTACK = 4
 """Statements about each attack: the intervals of its AUC and of two rates, and its bound of ε."""
 
 CALIBRATION_NEIGHBORS = 50
-"""Training samples whose mean distance calibrates that of the nearest (Carlini et al.); half of a small set."""
+"""Training samples whose mean distance calibrates the distance of the nearest (Carlini et al.); half of a small set."""
 
 MIN_AUDIT_SAMPLES = 100
 """Samples of each set that an audit needs: a hundredth of fewer would be none."""
 
 MAX_HOLDOUT_OVERLAP = 0.01
-"""Share of the holdout that may be in the training set, too, as duplicates of a data set are."""
+"""Share of the holdout that may also be in the training set, as duplicates of a data set are."""
 
 MAX_FLD_SAMPLES = 5000
 """Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
@@ -94,7 +94,7 @@ def audit(
     run: Run | None = None,
     **options: Unpack[AuditOptions],
 ) -> Audit:
-    """Audit a generator's samples: are they copies of training samples, do attacks tell members, does a guarantee hold?
+    """Audit a generator's samples: are they copies of training samples, do attacks find members, does a guarantee hold?
 
     The sets are embeddings of one extractor, and what the extractor does not see is not audited. Nothing of size n × m
     is held.
@@ -109,7 +109,7 @@ def audit(
         settings: settings of the audit.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress; default: CUDA if available, silent.
-        options: fields of `AuditSettings`, in place of those of `settings`.
+        options: fields of `AuditSettings`, which override `settings`.
 
     Returns:
         An `Audit`: measures of copying, attacks, and the stated guarantee if there is one.
@@ -141,7 +141,7 @@ def audit(
     overlap = int((fresh.distances[:, 0] == 0).sum())
     _check_overlap(overlap, others)
     measured = measure(x, members, others, k, "gen", run, settings.index)
-    spaced = _timed(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
+    spaced = _time(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
 
     spacings = np.sqrt(spaced.squared)
     recall = least_recall(*(one.recall for one in (fresh, measured.to_train, measured.to_non_members, spaced)))
@@ -149,7 +149,7 @@ def audit(
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
     delta = settings.stated_delta or 0.0
     attack_count = 3 + ("reference" in sets)
-    attacks, membership = _timed(
+    attacks, membership = _time(
         run.progress,
         "attacks",
         lambda: run_attacks(
@@ -210,7 +210,7 @@ class NearTraining:
     def of(
         cls, gen: object, train: object, holdout: object, *, extractor: AnyExtractor = None, run: Run | None = None
     ) -> NearTraining:
-        """Measure a generated set; arguments and errors are those of `audit`."""
+        """Measure a generated set; arguments and errors as in `audit`."""
         run = Run.of(run)
         sets = _open_sets(gen, train, holdout, None, extractor, run)
         x, members, others = sets.values()
@@ -231,13 +231,10 @@ class AuditData:
     """Everything that the measures of copying are computed from.
 
     Attributes:
-        sets: the sets, by label.
         halves: halves of the holdout.
         measured, control: distances of the generated set, and of the half that stands in for it.
         fresh: k nearest training samples of the whole holdout.
         spacings: distance of each training sample to its nearest neighbor in the training set.
-        settings: settings of the audit.
-        run: how to compute.
     """
 
     sets: dict[str, Embeddings]
@@ -278,12 +275,12 @@ class AuditData:
         notes = list(nearness.notes)
         for name, compute in (("MiFID", self._mifid), ("FLD's gap", self._fld_gap)):
             try:
-                measures.append(_timed(progress, name, compute))
+                measures.append(_time(progress, name, compute))
             except DataError as error:
                 notes.append(f"{name} is left out: {error}")
         adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
         alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
-        power = _timed(
+        power = _time(
             progress,
             "planted copies",
             lambda: power_table(
@@ -299,7 +296,7 @@ class AuditData:
         )
         names = [kind_id(cell) for cell in cells]
         threshold = suspicious_threshold(fresh.calibrated)
-        told, strata = against_holdout(
+        checked, strata = against_holdout(
             [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
             copying_by_stratum(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
             np.array(names, object),
@@ -307,8 +304,8 @@ class AuditData:
         )
         equal = gen.authenticity.copies, fresh.authenticity.copies
         return Copying(
-            measures=told,
-            copies=nearness.copies((x, holdout), train, equal, alpha, training_found_by(told)),
+            measures=checked,
+            copies=nearness.copies((x, holdout), train, equal, alpha, training_found_by(checked)),
             pairs=nearness.pairs(x, train, names, self.settings.pairs),
             strata=strata,
             power=power + nearness.power(x.n, alpha, seed),
@@ -373,7 +370,7 @@ def _check_overlap(overlap: int, holdout: Embeddings) -> None:
         )
 
 
-def _timed(progress: Progress, stage: str, compute: Callable[[], T]) -> T:
+def _time(progress: Progress, stage: str, compute: Callable[[], T]) -> T:
     """Compute something that is one step for the progress."""
     progress(stage, 0, 1)
     try:

@@ -18,14 +18,7 @@ MIN_RESOLVED_NON_MEMBERS = 10_000
 def set_warnings(
     infos: Mapping[str, SetInfo], overlap: int, measured: SetDistances, spacings: NDArray[np.float64]
 ) -> Iterator[str]:
-    """Yield warnings about the sets.
-
-    Args:
-        infos: description of each set, by label.
-        overlap: number of holdout samples with the same embedding as a training sample.
-        measured: distances of the generated set.
-        spacings: distance of each training sample to its nearest neighbor in the training set, shape (n,).
-    """
+    """Yield warnings about the sets."""
     n, m = infos["train"].n, infos["holdout"].n
     if n != m:
         yield (
@@ -65,7 +58,7 @@ def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:
     for attack in attacks:
         if not attack.control_is_sound:
             yield (
-                f"the attack {attack.name} tells train from holdout by fresh samples, too (AUC "
+                f"the attack {attack.name} also distinguishes train from holdout by fresh samples (AUC "
                 f"{attack.control.auc:.3f}, not within {CONTROL_AUC_RANGE[0]} to {CONTROL_AUC_RANGE[1]}): the two are "
                 "not of one distribution, and it measures that"
             )

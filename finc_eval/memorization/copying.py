@@ -1,8 +1,9 @@
 """Measures of copying: whether a generated set is nearer to its training set than fresh samples are.
 
-Each measure comes with the value that fresh real samples give in place of the generated ones, and with a one-sided
-p-value of "no nearer than those". Quality enters most measures, too: bad samples are far from everything, which hides
-copies among them. The calibrated distance looks at the nearest samples alone, and is the one that sees a few copies.
+Each measure comes with the value that fresh real samples give in place of the generated samples, and with a one-sided
+p-value of "no nearer than fresh samples". Quality also enters most measures: bad samples are far from everything, which
+hides copies among them. The calibrated distance looks at the nearest samples alone, and is the one that sees a few
+copies.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class Closeness:
 
 
 def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
-    """Compare AuthPct (Alaa et al., ICML 2022) with that of fresh samples, by Fisher's exact test."""
+    """Compare AuthPct (Alaa et al., ICML 2022) with AuthPct of fresh samples, by Fisher's exact test."""
     n, m = len(gen.distances), len(fresh.distances)
     found, control = (int(one.authenticity.authentic.sum()) for one in (gen, fresh))
     return Measure(
@@ -149,14 +150,7 @@ def suspicious_threshold(fresh: NDArray[np.float64]) -> float:
 
 
 def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], confidence: float) -> Measure:
-    """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`.
-
-    Args:
-        name: name of the measure.
-        gen: calibrated distances of generated samples, by embedding, by hash or over views, shape (n,).
-        fresh: those of fresh samples, shape (m,).
-        confidence: confidence level of the intervals.
-    """
+    """Compare the share of samples as near as the nearest hundredth of fresh ones, by the exact test of `tails`."""
     threshold = suspicious_threshold(fresh)
     share, control = (float((one <= threshold).mean()) for one in (gen, fresh))
     return Measure(
@@ -175,7 +169,7 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
     """Compute the share of samples whose nearest real sample is a training one, as if as many were held out.
 
     With n members and m non-members, fresh samples are nearest to a member with probability q = n/(n + m). So odds are
-    divided by n/m. The nearest samples of many are the same few, so that shares vary more than those of independent
+    divided by n/m. The nearest samples of many are the same few, so that shares vary more than shares of independent
     samples: with c_j samples nearest to the j-th real one, by q(1 − q) Σ c_j² / (Σ c_j)², the permutation variance.
     """
     share, effective, q = _nearest_share(gen)
@@ -183,9 +177,9 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
     z = (share - q) / sqrt(q * (1 - q) / effective)
     return Measure(
         "dcr",
-        value=_balanced(share, q),
+        value=_balance(share, q),
         interval=_balanced_interval(share, effective, q, confidence),
-        control=_balanced(control_share, control_q),
+        control=_balance(control_share, control_q),
         control_interval=_balanced_interval(control_share, control_effective, control_q, confidence),
         null=0.5,
         copies_lower=False,
@@ -312,7 +306,7 @@ def fld_gap(
 ) -> Measure:
     """Compute FLD's gap (Jiralerspong et al. 2023), with as many generated as fresh samples; copies lower it.
 
-    Likelihoods of training samples under a mixture that was fitted to them are too high for fresh samples, too, so that
+    Likelihoods of training samples under a mixture that was fitted to them are also too high for fresh samples, so that
     the control is below 0 as well.
     """
     found, control = (likelihood_gap(one, train, test, run=run) for one in (gen, fresh))
@@ -349,7 +343,7 @@ def _mann_whitney(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def _nearest_share(measured: SetDistances) -> tuple[float, float, float]:
-    """Return the share nearest to members, ties counted half; the number of independent samples it is worth; and q."""
+    """Return the share nearest to members, ties counted half; the equivalent number of independent samples; and q."""
     to_members, to_non_members = measured.to_train.distances[:, 0], measured.to_non_members.distances[:, 0]
     n, m = len(measured.members.distances), len(measured.non_members.distances)
     nearer = to_members < to_non_members
@@ -360,7 +354,7 @@ def _nearest_share(measured: SetDistances) -> tuple[float, float, float]:
     return share, float(counts.sum() ** 2 / (counts.astype(np.float64) ** 2).sum()), n / (n + m)
 
 
-def _balanced(share: float, q: float) -> float:
+def _balance(share: float, q: float) -> float:
     """Return the share as it would be with as many members as non-members."""
     members, non_members = share / q, (1 - share) / (1 - q)
     return members / (members + non_members)
@@ -368,7 +362,7 @@ def _balanced(share: float, q: float) -> float:
 
 def _balanced_interval(share: float, effective: float, q: float, confidence: float) -> tuple[float, float]:
     low, high = wilson(share, max(round(effective), 1), confidence)
-    return _balanced(low, q), _balanced(high, q)
+    return _balance(low, q), _balance(high, q)
 
 
 def _gap_interval(gap: Gap, confidence: float) -> tuple[float, float]:

@@ -100,17 +100,7 @@ def measure(
     run: Run,
     index: SearchIndex = "exact",
 ) -> SetDistances:
-    """Measure all distances of a set: one pass with the training set, one with the non-members.
-
-    Args:
-        gen: the generated set, or one that stands in for it.
-        train: the members.
-        non_members: samples that were not trained on.
-        k: number of neighbors among the members.
-        name: name of the set for the progress.
-        run: device and progress.
-        index: how neighbors are found.
-    """
+    """Measure all distances of a set: one pass with the training set, one with the non-members."""
     squared = _squared_radius(gen, train, non_members, device=run.torch_device)
     to_train, members = _pass(gen, train, k, squared, f"{name} against train", run, index)
     to_non_members, others = _pass(gen, non_members, 1, squared, f"{name} against holdout", run, index)

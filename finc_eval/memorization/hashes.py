@@ -25,7 +25,7 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples import ahead
 
 HASH_SIDE = 16
-"""Frequencies along each axis. Hashes of 8 x 8 bits, the usual ones, do not tell digits apart."""
+"""Frequencies along each axis. Hashes of 8 x 8 bits, the usual size, do not distinguish digits."""
 
 GRAY_SIDE = 4 * HASH_SIDE
 """Pixels along each axis that the library transforms."""
@@ -52,7 +52,7 @@ HASH_ROWS, HASH_QUERIES = 1024, 32
 """Training pictures and others whose distances are computed together: 20 MB of products."""
 
 MAX_PRODUCTS = 2e10
-"""Number of products of hashes up to which shifted views are searched, too: some minutes on two cores."""
+"""Number of products of hashes up to which shifted views are also searched: some minutes on two cores."""
 
 
 class View(NamedTuple):
@@ -80,14 +80,14 @@ SHIFTED_VIEWS = tuple(
     for y in range(-MAX_STEPS, MAX_STEPS + 1)
     if x or y
 )
-"""Further views of it: with the cropped views of the other picture, crops anywhere, too."""
+"""Further views of it: with the cropped views of the other picture, also crops anywhere."""
 
 TRAIN_VIEWS = (
     WHOLE,
     *(View((x, y, x + CROPPED, y + CROPPED)) for x in (0, 1 - CROPPED) for y in (0, 1 - CROPPED)),
     View(((1 - CROPPED) / 2, (1 - CROPPED) / 2, (1 + CROPPED) / 2, (1 + CROPPED) / 2)),
 )
-"""Views of a training picture, of which the other may be a crop."""
+"""Views of a training picture that the other picture may be a crop of."""
 
 
 def view_hashes(image: Image.Image, views: Views) -> NDArray[np.uint8]:
@@ -155,12 +155,7 @@ def base_hashes(base: Embeddings, label: str, run: Run) -> NDArray[np.uint8]:
 
 
 def query_views(largest: int, train: int) -> Views:
-    """Return the views of pictures that are searched for among training pictures, as many as are affordable.
-
-    Args:
-        largest: number of pictures in the largest set that is searched for.
-        train: number of training pictures.
-    """
+    """Return the views of pictures that are searched for among training pictures, as many as are affordable."""
     every = (*PLAIN_VIEWS, *SHIFTED_VIEWS)
     affordable = largest * train * len(every) * len(TRAIN_VIEWS) <= MAX_PRODUCTS
     return every if affordable else PLAIN_VIEWS
@@ -175,14 +170,7 @@ def nearest_by_hash(
 
 
 def nearest_hashes(queries: NDArray[np.uint8], base: NDArray[np.uint8], k: int, run: Run) -> Neighbors:
-    """Find the k nearest hashes, of equally near ones the first; the distance is the least over views of both.
-
-    Args:
-        queries: hashes, shape (b, views, bytes).
-        base: hashes, shape (n, other views, bytes).
-        k: number of neighbors.
-        run: device.
-    """
+    """Find the k nearest hashes, of equally near ones the first; the distance is the least over views of both."""
     best = torch.empty((len(queries), 0), dtype=torch.long)
     parts = [_signs(queries[start : start + HASH_QUERIES], run) for start in range(0, len(queries), HASH_QUERIES)]
     for start in range(0, len(base), HASH_ROWS):

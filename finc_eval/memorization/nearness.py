@@ -1,7 +1,7 @@
 """Nearness of single samples to the training set, three ways: by embedding, by perceptual hash, and over views.
 
 Each way gives calibrated distances of generated and of fresh samples, to which the exact test of `tails` applies. The
-number of copies and the most suspicious pairs are told from all of them.
+number of copies and the most suspicious pairs come from all of them.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ class Nearness:
         bits: bits in which each sample's hash differs from the nearest, of generated and of fresh samples; None without
             pictures.
         planted: calibrated distances by hash of altered copies, planted on purpose, by alteration.
-        notes: a sentence about each measure that could not be computed in full.
         base: hashes of the training pictures; None without pictures.
     """
 
@@ -95,7 +94,7 @@ class Nearness:
             train: the training set.
             equal: number of generated and of fresh samples with the same embedding as a training sample.
             alpha: level of each test.
-            ways: ways of which the holdout says that they show copies of training samples.
+            ways: ways that show copies of training samples, according to the holdout.
         """
         bounds = {
             name: least_copies(near.gen, near.fresh, alpha) if name in ways else 0 for name, near in self.ways.items()
@@ -125,14 +124,7 @@ class Nearness:
         )
 
     def pairs(self, gen: Embeddings, train: Embeddings, strata: list[str], count: int) -> tuple[SuspiciousPair, ...]:
-        """Return the most suspicious pairs, those first that fewest fresh samples are as near as, by any measure.
-
-        Args:
-            gen: the generated set.
-            train: the training set.
-            strata: id of the kind of each generated sample.
-            count: number of pairs.
-        """
+        """Return the most suspicious pairs, those first that fewest fresh samples are as near as, by any measure."""
         names = list(self.ways)
         shares = np.stack([near.fresh_shares for near in self.ways.values()])
         calibrated = np.stack([near.gen for near in self.ways.values()])
@@ -169,15 +161,7 @@ def find_nearness(
     settings: AuditSettings,
     run: Run,
 ) -> Nearness:
-    """Measure how near samples are to the training set, and how near altered copies, planted on purpose, would be.
-
-    Args:
-        sets: the generated set, and the fresh samples, by label.
-        train: the training set.
-        by_embedding: nearest training samples of either.
-        settings: settings of the audit.
-        run: device and progress.
-    """
+    """Measure how near samples are to the training set, and how near altered copies, planted on purpose, would be."""
     found = nearness_to(("train", train), sets, by_embedding, settings, run)
     if found.base is None:
         return found
@@ -195,15 +179,7 @@ def nearness_to(
     settings: AuditSettings,
     run: Run,
 ) -> Nearness:
-    """Measure how near samples are to a set: by hash and over views, too, where there are pictures.
-
-    Args:
-        base: label and samples of the set.
-        sets: the generated set, and samples that are not copied from it, by label.
-        by_embedding: nearest samples of the set, of either.
-        settings: settings of the audit.
-        run: device and progress.
-    """
+    """Measure how near samples are to a set: and if there are pictures, also by hash and over views."""
     found, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
     if any(one.images_at(np.arange(1)) is None for one in (*sets.values(), near_to)):
         return replace(found, notes=(NO_PICTURES,))

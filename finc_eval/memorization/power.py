@@ -61,12 +61,6 @@ def plant_copies(
 ) -> NDArray[np.float32]:
     """Copy some training samples, none of them a duplicate, with noise of a relative length.
 
-    Args:
-        train: the training set.
-        spacings: distance of each training sample to its nearest neighbor in the set, shape (n,).
-        noise: length of the noise, in spacings.
-        rng: random generator that draws samples and noise.
-
     Returns:
         Copies, at most `MAX_PLANTED_COPIES`, shape (copies, d).
     """
@@ -103,18 +97,7 @@ def power_table(
     seed: int,
     device: Device = None,
 ) -> tuple[Power, ...]:
-    """Compute the power of the calibrated distance against exact and noisy copies, by share.
-
-    Args:
-        train: the training set.
-        spacings: distance of each training sample to its nearest neighbor in the set, shape (n_train,).
-        fresh: calibrated distances of fresh samples, shape (m,).
-        n: number of generated samples.
-        neighbors: number of neighbors in the calibrated distance.
-        alpha: level of the test.
-        seed: random seed of copies and repeats.
-        device: device to compute on; default: CUDA if available.
-    """
+    """Compute the power of the calibrated distance against exact and noisy copies, by share."""
     rng = np.random.default_rng(seed)
     found = []
     for kind, noise in COPY_NOISES.items():
@@ -134,17 +117,7 @@ def powers(
     alpha: float,
     rng: np.random.Generator,
 ) -> list[Power]:
-    """Compute the power against copies of one kind, by share.
-
-    Args:
-        test: name of the test.
-        kind: name of what is done to the copies.
-        scores: calibrated distances of such copies, shape (p,).
-        fresh: those of fresh samples, shape (m,).
-        n: number of generated samples.
-        alpha: level of the test.
-        rng: random generator that draws the repeats.
-    """
+    """Compute the power against copies of one kind, by share."""
     ascending = np.sort(fresh)
     # The place of a copy's score among fresh ones, in [0, 1].
     places = np.searchsorted(ascending, scores, side="left") / len(ascending)

@@ -1,4 +1,4 @@
-"""Result of an audit: three blocks, none of which stands for another."""
+"""Result of an audit: three blocks that do not stand for each other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AUDIT_CONFIDENCE = 0.95
 
 AUDIT_ALPHA = 0.05
 """Adjusted p-value up to which copying counts as found. An audit of a generator that copies nothing finds anything,
-copying or an attack that tells, with this probability at most."""
+copying or an attack that succeeds, with this probability at most."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Copying(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def training_found_by(self) -> tuple[MeasureName, ...]:
-        """Names of those of them that find the training set nearer than the holdout, too: only these show copying."""
+        """Names of the measures that also find the training set nearer than the holdout: only these show copying."""
         return training_found_by(self.measures)
 
     @property
@@ -118,7 +118,7 @@ class Audit(Document):
     Attributes:
         copying: first block: whether samples are copies.
         attacks: second block: success of attacks by generated samples; their intervals hold together.
-        membership: the membership-inference score beside the attacks; None where distances have no density.
+        membership: the membership-inference score next to the attacks; None where distances have no density.
         stated: third block: a stated guarantee held against the attacks; None if none was stated.
         gen, train, holdout: the sets.
         reference: set for the DOMIAS attack; None without it.
@@ -161,8 +161,8 @@ class Audit(Document):
         copying = self.copying
         if not copying.is_found:
             return None
-        tells = any(attack.tells and attack.control_is_sound for attack in self.attacks)
-        return "training" if copying.training_found_by or copying.memorized_strata or tells else "real"
+        succeeds = any(attack.succeeds and attack.control_is_sound for attack in self.attacks)
+        return "training" if copying.training_found_by or copying.memorized_strata or succeeds else "real"
 
     @property
     def strongest(self) -> Attack:

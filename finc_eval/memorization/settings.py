@@ -46,7 +46,7 @@ class AuditSettings(Configured):
     pairs: Annotated[int, about("number of the most suspicious pairs to keep")] = 24
     suspects: Annotated[
         int,
-        about("number of suspicious samples, generated and fresh, whose altered views are embedded, too; 0: none"),
+        about("number of suspicious samples, generated and fresh, whose altered views are also embedded; 0: none"),
     ] = 200
     index: Annotated[
         SearchIndex,

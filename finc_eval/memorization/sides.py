@@ -25,7 +25,7 @@ from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.strata import Stratum
 
 MOST_SUSPICIOUS = 12
-"""Real samples, each by the generated one nearest to it, that are asked of which set they are: ten of the training set
+"""Real samples, each by the generated sample nearest to it, that are checked for their set: ten of the training set
 are enough (p = .02), which are as many copies as the tests of single samples need."""
 
 CLEARLY_NEARER = 0.9
@@ -57,10 +57,7 @@ class Sides:
     def p_value(self, among: NDArray[np.bool_] | None = None) -> float:
         """Return the p-value of "the most suspicious samples are as often nearer to the holdout", by a sign test.
 
-        Of all samples that are nearest to one real sample, the most suspicious one counts: repeats tell nothing more.
-
-        Args:
-            among: samples that are asked about, shape (n,); default: all.
+        Among all samples that are nearest to one real sample, only the most suspicious counts: repeats add nothing.
         """
         rows = np.arange(len(self.to_train)) if among is None else np.flatnonzero(among)
         least = np.minimum(self.to_train, self.to_holdout)[rows]
@@ -74,20 +71,13 @@ class Sides:
 def find_sides(
     sets: Mapping[str, Embeddings], nearness: Nearness, neighbors: int, settings: AuditSettings, run: Run
 ) -> dict[TailName, Sides]:
-    """Return the nearness of the generated samples to training set and holdout, each way that tells both.
+    """Return the nearness of the generated samples to training set and holdout, each way that is known for both.
 
-    Of a holdout that is larger than the training set, as many samples are drawn: distances to a smaller set spread
-    more, so that the most suspicious ones would nearly always be those to the training set.
-
-    Args:
-        sets: the sets gen, train and holdout, by label.
-        nearness: nearness to the training set.
-        neighbors: number of neighbors that calibrate.
-        settings: settings of the audit.
-        run: device and progress.
+    From a holdout that is larger than the training set, as many samples are drawn: distances to a smaller set spread
+    more, so that the most suspicious distances would nearly always be to the training set.
     """
     most = min(sets["train"].n, sets["holdout"].n)
-    train, holdout = (_drawn(sets[label], most, settings.seed) for label in ("train", "holdout"))
+    train, holdout = (_draw(sets[label], most, settings.seed) for label in ("train", "holdout"))
     others = {"gen": sets["gen"], "train": train}
     own, fresh = (
         nearest(one, holdout, neighbors, device=run.torch_device, index=settings.index) for one in others.values()
@@ -98,8 +88,8 @@ def find_sides(
     }
 
 
-def _drawn(samples: Embeddings, most: int, seed: int) -> Subset:
-    """Draw so many samples of a set."""
+def _draw(samples: Embeddings, most: int, seed: int) -> Subset:
+    """Draw samples of a set at random."""
     return Subset(samples, np.sort(np.random.default_rng(seed).permutation(samples.n)[:most]))
 
 
@@ -109,14 +99,7 @@ def against_holdout(
     cells: NDArray[np.object_],
     sides: Callable[[], Mapping[TailName, Sides]],
 ) -> tuple[tuple[Measure, ...], tuple[Stratum, ...]]:
-    """Return measures and strata, those of single samples that find copying with what the holdout says of them.
-
-    Args:
-        measures: measures, with adjusted p-values.
-        strata: strata, by calibrated distances.
-        cells: id of the stratum of each generated sample, shape (n,).
-        sides: returns the nearness to both sets; called only if a test of single samples finds copying.
-    """
+    """Return measures and strata; tests of single samples that find copying get their p-value against the holdout."""
     found = [one.name in get_args(TailName) and one.adjusted <= AUDIT_ALPHA for one in measures]
     in_stratum = [one.p_value <= AUDIT_ALPHA for one in strata]
     if not any([*found, *in_stratum]):

@@ -40,9 +40,9 @@ class StatedGuarantee(Record):
 
 
 def judge_guarantee(epsilon: float, delta: float, attacks: Sequence[Attack]) -> StatedGuarantee:
-    """Hold a stated guarantee against attacks, by their bounds of ε and by those of the AUC.
+    """Hold a stated guarantee against attacks, by their bounds of ε and of the AUC.
 
-    An attack whose control is not sound is passed over: it tells members from others by more than membership.
+    An attack whose control is not sound is passed over: it distinguishes members from others by more than membership.
     """
     ceilings = guarantee_ceilings(epsilon, delta)
     falsified_by = tuple(

@@ -62,13 +62,7 @@ class Stratum(Record):
 
 @dataclass(frozen=True, eq=False)
 class TrainingKinds:
-    """At most `MAX_STRATA` kinds of the training set.
-
-    Attributes:
-        tree: the kinds, which are its leaves.
-        examples: training samples that show each kind.
-        names: name of each kind; None without significant evidence.
-    """
+    """At most `MAX_STRATA` kinds of the training set."""
 
     tree: KindTree
     examples: tuple[Examples, ...]
@@ -98,17 +92,7 @@ def copying_by_stratum(
     threshold: float,
     test: CellTest,
 ) -> tuple[Stratum, ...]:
-    """Test for copying in each stratum that has enough samples, and return the most suspicious one first.
-
-    Args:
-        kinds: the kinds.
-        cells: number of the kind of each generated sample, shape (n,).
-        fresh_cells: number of the kind of each fresh sample, shape (m,).
-        calibrated: calibrated distances of generated samples, shape (n,).
-        fresh_calibrated: calibrated distances of fresh samples, shape (m,).
-        threshold: largest calibrated distance of a suspicious sample.
-        test: C_T in these cells.
-    """
+    """Test for copying in each stratum that has enough samples, and return the most suspicious one first."""
     found = []
     for cell, (name, examples) in enumerate(zip(kinds.names, kinds.examples, strict=True)):
         ours, fresh = calibrated[cells == cell], fresh_calibrated[fresh_cells == cell]

@@ -34,7 +34,7 @@ def threshold_parts(m: int) -> NDArray[np.float64]:
 
 
 def tail_p_value(scores: ArrayLike, fresh: ArrayLike) -> float:
-    """Return the p-value of "the scores are fresh, too", small if more of them are low, adjusted for all thresholds.
+    """Return the p-value of "the scores are fresh", small if more of them are low, adjusted for all thresholds.
 
     Args:
         scores: scores, shape (N,); low ones are suspicious.
@@ -53,7 +53,7 @@ def least_copies(scores: ArrayLike, fresh: ArrayLike, alpha: float) -> int:
     """Return a lower bound of the number of scores that are not fresh, which holds with probability 1 − α.
 
     If s scores are low for another reason, those below a threshold are s and a beta-binomial number of the others. The
-    bound is one more than the largest s for which so many as were seen are too improbable.
+    bound is 1 + the largest s at which the observed count would be rejected.
     """
     n, m = np.size(scores), np.size(fresh)
     thresholds = threshold_ranks(m)

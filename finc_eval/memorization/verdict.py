@@ -33,7 +33,7 @@ class Copies(Record):
             of them finds any. The bounds hold at the level of these tests.
         shown_by: test that gives this bound; None if there is none.
         hash_bits: median number of bits in which the hashes of suspicious samples and their training pictures differ,
-            and that of all fresh samples; None without pictures or suspicious samples.
+            and the same of all fresh samples; None without pictures or suspicious samples.
     """
 
     same_embedding: int

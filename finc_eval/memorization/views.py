@@ -52,10 +52,6 @@ def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.in
 
     Whether a sample is taken does not depend on its place. So none of several equal ones is taken where only some could
     be: copies whose score is 0 need no other view.
-
-    Args:
-        screens: scores of all samples, each of shape (n,).
-        most: number of samples.
     """
     share = most // len(screens)
     taken = [
@@ -66,14 +62,7 @@ def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.in
 
 
 class Scores(NamedTuple):
-    """A set of samples, and scores of them that are low for suspicious ones.
-
-    Attributes:
-        label: label of the set.
-        samples: the set.
-        plain: calibrated distances by embedding, shape (n,).
-        by_hash: calibrated distances by hash, shape (n,).
-    """
+    """A set of samples, and scores of them that are low for suspicious ones."""
 
     label: str
     samples: Embeddings
@@ -97,13 +86,6 @@ def multi_view_distances(
     sets: Sequence[Scores], train: Embeddings, k: int, most: int, run: Run
 ) -> tuple[ViewDistances, ...]:
     """Return the calibrated distances of samples, of suspects the least over their views.
-
-    Args:
-        sets: sets whose samples are screened together.
-        train: the training set.
-        k: number of neighbors that calibrate.
-        most: number of suspects in all sets together.
-        run: device and progress.
 
     Raises:
         DataError: pictures or extractor are not at hand.
@@ -134,7 +116,7 @@ def multi_view_distances(
 def _embed_views(
     samples: Embeddings, label: str, rows: NDArray[np.int64], card: Card, embed: Embedder, run: Run
 ) -> torch.Tensor:
-    """Return the embeddings of all views of some samples, those of one sample together: (samples * views, d)."""
+    """Return the embeddings of all views of some samples, grouped by sample: (samples * views, d)."""
     parts = []
     for done in range(0, len(rows), PICTURES_HELD):
         images = pictures_at(samples, rows[done : done + PICTURES_HELD], label)
@@ -162,5 +144,5 @@ def _extractor_of(train: Embeddings) -> tuple[Card, NetworkPrecision]:
     if not same:
         raise DataError(f"the extractor {cache.extractor} is not the one that made the embeddings any more")
     if card.clip is not None:
-        raise DataError(f"the extractor {cache.extractor} takes clips, of which no views are made")
+        raise DataError(f"the extractor {cache.extractor} takes clips, and views are made of images only")
     return card, precision

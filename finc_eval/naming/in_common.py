@@ -1,4 +1,4 @@
-"""`in_common`: the words that the names of some kinds share, and those of the others do not have."""
+"""`in_common`: the words that the names of some kinds share, and no name of the others has."""
 
 from __future__ import annotations
 
@@ -32,6 +32,6 @@ def in_common(kinds: Sequence[_Named], others: Iterable[_Named]) -> str | None:
 
 
 def _words(kind: _Named) -> list[str]:
-    """Return the words of the values that name a kind, without those of what its pictures look like."""
+    """Return the words of the values that name a kind, without the traits of its pictures."""
     named = [one.value for one in kind.evidence if one.source != TRAIT and one.value in (kind.name or "")]
     return list(dict.fromkeys(word for value in named for word in WORD.findall(value)))

@@ -33,10 +33,10 @@ def look_different(
 ) -> list[int | None]:
     """Link over- and under-represented modes that show the same kind of sample.
 
-    Two modes show one kind if the strongest label, word or class of each describes most members of the other. Where
-    these do not tell, they do if each is what the other set has in place of the other: of the samples of the other set
-    that are nearest to the members of one mode, the members of the other mode are three times as many as by chance,
-    both ways.
+    Two modes show one kind if the strongest label, word or class of each describes most members of the other. If
+    these do not decide, two modes show one kind if each is what the other set has in place of the other: of the samples
+    of the other set that are nearest to the members of one mode, the members of the other mode are three times as many
+    as by chance, both ways.
 
     Args:
         names: names of the modes.
@@ -67,7 +67,7 @@ def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str,
         The smaller lift of the two directions, shape (modes, modes); 0 for modes of one role.
     """
     pools = {
-        name: np.unique(np.append(smallest_hashes(one, OTHERS_PER_SET), _gathered(roles, own, name)))
+        name: np.unique(np.append(smallest_hashes(one, OTHERS_PER_SET), _gather(roles, own, name)))
         for name, one in sets.items()
     }
     rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
@@ -84,7 +84,7 @@ def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str,
     return np.minimum(lifts, lifts.T)
 
 
-def _gathered(roles: Sequence[str], own: Sequence[Indices], name: str) -> Indices:
+def _gather(roles: Sequence[str], own: Sequence[Indices], name: str) -> Indices:
     """Return the members of all modes in one set."""
     return np.concatenate(
         [np.empty(0, np.int64), *(mine for role, mine in zip(roles, own, strict=True) if OWN[role] == name)]

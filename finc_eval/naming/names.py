@@ -19,7 +19,7 @@ from finc_eval.naming.traits import trait_questions
 from finc_eval.numerics.inference import holm
 
 SECOND = 0.25
-"""Share of the members from which a value stands in a name that describes fewer than most, or beside another."""
+"""Share of the members from which a value stands in a name that describes fewer than most, or next to another value."""
 
 BOTH = 0.6
 """Share of the members that two values must describe together, where neither describes most."""
@@ -37,7 +37,7 @@ def name_modes(
     exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes of the extractor's own last
     layer, where its weights are at hand; and visual traits, where pictures are (Mann and Whitney's test). The p-values
     of all modes are adjusted together (Holm 1979). Members are compared with up to 1000 other samples of each set, by
-    traits with those of their own set alone. The samples of a group count once.
+    traits with samples of their own set alone. The samples of a group count once.
 
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
     a column of metadata describes most, the name says "partly", of one or two that at least a quarter have.
@@ -66,10 +66,10 @@ def name_modes(
         if p_value <= alpha:
             supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
             found[question.mode].append(supported)
-    return [_named(mine) for mine in found]
+    return [_name(mine) for mine in found]
 
 
-def _named(found: list[Question]) -> Name:
+def _name(found: list[Question]) -> Name:
     """Name one mode from its significant properties, which come in the order of their sources."""
     by_source = [
         sorted(group, key=lambda one: -one.strength) for _, group in groupby(found, lambda one: one.evidence.source)

@@ -45,13 +45,12 @@ class Described(Protocol):
 
 @dataclass(frozen=True)
 class Panel:
-    """Members and other samples, numbered through: those of the first set, then those of the second.
+    """Members and other samples, numbered through: the first set, then the second.
 
     Groups count once: of the samples of a group that are members of a mode, the first stands for all, and no other
     sample of the group is among the others.
 
     Attributes:
-        sets: the sets.
         rows: for each set, the indices of its samples in the panel.
         members: mask of the members of each mode, shape (modes, samples).
         others: mask of the samples that each mode is compared with, shape (modes, samples).
@@ -73,12 +72,7 @@ class Panel:
 
 
 def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Described]) -> Panel:
-    """Choose the others, and gather all samples.
-
-    Args:
-        members: for each mode, indices of its members by set.
-        sets: the sets by name.
-    """
+    """Choose the others, and gather all samples."""
     drawn = {name: smallest_hashes(one, OTHERS_PER_SET) for name, one in sets.items()}
     rows = {
         name: np.unique(np.concatenate([drawn[name], *(mode[name] for mode in members if name in mode)]))

@@ -26,10 +26,9 @@ class Properties:
     """Properties of the samples of a panel.
 
     Attributes:
-        source: source of the evidence.
         values: the properties, w of them.
         has: which sample has which, shape (samples, w), entries 0 and 1.
-        known: samples of which the source says something, shape (samples,).
+        known: samples about which the source says something, shape (samples,).
         weights: probability of each property in each sample, shape (samples, w); None where samples have it or not.
     """
 
@@ -54,7 +53,7 @@ def properties_of(source: str, per_sample: Sequence[Sequence[str]]) -> Propertie
 def metadata_properties(panel: Panel) -> Iterator[Properties]:
     """Yield the values of each column of the metadata, the labels first, and then the words of texts.
 
-    Columns that hardly repeat a value, or that only tell the sets apart, are left out. Those that name groups never
+    Columns that hardly repeat a value, or that only distinguish the sets, are left out. Columns that name groups never
     become significant, since a group counts once.
     """
     columns = dict.fromkeys(name for one in panel.sets.values() for name in one.columns)

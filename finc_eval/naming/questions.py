@@ -20,7 +20,7 @@ MORE = 0.2
 
 
 FAINT = 1e-4
-"""Probability that is added to that of others, so that classes that hardly occur do not come first."""
+"""Probability that is added to the probability of others, so that classes that hardly occur do not come first."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,8 @@ class Question:
     """A property, asked of a mode.
 
     Attributes:
-        mode: number of the mode.
         evidence: the property, its shares, and its p-value.
-        strength: strength of the property among those of its source, the largest first.
+        strength: strength of the property among all of its source, the largest first.
         large: whether the difference is large enough for a name.
     """
 

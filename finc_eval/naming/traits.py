@@ -87,7 +87,7 @@ def trait_questions(panel: Panel) -> Iterator[Question]:
     others = [_some(mask, OTHERS_SEEN) for mask in panel.others & panel.same_sets]
     for chosen in (*members, *others):
         wanted[chosen] = True
-    measured = _measured(panel, wanted)
+    measured = _measure(panel, wanted)
     columns, signs = zip(*((MEASURED.index(name), sign) for name, sign in TRAITS.values()), strict=True)
     for mode, (own, other) in enumerate(zip(members, others, strict=True)):
         mine, theirs = (rows[~np.isnan(rows[:, 0])] for rows in (measured[own], measured[other]))
@@ -107,7 +107,7 @@ def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
     return chosen[np.linspace(0, len(chosen) - 1, min(count, len(chosen))).round().astype(np.int64)]
 
 
-def _measured(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _measure(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Measure the wanted samples, shape (samples, measurements); NaN where there is not a picture."""
     measured = np.full((len(wanted), len(MEASURED)), np.nan)
     for one, rows, place in panel.by_set():

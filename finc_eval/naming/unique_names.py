@@ -1,4 +1,4 @@
-"""`UniqueNames`: names of modes and kinds for sentences, in as few words as tell each from all others of its result."""
+"""`UniqueNames`: the shortest names of modes and kinds that distinguish each from all others of its result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Protocol, TypeVar
 from finc_eval.naming.evidence import TRAIT, Evidence
 
 PARTLY = "partly "
-"""Beginning of the name of a mode of which no value describes most members."""
+"""Beginning of the name of a mode if no value describes most of its members."""
 
 LOOKS_LIKE = "looks like "
-"""Beginning of a name that the extractor's classes gave, which need not be those of the samples."""
+"""Beginning of a name that the extractor's classes gave, which need not be the classes of the samples."""
 
 SHARES = re.compile(r" \([\d %,]+\)")
 """The shares of members in a name, such as " (50 %, 41 %)"."""
@@ -47,10 +47,7 @@ class UniqueNames:
     """Names of the modes or kinds of a result, no two of which read the same.
 
     A name is as short as the others allow: without the shares of members and, where it says more, without traits. Where
-    another one has the same short name, traits tell them apart, and where these do not, ids do.
-
-    Args:
-        modes: all modes or kinds that a reader can see.
+    another has the same short name, traits distinguish them, or else ids.
     """
 
     def __init__(self, modes: Iterable[_Named]) -> None:
@@ -59,12 +56,12 @@ class UniqueNames:
         self._full = Counter(_reading(_without_shares(one)) for one in known)
 
     def words(self, one: _Named) -> str:
-        """Return the name, with traits only where they tell it apart; the id without a name."""
+        """Return the name, with traits only if they distinguish it; the id without a name."""
         short, full = _without_traits(one), _without_shares(one)
         return full if self._short[_reading(short)] > 1 and self._full[_reading(full)] == 1 else short
 
     def is_shared(self, one: _Named) -> bool:
-        """Return whether others have these words, too, so that the id tells them apart."""
+        """Return whether others have the same words, so that ids must distinguish them."""
         return self._short[_reading(self.words(one))] > 1
 
     def title(self, one: _Named) -> str:
@@ -77,17 +74,17 @@ class UniqueNames:
             return f"samples without a name, {one.id}"
         words = self.words(one)
         if _has_only_traits(one):
-            told = f"samples that are “{words}”"
+            text = f"samples that are “{words}”"
         elif one.name.startswith(LOOKS_LIKE):
-            told = f"samples that look like “{words}”"
+            text = f"samples that look like “{words}”"
         elif words.startswith(PARTLY):
-            told = f"samples that are partly “{words.removeprefix(PARTLY)}”"
+            text = f"samples that are partly “{words.removeprefix(PARTLY)}”"
         else:
-            told = f"“{words}”"
-        return f"{told}, {one.id}" if self.is_shared(one) else told
+            text = f"“{words}”"
+        return f"{text}, {one.id}" if self.is_shared(one) else text
 
     def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:
-        """Return the first modes of each group, so many at most, without those that read like one before them."""
+        """Return the first modes of each group, up to a number, without modes that read like an earlier one."""
         taken: set[frozenset[str]] = set()
         return [self._unlike(group, count, taken) for group in groups]
 

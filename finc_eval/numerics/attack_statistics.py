@@ -23,7 +23,7 @@ from finc_eval.core.record import Record
 from finc_eval.numerics.inference import normal_quantile
 
 MIN_FALSE_ALARMS = 10
-"""False alarms that an operating point must allow for; with so many, their rate is known to about a third."""
+"""False alarms that an operating point must allow for; with this many, their rate is known to about a third."""
 
 ROOT_MARGIN = 1e-12
 """Distance from 0 and 1 at which the search for an end of an interval stops."""
@@ -144,7 +144,7 @@ def auc(members: ArrayLike, non_members: ArrayLike) -> float:
 def auc_interval(value: float, members: int, non_members: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return Newcombe's interval of an AUC (2006, method 5): all θ at most z standard errors from the value.
 
-    The error is Hanley and McNeil's at θ, not at the value: it is exact where nothing is told (θ = ½), and the interval
+    The error is Hanley and McNeil's at θ, not at the value: it is exact where scores say nothing (θ = ½). The interval
     does not shrink to a point at an AUC of 1.
     """
     check_fraction("confidence", confidence)
@@ -229,7 +229,7 @@ def epsilon_lower_bound(
 
 
 def threshold_ranks(n: int) -> list[int]:
-    """Return the ranks 1, 2, 4, … up to n/2, or 1, of those of n ordered scores that are thresholds."""
+    """Return the ranks 1, 2, 4, … up to n/2, or 1, of the ordered scores that are thresholds, of n."""
     return [2**power for power in range(max((n // 2).bit_length(), 1))]
 
 

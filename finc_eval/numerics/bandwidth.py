@@ -46,7 +46,7 @@ def median_bandwidth(sample: torch.Tensor) -> float:
 
 
 def effective_kinds(kernel: torch.Tensor) -> float:
-    """Return the effective number of kinds that a kernel matrix (m, m) tells apart, 1 to m: 1 / mean(k²).
+    """Return the effective number of kinds that a kernel matrix (m, m) distinguishes, 1 to m: 1 / mean(k²).
 
     It is the exponential of the order-2 Rényi entropy of K/m, known as the RKE score (Jalali et al. 2023).
     """
@@ -62,12 +62,12 @@ def bandwidth_warning(sample: torch.Tensor, sigma: float) -> str | None:
     kinds = effective_kinds(gaussian_kernel(rows, rows, sigma))
     if kinds > MAX_KINDS_SHARE * samples:
         return (
-            f"sigma {sigma:.4g} is too small: among {samples} samples it tells {kinds:.0f} kinds apart, so that every "
-            "direction is a single sample, and scores such as KEN come close to log n"
+            f"sigma {sigma:.4g} is too small: among {samples} samples it distinguishes {kinds:.0f} kinds, so that "
+            "every direction is a single sample, and scores such as KEN come close to log n"
         )
     if kinds < MIN_KINDS:
         return (
-            f"sigma {sigma:.4g} is too large: among {samples} samples it tells {kinds:.2f} kinds apart, so that all "
+            f"sigma {sigma:.4g} is too large: among {samples} samples it distinguishes {kinds:.2f} kinds, so that all "
             "look alike and one direction holds nearly all mass"
         )
     return None

@@ -1,4 +1,4 @@
-"""Design effects: by what factor grouped samples tell less of the shares of kinds than independent ones."""
+"""Design effects: the factor by which grouped samples inform less about shares of kinds than independent samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 MIN_INDEPENDENT = 4
-"""Independent samples that a set must be worth to be tested. In groups of unlike sizes that are worth fewer, a kind was
+"""Independent samples that a set must be equivalent to, to be tested. With fewer, in groups of unlike sizes, a kind was
 significant in 12 to 41 % of simulated pairs of sets of one law; from 4 on, in 1 %."""
 
 
@@ -49,7 +49,7 @@ class GroupSizes:
         return float(self.sizes @ self.samples) / self.n
 
     def worst(self, members: Array) -> Array:
-        """Return the largest design effects of so many members: those of the largest groups, each of one kind.
+        """Return the largest design effects for these numbers of members: all in the largest groups, each of one kind.
 
         Args:
             members: numbers of members, shape (t,).
@@ -71,7 +71,8 @@ class GroupedShares:
     Attributes:
         members: number of members of each kind, shape (t,).
         groups: number of groups with a member, shape (t,); with another sample, where the members are more than half.
-        seen: variance of each share over that of as many independent samples, as the groups show it, shape (t,).
+        seen: variance of each share over the variance for as many independent samples, as the groups show it, shape
+            (t,).
         around: mean size of the group of a member, shape (t,), or of another sample, as for `groups`; 1 without any.
         sizes: sizes of all groups.
     """

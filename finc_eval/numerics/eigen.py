@@ -26,7 +26,7 @@ RESIDUAL_FLOOR = 5e-6
 """Residual tolerance relative to the largest eigenvalue: float32 does not reach less."""
 
 MAX_SERIAL_ROWS = 1024
-"""Rows up to which a decomposition runs on one thread: `eigh` takes 0.6 s, and with two threads beside two busy
+"""Rows up to which a decomposition runs on one thread: `eigh` takes 0.6 s, and with two threads next to two busy
 processes 2 s."""
 
 
@@ -94,7 +94,7 @@ def extreme_eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int
 def _eigenpairs(matrix: torch.Tensor | LowRank, count: int, spectrum: int, *, both: bool) -> list[Eigenpairs]:
     rank = min(matrix.rows.shape) if isinstance(matrix, LowRank) else len(matrix)
     count, spectrum = min(count, rank), max(count, spectrum)
-    values, vectors = _decomposed(matrix, rank, count, spectrum, both)
+    values, vectors = _decompose(matrix, rank, count, spectrum, both)
     found = []
     for some, columns in ((values, vectors), (-values.flip(0), vectors.flip(1)))[: 1 + both]:
         columns = columns[:, :count]
@@ -119,8 +119,8 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return values.flip(0).to(matrix), vectors.flip(1).to(matrix)
 
 
-def _decomposed(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum: int, both: bool) -> Eigenpairs:
-    """Return eigenvalues, descending, and their vectors: all of them, or at least those at the ends asked for."""
+def _decompose(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum: int, both: bool) -> Eigenpairs:
+    """Return eigenvalues, descending, and their vectors: all of them, or at least the vectors at the ends asked for."""
     block, found = max(LANCZOS_BLOCK, 2 * count, spectrum), None
     if rank > 2 * block * LANCZOS_STEPS:
         with _tolerant(matrix):
@@ -137,14 +137,14 @@ def _decomposed(matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum:
 def _block_lanczos(matrix: torch.Tensor | LowRank, count: int, block: int, both: bool) -> Eigenpairs | None:
     """Return `2 * block` Ritz values and vectors once the first `count` have converged, or None.
 
-    They are the leading ones; of both ends, half are the last ones, of which as many have converged.
+    They are the leading pairs; for both ends, half are the last pairs, and as many of these have converged.
     """
     start = torch.randn(len(matrix), block, generator=torch.Generator().manual_seed(0))
     start = start.to(matrix.rows if isinstance(matrix, LowRank) else matrix)
     kept = images = start[:, :0]
     ends, wanted = ((block, block), (count, count)) if both else ((2 * block, 0), (count, 0))
     for _ in range(MAX_RESTARTS):
-        basis, images = _extended(matrix, kept, images, start)
+        basis, images = _extend(matrix, kept, images, start)
         values, rotation = all_eigenpairs(basis.T @ images)
         values, rotation = _first_and_last(values, *ends), _first_and_last(rotation, *ends)
         kept, images = basis @ rotation, images @ rotation
@@ -152,7 +152,7 @@ def _block_lanczos(matrix: torch.Tensor | LowRank, count: int, block: int, both:
         allowed = (RESIDUAL_TOLERANCE * values.abs()).clamp_min(RESIDUAL_FLOOR * float(values.abs().max()))
         if _first_and_last(torch.linalg.vector_norm(residuals, dim=0) <= allowed, *wanted).all():
             return values, kept
-        # All residuals are in the span of the last block; those of an end that has converged are rounding errors.
+        # All residuals are in the span of the last block; at an end that has converged, they are rounding errors.
         start = residuals[:, :block] + residuals[:, block:] if both else residuals[:, :block]
     return None
 
@@ -161,7 +161,7 @@ def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tenso
     return torch.cat([columns[..., :first], columns[..., columns.shape[-1] - last :]], -1)
 
 
-def _extended(
+def _extend(
     matrix: torch.Tensor | LowRank, basis: torch.Tensor, images: torch.Tensor, start: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Grow an orthonormal basis to LANCZOS_STEPS blocks by powers of the matrix; return it and its images."""

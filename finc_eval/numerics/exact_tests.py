@@ -29,7 +29,7 @@ class ShareTests:
     conditional binomial test (Przyborowski and Wilenski 1940): of k + l members, each is one of the first set with
     probability at most π = ρ·n₁ / (ρ·n₁ + n₂), so p = P(Binomial(k + l, π) ≥ k) = I_π(k, l + 1). This is exact for
     counts of rare members, which are Poisson, and conservative for binomial counts, which vary less given their sum.
-    I_π(k, l + 1) is defined for the effective counts of grouped samples, too, which are not whole.
+    I_π(k, l + 1) is also defined for the effective counts of grouped samples, which are not whole.
 
     Args:
         k_first, k_second: numbers of members in each set, shape (t,), or one for all tests.
@@ -70,7 +70,7 @@ class ShareTests:
 
         Given its number of members, a test can take few p-values, and most tests of rare kinds none that is small.
         """
-        return np.asarray(self._reached(np.atleast_1d(np.asarray(p, float))).sum(0))
+        return np.asarray(self._reach(np.atleast_1d(np.asarray(p, float))).sum(0))
 
     @cached_property
     def adjusted(self) -> Array:
@@ -83,7 +83,7 @@ class ShareTests:
         steps = np.ones(len(order))
         for start in range(0, len(order), MAX_STEPS):
             stop = min(start + MAX_STEPS, len(order))
-            reached = self._reached(self.p_values[order[start:stop]])[order]
+            reached = self._reach(self.p_values[order[start:stop]])[order]
             left = np.cumsum(reached[::-1], axis=0)[::-1]
             steps[start:stop] = left[np.arange(start, stop), np.arange(stop - start)]
             if steps[stop - 1] >= 1:
@@ -92,7 +92,7 @@ class ShareTests:
         adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
         return adjusted
 
-    def _reached(self, p: Array) -> Array:
+    def _reach(self, p: Array) -> Array:
         """Return P(pᵢ ≤ p) for each test and each p, shape (t, len(p)): the largest attainable p-value up to p."""
         if not self._fisher:
             smallest = self._pi**self._total
@@ -147,7 +147,7 @@ def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Nu
 
     Args:
         first: low end, estimate and high end of the first part.
-        second: those of the part that is subtracted.
+        second: the same of the part that is subtracted.
     """
     (l1, p1, u1), (l2, p2, u2) = first, second
     difference = np.asarray(p1 - p2)
@@ -155,7 +155,7 @@ def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Nu
 
 
 def detectable_share(count: ArrayLike, n: ArrayLike, power: float = POWER) -> Array:
-    """Return the share of which at least `count` of n samples are members with this probability.
+    """Return the share at which at least `count` of n samples are members with this probability.
 
     From P(Binomial(n, share) ≥ count) = I_share(count, n − count + 1).
     """

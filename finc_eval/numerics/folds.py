@@ -16,7 +16,7 @@ def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def without_fold(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the bits of keys that draw samples: all but that of the fold."""
+    """Return the bits of keys that draw samples: all but the bit of the fold."""
     return keys >> FOLD_BIT
 
 

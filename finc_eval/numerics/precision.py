@@ -2,7 +2,7 @@
 
 A precision is the format in which features enter the product; sums are always float32 or float64. It means the same on
 every device, so that a CPU can check what a GPU will do; only the speed depends on the hardware. The one exception is
-bfloat16 on a CPU with units for it: there each product of a batch is rounded to bfloat16, too, before it is added.
+bfloat16 on a CPU with units for it: there each product of a batch is also rounded to bfloat16 before it is added.
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 HALVINGS = 40
-"""Halvings of an interval, after which it is about as narrow as single precision can tell."""
+"""Halvings of an interval, after which it is about as narrow as single precision allows."""
 
 
 def smallest(holds: Callable[[float], bool], most: float, halvings: int = HALVINGS) -> float | None:
     """Return the smallest number from 1 on that holds; None if doubling up to `most` finds none.
 
     Args:
-        holds: whether a number holds; all larger ones then hold, too.
+        holds: whether a number holds; then all larger numbers also hold.
         most: largest number that is tried.
         halvings: how often the interval is halved that the number lies in.
     """

@@ -36,11 +36,6 @@ def thresholds_of(own: Fitted, others: Sequence[tuple[float, Fitted]], columns: 
     It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
     All is seen in the fold that the direction was fitted to.
 
-    Args:
-        own: the set that may have more.
-        others: the others, with weights that add to 1.
-        columns: the directions.
-
     Returns:
         Thresholds for fold 0, then for fold 1, shape (2, t).
     """

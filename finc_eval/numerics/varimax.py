@@ -10,8 +10,8 @@ from finc_eval.core.device import sent
 from finc_eval.numerics.threads import single_threaded
 
 MAX_SERIAL_LOADINGS = 1 << 20
-"""Number of loadings up to which varimax runs on one thread: 40 000 × 20 take 14 ms a step, and with two threads beside
-two busy processes 150 ms."""
+"""Number of loadings up to which varimax runs on one thread: 40 000 × 20 take 14 ms a step, and with two threads
+next to two busy processes 150 ms."""
 
 SETTLED = 1e-3
 """Relative gain of a step from which on steps are extrapolated. Which of several maxima the iteration ends in is then

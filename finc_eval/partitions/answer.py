@@ -17,7 +17,7 @@ from finc_eval.naming.evidence import Name
 from finc_eval.naming.in_common import in_common
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.counts import Counted, Counts, Examples, count, tallied
+from finc_eval.partitions.counts import Counted, Counts, Examples, count, tally_sets
 from finc_eval.partitions.difference import Difference, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.modes import Kind, described_kinds, names_of_unions
@@ -38,7 +38,6 @@ class Choice:
     """The nodes of a tree of kinds that answer how sets differ.
 
     Attributes:
-        tree: the tree.
         tests: tests of all nodes; node i is column i.
         differing: nodes that differ: no two overlap, the clearest first.
         others: nodes that hold all other samples, the largest first.
@@ -73,13 +72,7 @@ class Choice:
         examples: Callable[[str, int], Examples],
         id_of: Callable[[int], str] | None = None,
     ) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-        """Return all listed kinds, those that differ first, and the headings, with shares, names and samples.
-
-        Args:
-            names: names of nodes that have one.
-            examples: function from the label of a set and a node to samples that show it.
-            id_of: function from a node to its id; default: `kind_id`.
-        """
+        """Return all listed kinds, those that differ first, and the headings, with shares, names and samples."""
         id_of = id_of or kind_id
         nodes = (*self.listed, *self.headings)
         found = dict(zip(nodes, described_kinds(self.tests, nodes, names, examples, id_of), strict=True))
@@ -95,14 +88,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The kinds of some sets, tested.
-
-    Attributes:
-        kinds: the tree.
-        counted: counts of the leaves in each set, by label.
-        tallies: tallies of the nodes in each set, by label.
-        choice: the kinds that tell the sets apart, and all others.
-    """
+    """The kinds of some sets, tested."""
 
     kinds: KindTree
     counted: dict[str, Counted]
@@ -115,11 +101,7 @@ class Answer:
         return self.choice.tests
 
     def described(self, embeddings: Mapping[str, Embeddings]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-        """Return all listed kinds and the headings; see `Choice.described`.
-
-        Args:
-            embeddings: the sets that were counted, by label.
-        """
+        """Return all listed kinds and the headings; see `Choice.described`."""
         names = names_of_nodes(self.kinds.tree, self.choice.named, self.counted, embeddings)
 
         def examples(label: str, node: int) -> Examples:
@@ -171,16 +153,7 @@ def divide(
     seed: int = 0,
     run: Run | None = None,
 ) -> Answer:
-    """Divide sets into kinds, count them, and choose the kinds that answer how the sets differ.
-
-    Args:
-        sets: the sets by label.
-        kinds: kinds that were made before; default: those of the sets.
-        rho: ρ, factor that a share must exceed.
-        part: part of the family-wise error that the tests may spend.
-        seed: random seed.
-        run: device, portions and progress.
-    """
+    """Divide sets into kinds, or into the given kinds, count them, and choose the kinds that answer how they differ."""
     run = Run.of(run)
     kinds = kinds or KindTree.of_sets(list(sets.values()), seed, run)
     counted = {label: count(one, kinds, run=run.named(f"count {label}")) for label, one in sets.items()}
@@ -209,7 +182,7 @@ def node_tallies(tree: Tree, counts: Mapping[str, Counts]) -> dict[str, Tally]:
     real = tree.numbers >= 0
     order = np.empty(tree.nodes, np.int64)
     order[tree.numbers[real]] = np.flatnonzero(real)
-    found = tallied({label: one.at_nodes(tree) for label, one in counts.items()})
+    found = tally_sets({label: one.at_nodes(tree) for label, one in counts.items()})
     return {label: one.at(order) for label, one in found.items()}
 
 
@@ -223,14 +196,11 @@ def names_of_nodes(
 def chosen(tree: Tree, tests: KindTests) -> tuple[int, ...]:
     """Choose the nodes that differ, as large as they are one thing, the clearest first.
 
-    The tree is read from its leaves up. A node is one kind if its own evidence is at least that of the kinds below it
-    together, where each kind pays for its choice among all: then one ratio describes them. A node whose children stand
-    apart is never one kind. One with most of every set is not listed beside others that explain what it lacks. Evidence
-    is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the family-wise error.
-
-    Args:
-        tree: the tree.
-        tests: tests of all nodes.
+    The tree is read from its leaves up. A node is one kind if its own evidence is at least the evidence of the kinds
+    below it together, where each kind pays for its choice among all: then one ratio describes them. A node whose
+    children stand apart is never one kind. A node with most of every set is not listed next to others that explain what
+    it lacks. Evidence is −log p. All nodes are tested as one family, so any choice among the significant ones keeps the
+    family-wise error.
     """
     p = np.maximum(tests.raw.min(0), np.finfo(float).tiny)
     significant = tests.adjusted.min(0) <= ALPHA

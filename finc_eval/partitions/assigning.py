@@ -21,9 +21,7 @@ class KindsOfSamples:
     """A tree of kinds, and which of its nodes a result lists.
 
     Attributes:
-        tree: the tree.
         place: place of each leaf's kind among the listed kinds, shape (leaves,); −1 for none.
-        tallies: tallies of all nodes in each set that was counted, by label.
     """
 
     tree: KindTree
@@ -50,11 +48,11 @@ class KindsOfSamples:
 
 
 def read_kinds(file: StoredFile, listed: int) -> KindsOfSamples:
-    """Read what `KindsOfSamples.write` wrote, of a result with so many kinds; call it in `content_of`."""
+    """Read what `KindsOfSamples.write` wrote, of a result with this many kinds; call it in `content_of`."""
     tree = KindTree.read(file)
     place = file.array("kinds/place", tree.tree.leaves, dtype="<i8")
     if not ((place >= -1) & (place < listed)).all():
-        raise ValueError("its kinds are not those of its tree")
+        raise ValueError("its kinds do not match its tree")
     return KindsOfSamples(tree, place, dict(_read_tallies(file, tree.tree.nodes)))
 
 

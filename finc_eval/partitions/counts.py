@@ -139,16 +139,12 @@ class Counts:
         return Counts.of(tree.level_sizes, tree.at_depths[self.cells[:, 0]], self.groups, self.number)
 
     def tally(self) -> Tally:
-        """Return what tests need of the counts, by the groups of this set alone; see `tallied`."""
-        return tallied({"": self})[""]
+        """Return what tests need of the counts, by the groups of this set alone; see `tally_sets`."""
+        return tally_sets({"": self})[""]
 
 
-def tallied(counts: Mapping[str, Counts]) -> dict[str, Tally]:
-    """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups.
-
-    Args:
-        counts: counts of each set by its label, from one partition.
-    """
+def tally_sets(counts: Mapping[str, Counts]) -> dict[str, Tally]:
+    """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups."""
     sets = list(counts.values())
     found: list[list[tuple[Array, ...]]] = [[] for _ in sets]
     for level in range(len(sets[0].levels)):
@@ -180,12 +176,7 @@ class Examples(Record):
 
 
 class KindSamples(NamedTuple):
-    """Indices of samples of a kind.
-
-    Attributes:
-        nearest: those nearest to its center, best first.
-        drawn: some that were drawn at random.
-    """
+    """Indices of samples of a kind."""
 
     nearest: NDArray[np.int64]
     drawn: NDArray[np.int64]
@@ -199,7 +190,8 @@ class Counted:
         counts: samples by kinds.
         nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds of all levels,
             `NEAREST`); −1 where there are fewer.
-        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `DRAWN`); −1 likewise.
+        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `DRAWN`); −1 where there
+            are fewer.
     """
 
     counts: Counts
@@ -207,9 +199,9 @@ class Counted:
     drawn: NDArray[np.int64]
 
     def samples(self, *kinds: int) -> KindSamples:
-        """Return the indices of samples of a kind; of a kind of several pieces, of each as many as its size tells."""
+        """Return the indices of samples of a kind, from each of its pieces in proportion to its size."""
         members = np.maximum(self.counts.all_members()[list(kinds)], 1)
-        return KindSamples(*(_mixed([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
+        return KindSamples(*(_mix([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
 
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
         """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
@@ -217,7 +209,7 @@ class Counted:
         return Examples(tuple(top.tolist()), embeddings.ids_at(top), tuple(drawn.tolist()), embeddings.ids_at(drawn))
 
 
-def _mixed(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
+def _mix(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return indices of samples of all pieces, −1 left out, in turns by the sizes of the pieces; each index once."""
     place = np.concatenate([(np.arange(len(piece)) + 0.5) / size for piece, size in zip(pieces, members, strict=True)])
     indices = np.concatenate(pieces)[place.argsort(kind="stable")]
@@ -230,9 +222,7 @@ class Counter:
     """Counts a set in one pass.
 
     Args:
-        partition: the kinds.
         far: whether samples far from all kinds are counted as a last kind of their own, which later sets need.
-        run: device, portions and progress.
     """
 
     def __init__(self, partition: KindTree, *, far: bool = False, run: Run | None = None) -> None:
@@ -322,12 +312,5 @@ def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
 
 
 def count(embeddings: Embeddings, partition: KindTree, *, far: bool = False, run: Run | None = None) -> Counted:
-    """Count a set by the kinds of a partition, in one pass.
-
-    Args:
-        embeddings: the set.
-        partition: the kinds.
-        far: whether samples far from all kinds are counted as a last kind of their own.
-        run: device, portions and progress.
-    """
+    """Count a set by the kinds of a partition, in one pass."""
     return Counter(partition, far=far, run=run).of(embeddings)

@@ -1,7 +1,7 @@
 """Difference of two sets: the total variation between their shares of kinds, without the part that chance makes.
 
-The plain total variation ½ Σ |pⱼ − qⱼ| of two samples is never 0, and overstates that of their laws. In units of the
-standard error σⱼ, a difference dⱼ = μⱼ·σⱼ is observed as |z| with mean m(μ) = 2φ(μ) + μ·(2Φ(μ) − 1) ≥ |μ|.
+The plain total variation ½ Σ |pⱼ − qⱼ| of two samples is never 0, and overstates the total variation of their laws. In
+units of the standard error σⱼ, a difference dⱼ = μⱼ·σⱼ is observed as |z| with mean m(μ) = 2φ(μ) + μ·(2Φ(μ) − 1) ≥ |μ|.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CERTAIN, NEAR_POINTS = 4.0, 14
 observed beyond it."""
 
 VARIANCES = (0.0, 0.5, 1.0)
-"""Places between the variance at hand and that of independent samples that are tried, on a logarithmic scale."""
+"""Variances to try, from the variance at hand to the variance of independent samples, on a logarithmic scale."""
 
 MIN_EFFECTIVE = 6
 """Effective samples (`EffectiveCounts.n`) that each set must have for the difference to be tested. Where a set of
@@ -48,7 +48,7 @@ class Difference(Record):
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share
             of one set that would have to change to make them alike.
         interval: interval of it, at 95 % unless another confidence was asked for.
-        p_value: p-value of "the sets are of one law", by permutation; None where the groups of a set are worth too few
+        p_value: p-value of "the sets are of one law", by permutation; None if the groups of a set give too few
             independent samples to test it.
     """
 
@@ -73,13 +73,13 @@ def total_variation(
     The lower end of the interval is from the difference on one half of the samples of those kinds that are more
     frequent on the other half, averaged over all halves; it is 0 where p is unknown, or above half the error of the
     interval. The upper end is the largest total variation that leaves the plain one likely: given their sum, the mean
-    of the observed |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex. Of grouped
-    samples, it is the largest for variances between those of independent samples and those at hand, which are cautious:
+    of the observed |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex. For grouped
+    samples, it is the largest over variances between independent samples and the variances at hand, which are cautious:
     a variance that is too large would explain the plain one away.
 
     Args:
         first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
-        second: those of the other set.
+        second: numbers of the other set.
         seed: random seed of the permutations.
         confidence: confidence of the interval.
     """
@@ -121,12 +121,12 @@ def permutation_p_value(
     """Return the p-value of "the sets are of one law", from permuted labels; None where a set has too few samples.
 
     Two statistics see differences of many kinds and of a rare one: Pearson's χ² and its largest term. The smaller of
-    their p-values is compared with that of the permutations (Westfall and Young 1993). Of effective numbers, the
+    their p-values is compared with its values under permutation (Westfall and Young 1993). For effective numbers, the
     rounded sums are permuted, and each observed term is in units of its own variance.
 
     Args:
         first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
-        second: those of the other set.
+        second: numbers of the other set.
         seed: random seed of the permutations.
         least: effective samples that each set must have.
     """
@@ -142,13 +142,13 @@ def permutation_p_value(
     permuted = _squares(draws / n - (total - draws) / m, share * (1 - share) * (1 / n + 1 / m))
     squares = np.concatenate([_squares(difference, by_chance)[None], permuted])
     statistics = np.stack([squares @ (1 - share), squares.max(1)])
-    # Rounding must not tell equal tables apart.
+    # Rounding must not make equal tables differ.
     ranks = np.stack([np.searchsorted(np.sort(one), one, "right") for one in -np.round(statistics, 9)]).min(0)
     return float((ranks <= ranks[0]).mean())
 
 
 def _variances(a: EffectiveCounts, b: EffectiveCounts) -> tuple[Array, Array, Array]:
-    """Return differences of shares, the variance of each from its own set, and that of two samples of one law."""
+    """Return differences of shares, and the variance of each: from its own set, and for two samples of one law."""
     p, q, pooled = a.members / a.n, b.members / b.n, (a.members + b.members) / (a.n + b.n)
     one, other = a.spread / a.n, b.spread / b.n
     return p - q, p * (1 - p) * one + q * (1 - q) * other, pooled * (1 - pooled) * (one + other)

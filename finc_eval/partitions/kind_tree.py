@@ -61,11 +61,6 @@ class KindTree:
     def fit(cls, rows: torch.Tensor, seed: int = 0, run: Run | None = None) -> Self:
         """Divide rows into kinds.
 
-        Args:
-            rows: a sample of all sets together, shape (m, d); see `pooled_sample`.
-            seed: random seed.
-            run: device and portions.
-
         Raises:
             DataError: there are fewer than 4 rows.
         """
@@ -90,7 +85,7 @@ class KindTree:
         return kinds
 
     def pruned(self, most: int) -> Self:
-        """Return the same tree with at most so many leaves: the nodes of its cut (`Tree.cut`)."""
+        """Return the same tree with at most this many leaves: the nodes of its cut (`Tree.cut`)."""
         kept = self.tree.cut(most)
         return replace(self, leaf=self.tree.members[kept].argmax(0)[self.leaf], tree=self.tree.pruned(most))
 
@@ -106,7 +101,7 @@ class KindTree:
 
     @property
     def digest(self) -> str:
-        """Digest that tells two trees apart."""
+        """Digest that identifies the tree."""
         return sha256_of(self.axes.origin, self.axes.axes, self.prototypes, torch.from_numpy(self.tree.joins))
 
     def on(self, device: torch.device) -> Assignment:
@@ -179,7 +174,7 @@ class Assignment:
         """Return the leaf of each row, int32; squared distances from its prototype, and from the middle of its leaf.
 
         Raises:
-            IncompatibleError: the rows have another number of entries than those of the tree.
+            IncompatibleError: the rows have another number of entries than the tree's rows.
         """
         if rows.ndim != 2 or rows.shape[1] != len(self._axes.origin):
             raise IncompatibleError(
@@ -197,9 +192,9 @@ class Assignment:
 
 
 def directions(rows: torch.Tensor) -> torch.Tensor:
-    """Return rows divided by their norms: the directions of embeddings tell kinds.
+    """Return rows divided by their norms: the directions of embeddings show kinds.
 
-    With the cosine, planted kinds of the demo are met with a Jaccard index of .96 in place of .79, and those of digits,
+    With the cosine, planted kinds of the demo are met with a Jaccard index of .96 in place of .79, and kinds of digits,
     photographs and clips as well. Rows of few entries are not embeddings, and stay as they are.
     """
     if rows.shape[1] <= MAX_AXES:
@@ -210,7 +205,7 @@ def directions(rows: torch.Tensor) -> torch.Tensor:
 
 
 def few_copies(rows: torch.Tensor) -> torch.Tensor:
-    """Return rows of which none occurs more than `COPIES` times: so many are a community of their own."""
+    """Return rows without those copies of a row beyond `COPIES`: more would be a community of their own."""
     _, same = np.unique(rows.numpy(), axis=0, return_inverse=True)
     order = same.ravel().argsort(kind="stable")
     counts = np.bincount(same.ravel())

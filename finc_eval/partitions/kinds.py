@@ -114,7 +114,7 @@ class Kinds(Pictured):
         return self.divided.assign(embeddings)
 
     def count(self, sets: Mapping[str, object], *, extractor: AnyExtractor = None, run: Run | None = None) -> Kinds:
-        """Count other sets by the same tree of kinds, and choose among its kinds those that tell these sets apart.
+        """Count other sets by the same tree of kinds, and choose the kinds in which these sets differ.
 
         Args:
             sets: two sets or more, by label, in any form that `kinds` takes.
@@ -177,7 +177,7 @@ def kinds(
         settings: settings.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
-        options: fields of `KindSettings`, in place of those of `settings`.
+        options: fields of `KindSettings`, which override `settings`.
 
     Raises:
         UsageError: there are fewer than two sets, or a setting is out of range.
@@ -204,7 +204,7 @@ def _count(
     run: Run | None,
     extractor: AnyExtractor,
 ) -> Kinds:
-    """Count and test sets by the kinds of a tree; None: by those of their own samples."""
+    """Count and test sets by the kinds of a tree; None: by kinds of their own samples."""
     run = Run.of(run)
     opened, warnings = open_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}

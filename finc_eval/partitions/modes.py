@@ -11,7 +11,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.gallery.counts import told_sets
+from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
@@ -123,16 +123,10 @@ class Kind(Record, Shown):
 
 
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
-    """Return the ids of the samples of each set that a page shows.
-
-    Args:
-        kinds: the kinds.
-        labels: labels of all sets.
-        count: number of samples of each kind and set that are typical, and of those that are drawn at random.
-    """
+    """Return the ids of the samples of each set that a page shows."""
     found: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
-        for label in told_sets(kind.shares, kind.set_with_most):
+        for label in choose_sets(kind.shares, kind.set_with_most):
             part = kind.shares[label]
             found[label] += (*part.top_ids[:count], *part.drawn_ids[:count])
     return found
@@ -141,13 +135,7 @@ def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[s
 def names_of(
     kinds: Sequence[int], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
 ) -> dict[int, Name]:
-    """Name kinds by what samples of them have in common that were drawn at random from the set with the largest share.
-
-    Args:
-        kinds: the kinds, numbered through all levels.
-        counted: the counted sets.
-        embeddings: their embeddings.
-    """
+    """Name kinds by what random samples of each have in common, from the set with the largest share."""
     return names_of_unions({kind: [kind] for kind in kinds}, counted, embeddings)
 
 
@@ -171,15 +159,7 @@ def described_kinds(
     examples: Callable[[str, int], Examples],
     id_of: Callable[[int], str],
 ) -> tuple[Kind, ...]:
-    """Return some kinds with their shares, in their order.
-
-    Args:
-        tests: the tests of all kinds.
-        numbers: numbers of the kinds in the tests.
-        names: names of kinds that have one.
-        examples: function from the label of a set and a kind to samples that show it.
-        id_of: function from the number of a kind to its id.
-    """
+    """Return some kinds with their shares, in their order."""
     intervals = _Intervals(tests)
     return tuple(
         _kind(number, names.get(number, Name(None)), tests, intervals, examples, id_of(number)) for number in numbers

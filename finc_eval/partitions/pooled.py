@@ -22,10 +22,6 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> to
     size. Kinds that are fitted to it treat the sets alike, so that without a difference between them the labels
     of the samples are exchangeable given the kinds, and exact tests may use all samples. With as many rows of a small
     set as of a large one, or with copies, kinds would form around single samples of one set.
-
-    Args:
-        sets: the sets.
-        capacity: number of rows.
     """
     keys, owner, index = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64)
     for number, one in enumerate(sets):

@@ -26,9 +26,7 @@ class OpenedSet:
     """A set to count.
 
     Attributes:
-        label: its label.
         embeddings: its embeddings; of a sketch, the sample that it holds.
-        sketch: the sketch, if it is one.
     """
 
     label: str
@@ -47,31 +45,20 @@ class OpenedSet:
         return set_info(self.sketch.name or self.label, None, self.sketch.n, "+".join(self.sketch.sources))
 
     def warnings(self, groups: str | None) -> list[str]:
-        """Warn of a sketch that holds only some of its samples, and of samples without groups, or in few of them.
-
-        Args:
-            groups: column of metadata that names the groups, if any.
-        """
-        told = notes_on(self.label, self.embeddings)
-        told += [] if groups is None else ungrouped(self.label, self.embeddings, groups)
+        """Warn of a sketch that holds only some of its samples, and of samples without groups, or in few of them."""
+        warnings = notes_on(self.label, self.embeddings)
+        warnings += [] if groups is None else ungrouped(self.label, self.embeddings, groups)
         if self.sketch is not None and self.embeddings.n != self.sketch.n:
             held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
-            told.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")
+            warnings.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")
         n, name = self.embeddings.n, self.embeddings.grouping
-        return told + few_groups(self.label, n, mean_group_size(self.embeddings), name)
+        return warnings + few_groups(self.label, n, mean_group_size(self.embeddings), name)
 
 
 def open_sets(
     sets: Mapping[str, object], groups: str | None, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
-    """Open the sets of a partition, check that they belong together, and return sentences on their groups.
-
-    Args:
-        sets: arrays, tensors, `EmbeddingSet`, `EmbeddingCache`, `Sketch` or paths of files, by label.
-        groups: column of metadata that names the groups; None: windows of a video by their video, and exact repeats.
-        run: portions and progress.
-        extractor: how to embed samples.
-    """
+    """Open the sets of a partition, check that they belong together, and return sentences on their groups."""
     if len(sets) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sets)}")
     opened = opened_sets(sets, lambda source, label: opened_set(source, label, groups), extractor, run)
@@ -79,8 +66,8 @@ def open_sets(
     check_all_alike(embeddings)
     grouped, sentences = repeats_as_groups(embeddings, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
-    told = (warning for one in found.values() for warning in one.warnings(groups))
-    return found, (*told, *sentences)
+    warnings = (warning for one in found.values() for warning in one.warnings(groups))
+    return found, (*warnings, *sentences)
 
 
 def opened_set(source: object, label: str, groups: str | None = None) -> OpenedSet:

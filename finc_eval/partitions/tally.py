@@ -19,7 +19,7 @@ class EffectiveCounts:
 
     Attributes:
         members: numbers of samples, all divided by one mean design effect, shape (kinds,).
-        spread: variance of each share over that of as many independent samples, shape (kinds,) or 1 for all.
+        spread: variance of each share over the variance for as many independent samples, shape (kinds,) or 1 for all.
         samples: number of samples that are counted.
     """
 
@@ -75,8 +75,8 @@ class Tally:
         return np.maximum(self.effects, self.even)
 
     @property
-    def tells(self) -> bool:
-        """True where the samples are worth enough independent ones for tests to hold."""
+    def is_testable(self) -> bool:
+        """True if the set has enough independent samples for tests to hold."""
         return bool(self.n >= MIN_INDEPENDENT * self.even.max())
 
     def at(self, kinds: NDArray[np.int64]) -> Tally:

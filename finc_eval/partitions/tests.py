@@ -30,7 +30,7 @@ class KindTests:
     """Tests of every kind of every level: has a set more of it than all other sets together, or less?
 
     The kinds of all levels are numbered through: t in all. The tests have r rows: one for each set, of having more, and
-    of three sets or more, another one for each, of having less. Of two sets, the second has less where the first has
+    for three sets or more, another row for each, of having less. With two sets, the second has less where the first has
     more.
 
     Attributes:
@@ -68,11 +68,7 @@ class KindTests:
         return place, bool(less)
 
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
-        """Return the smallest share of a separate kind that only one set has, whichever it is, found with 80 % power.
-
-        Args:
-            alpha: family-wise level up to which a kind counts as found.
-        """
+        """Return the smallest share of a separate kind, of only one set, that would be found with 80 % power."""
         units = self.sizes / np.median(self.effects, axis=1)
         drawn = min(1.0, FIT_SAMPLES / units.sum())
         found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
@@ -87,12 +83,12 @@ class KindTests:
 def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0) -> KindTests:
     """Test all kinds of all levels: each set against all others together, in one family.
 
-    Of two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. Of more sets,
-    each has a further row, "more in the others together than ρ times this one": what one set lacks, no other needs to
-    have more of than the rest. The partition must be blind to which set a sample is from (`pooled_sample`). Then all
-    samples may be counted, and the family-wise error holds exactly. Grouped samples are counted by effective numbers.
-    Those of the set that has less are taken from groups up to the size of the largest with a member: that larger groups
-    have none may be chance. A set of hardly any independent samples is not tested: its p-values are 1.
+    With two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. With more
+    sets, each has a further row, "more in the others together than ρ times this one": what one set lacks, no other
+    needs to have more of than the rest. The partition must be blind to which set a sample is from (`pooled_sample`).
+    Then all samples may be counted, and the family-wise error holds exactly. Grouped samples are counted by effective
+    numbers. The set that has less is counted only in groups up to the size of the largest with a member: that larger
+    groups have none may be chance. A set with too few independent samples is not tested: its p-values are 1.
 
     Args:
         tallies: the tally of each set by its label, from one partition.
@@ -113,8 +109,8 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
         k, rest_k = np.concatenate([k, rest_k]), np.concatenate([rest_k, k])
         n, rest_within = np.concatenate([n, rest_n]), np.concatenate([rest_within, within])
     family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_within.ravel(), rho)
-    tells = np.array([one.tells for one in sets])
-    tested = np.tile(tells, 2) if len(sets) > 2 else np.full(2, tells.all())
+    is_testable = np.array([one.is_testable for one in sets])
+    tested = np.tile(is_testable, 2) if len(sets) > 2 else np.full(2, is_testable.all())
     return KindTests(
         labels=labels,
         level=np.repeat(np.arange(len(levels)), levels),

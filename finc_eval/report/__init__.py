@@ -1,7 +1,7 @@
 """Pages, notebook views and terminal tables of results.
 
-One module per type of result, each with `page`, `fragment` and `show`, all from the same rows, and with `outline`, from
-which Markdown and the row of an index follow.
+One module per type of result, each with `page`, `show` and `outline`, all from the same rows. Markdown, the row of an
+index and, for a module without `fragment`, the view of a notebook follow from the outline.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ RESULTS: dict[str, tuple[str, str]] = {
 
 
 def page(result: Document, samples: Mapping[str, Any]) -> str:
-    """Return the page of a result as HTML.
+    """Return the page of a result: one HTML file that loads nothing.
+
+    Samples that cannot be read are shown by their ids, and the page says why.
 
     Args:
         result: the result.
@@ -60,7 +62,17 @@ def markdown(result: Document) -> str:
 
 def fragment(result: Document) -> str:
     """Return the part of a result's page that a notebook shows."""
-    return str(_module(result).fragment(result))
+    module = _module(result)
+    return str(module.fragment(result) if hasattr(module, "fragment") else outline_fragment(module.outline(result)))
+
+
+def outline_fragment(outline: Outline) -> str:
+    """Return the headline, the warnings and the first table of an outline, for a notebook."""
+    from finc_eval.report.pages import table_fragment
+
+    table = next(iter(outline.tables), None)
+    columns, rows = (table.columns, table.rows) if table else ((), ())
+    return table_fragment(" ".join([outline.headline, *outline.warnings]), columns, rows)
 
 
 def show(result: Document) -> None:

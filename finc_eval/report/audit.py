@@ -12,7 +12,7 @@ from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureNam
 from finc_eval.memorization.power import EXACT, Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
+from finc_eval.report.exports.outline import Outline, Table, sizes, texts_of, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import NO_SAMPLES, notebook_view, render, scale
 from finc_eval.report.terminal import print_notes, print_table
@@ -42,13 +42,13 @@ MEASURE_NAMES: dict[MeasureName, str] = {
 MEASURES_EXPLAINED: dict[MeasureName, str] = {
     "hash": "the same share by perceptual hashes, whose distance is the least over mirrored, shifted and cropped views",
     "views": "the same share by embedding, for suspicious samples over mirrored, widened and shifted views",
-    "calibrated": f"share of samples as near to the training set as the nearest {SUSPICIOUS_SHARE:.0%} of fresh ones",
+    "calibrated": f"share of samples as near to the training set as the {SUSPICIOUS_SHARE:.0%} nearest fresh samples",
     "authpct": "percentage of samples farther from their training sample than that is from its own set",
     "c_t": "rank test of distances to the training set, by kind of the training set; far above 0 means poor samples",
     "dcr": "share of samples nearer to the training set than to the holdout",
     "nndr": "nearest over second nearest distance, median",
     "mifid": "Fréchet distance over the cosine distance to the training set; p is of that distance",
-    "fld_gap": "−100 times the excess log-likelihood of training samples over unseen ones, around generated samples",
+    "fld_gap": "−100 times the excess log-likelihood of training over unseen samples, around generated samples",
 }
 
 ATTACK_NAMES: dict[AttackName, str] = {
@@ -97,10 +97,7 @@ ATTACK_COLUMNS: dict[str, Callable[[Attack], str]] = {
 
 
 def page(result: Audit, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     copying = result.copying
     examples = [name for stratum in copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
     gallery = _gallery(result, copying.pairs, examples, samples)
@@ -162,9 +159,9 @@ def show(result: Audit) -> None:
     columns = ["Measure", *MEASURE_COLUMNS]
     print_table("1. Copying in the samples", columns, _measure_rows(result), names=["Measure"])
     copies = copying.copies
-    print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh ones")
+    print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh samples")
     if copies.same_pixels is not None:
-        print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh ones")
+        print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh samples")
     print(f"kinds of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
     title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
@@ -183,7 +180,8 @@ def summary(audit: Audit) -> str:
     else:
         whole = "No measure of the whole set finds" if copying.memorized_strata else "No measure finds"
         sentences.append(
-            f"{whole} generated samples nearer to the training set than fresh ones are (adjusted p > {AUDIT_ALPHA:g})."
+            f"{whole} generated samples nearer to the training set than fresh samples are (adjusted p > "
+            f"{AUDIT_ALPHA:g})."
         )
     if copying.memorized_strata:
         found, tested = len(copying.memorized_strata), len(copying.strata)
@@ -192,10 +190,10 @@ def summary(audit: Audit) -> str:
         sentences.append(power_sentence(audit))
     best = audit.strongest
     low, high = best.statistics.auc_interval
-    tells = "tells members from others" if best.tells else "does not tell members from others"
+    outcome = "distinguishes members from others" if best.succeeds else "does not distinguish members from others"
     sentences.append(
-        f"The strongest attack, {ATTACK_NAMES[best.name]}, {tells}: {percent(best.statistics.at_1_percent.tpr, 1)} of "
-        f"members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
+        f"The strongest attack, {ATTACK_NAMES[best.name]}, {outcome}: {percent(best.statistics.at_1_percent.tpr, 1)} "
+        f"of members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
     )
     return " ".join([*sentences, guarantee_sentence(audit)])
 
@@ -204,10 +202,10 @@ def found_sentence(audit: Audit) -> str:
     """Return which measures find samples nearer to the training set, and whether that may be for another reason."""
     names = listed([MEASURE_NAMES[name] for name in audit.copying.found_by])
     smooth = (
-        "" if audit.nearer_to == "training" else " Samples that are smoother than real ones are so without copying."
+        "" if audit.nearer_to == "training" else " Samples that are smoother than real samples are so without copying."
     )
     return (
-        f"Generated samples are nearer to the training set than fresh ones are (adjusted p ≤ {AUDIT_ALPHA:g}: "
+        f"Generated samples are nearer to the training set than fresh samples are (adjusted p ≤ {AUDIT_ALPHA:g}: "
         f"{names}).{smooth}"
     )
 
@@ -282,11 +280,11 @@ def _share(power: Power) -> str:
 
 
 def _measure_rows(audit: Audit) -> list[list[str]]:
-    return [[MEASURE_NAMES[one.name], *(text(one) for text in MEASURE_COLUMNS.values())] for one in _measures(audit)]
+    return [[MEASURE_NAMES[one.name], *texts_of(one, MEASURE_COLUMNS)] for one in _measures(audit)]
 
 
 def _attack_rows(audit: Audit) -> list[list[str]]:
-    return [[ATTACK_NAMES[one.name], *(text(one) for text in ATTACK_COLUMNS.values())] for one in audit.attacks]
+    return [[ATTACK_NAMES[one.name], *texts_of(one, ATTACK_COLUMNS)] for one in audit.attacks]
 
 
 def _measures(audit: Audit) -> list[Measure]:

@@ -11,9 +11,9 @@ from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
+from finc_eval.report.exports.outline import Outline, Table, sizes, texts_of, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
-from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.pages import render
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
@@ -39,10 +39,7 @@ COLUMNS: dict[str, Callable[[Change], str]] = {
 
 
 def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     gallery = changes.gallery_of(samples)
     tags = {change.id: f"{change.status}, {SIDE[change.role]}" for change in changes}
     return render(
@@ -72,21 +69,17 @@ def outline(changes: Changes) -> Outline:
         sets=sizes(changes.sets),
         signatures=[changes.old, changes.new],
         call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
-        tables=[Table("Kinds of the two releases", [*COLUMNS], _rows(changes))] if len(changes) else [],
+        tables=[_table(changes)] if len(changes) else [],
         details=[MEANING] if len(changes) else [],
         failures=unreadable(changes.sets),
     )
 
 
-def fragment(changes: Changes) -> str:
-    """Return the changes as a table, for a notebook."""
-    return table_fragment(summary(changes), list(COLUMNS), _rows(changes))
-
-
 def show(changes: Changes) -> None:
     """Print the changes."""
     if len(changes):
-        print_table("Kinds of the old and the new release", list(COLUMNS), _rows(changes), names=["Kind"])
+        table = _table(changes)
+        print_table(table.title, table.columns, table.rows, names=["Kind"])
         print(MEANING)
     print(summary(changes))
 
@@ -98,9 +91,9 @@ def summary(changes: Changes) -> str:
     if all(change.status == "unchanged" for change in changes):
         return "Nothing changed: no share of a kind is significantly larger or smaller than it was."
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
-    told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{counted(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {told}."
+    followed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    return f"{counted(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."
 
 
-def _rows(changes: Changes) -> list[list[str]]:
-    return [[text(change) for text in COLUMNS.values()] for change in changes]
+def _table(changes: Changes) -> Table:
+    return Table("Kinds of the two releases", [*COLUMNS], [texts_of(change, COLUMNS) for change in changes])

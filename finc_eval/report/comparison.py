@@ -39,7 +39,7 @@ from finc_eval.report.drawings.forest import forest_axis
 from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.exports.outline import Outline, Table, texts_of, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
 from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
 from finc_eval.report.terminal import print_notes, print_table
@@ -79,10 +79,7 @@ DIRECTION_COLUMNS: dict[str, Callable[[Mode], str]] = {
 
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     spectrum, names = comparison.spectrum, titles(comparison)
     directions = _directions_on_page(comparison, names)
     shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
@@ -162,7 +159,7 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
 
 
 def _in_order(modes: Sequence[Mode]) -> list[Mode]:
-    """Return directions, those that refits find again first, then by the difference of shares."""
+    """Return directions: first what refits find again, then by the difference of shares."""
     return sorted(modes, key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
 
 
@@ -217,7 +214,7 @@ def outline(comparison: Comparison) -> Outline:
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
         tables=list(_tables(comparison, intervals=True)),
-        details=[told for told in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if told],
+        details=[text for text in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
     )
@@ -246,7 +243,7 @@ def _direction_rows(comparison: Comparison) -> list[list[str]]:
     rows = []
     for rank, mode in enumerate(_in_order(significant(comparison.directions, ALPHA)), start=1):
         kinds = [_said(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
-        rows.append([str(rank) if mode.firm else "–", *(text(mode) for text in DIRECTION_COLUMNS.values()), *kinds])
+        rows.append([str(rank) if mode.firm else "–", *texts_of(mode, DIRECTION_COLUMNS), *kinds])
     return rows
 
 
@@ -260,7 +257,7 @@ def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES
         **_shared(comparison, comparison.gallery_of(samples)),
         columns=COLUMNS,
         kinds=list(_kinds_in_notebook(comparison)),
-        directions=[(names.title(mode), mode, _cells(mode)) for mode in found],
+        directions=[(names.title(mode), mode, texts_of(mode, COLUMNS)) for mode in found],
         typical=_typical,
         others=_others(comparison),
         open_shares=list(open_shares(comparison)),
@@ -268,7 +265,7 @@ def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES
 
 
 def _kinds_in_notebook(comparison: Comparison) -> Iterator[tuple[str, Kind | None, list[str]]]:
-    """Yield the rows of kinds: the name, the kind of which samples are shown, if any, and the numbers."""
+    """Yield the rows of kinds: the name, the kind whose samples are shown, if any, and the numbers."""
     names, known = UniqueNames((*comparison.headings, *comparison.kinds)), {one.id: one for one in comparison.kinds}
 
     def together(words: str, kinds: Sequence[Kind]) -> tuple[str, None, list[str]]:
@@ -279,17 +276,13 @@ def _kinds_in_notebook(comparison: Comparison) -> Iterator[tuple[str, Kind | Non
         if group.words:
             yield together(group.words, group.kinds)
         for one in group.first:
-            yield names.title(one), one, _cells(one)
-            yield from ((UNDER + names.title(kind), kind, _cells(kind)) for kind in below(one, known))
+            yield names.title(one), one, texts_of(one, COLUMNS)
+            yield from ((UNDER + names.title(kind), kind, texts_of(kind, COLUMNS)) for kind in below(one, known))
     others = [kind for kind in comparison.kinds if kind.p_value > ALPHA]
     if others and len(others) < len(comparison.kinds):
         yield together(not_differing(len(others)), others)
     if (rest := unexplained(comparison)) is not None:
         yield UNEXPLAINED, None, ["–", "–", f"{100 * rest:.1f}", ""]
-
-
-def _cells(one: Kind | Mode) -> list[str]:
-    return [text(one) for text in COLUMNS.values()]
 
 
 def _typical(one: Kind | Mode | None, label: SetLabel) -> Sequence[str]:
@@ -305,8 +298,8 @@ def show(comparison: Comparison) -> None:
     for table in _tables(comparison, intervals=False):
         print_table(table.title, table.columns, table.rows, names=["Kind", "Direction"], prose=["Kinds"])
     print_unstable(significant(comparison.directions, ALPHA))
-    for told in open_shares(comparison):
-        print(told)
+    for sentence in open_shares(comparison):
+        print(sentence)
     if others := _others(comparison):
         print(not_significant(others))
     error, settings = comparison.kernel_error, comparison.settings
@@ -325,7 +318,7 @@ def show(comparison: Comparison) -> None:
 
 
 def titles(comparison: Comparison) -> tuple[str, str]:
-    """Return the titles of the two sets: the ends of their paths, as long as needed to tell them apart."""
+    """Return the titles of the two sets: the ends of their paths, as long as needed to make them differ."""
     gen, ref = (PurePath(info.source or info.name) for info in (comparison.gen, comparison.ref))
     for length in range(1, max(len(gen.parts), len(ref.parts)) + 1):
         ends = [str(PurePath(*path.parts[-length:])) for path in (gen, ref)]
@@ -350,9 +343,11 @@ def tests_in_words(comparison: Comparison) -> str:
     return listed([counted(count, thing) for count, thing in tested if count])
 
 
-def not_significant(count: int, thing: str = "direction") -> str:
+def not_significant(count: int) -> str:
     """Return "1 direction is not significant: see the page or the JSON file"."""
-    return f"{counted(count, thing)} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+    return (
+        f"{counted(count, 'direction')} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+    )
 
 
 def print_unstable(modes: Sequence[Mode]) -> None:

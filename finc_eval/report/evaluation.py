@@ -13,7 +13,7 @@ from finc_eval.evaluations.result import Evaluation
 from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
-from finc_eval.report import methods, scores
+from finc_eval.report import methods, outline_fragment, scores
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes
@@ -35,10 +35,7 @@ COLUMNS = ("Question", "Answer")
 
 
 def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     return render(
         "evaluation.html",
         result,
@@ -97,12 +94,12 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
         found["methods"] = methods.summary(result.methods)
     if result.audit is not None:
         found["audit"] = f"{audits.summary(result.audit)} {audits.membership_sentence(result.audit)}"
-    told = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
-    return [*told, ("Encodings", result.encodings)]
+    answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
+    return [*answered, ("Encodings", result.encodings)]
 
 
 def _scores(found: Scores) -> str:
-    """Return each score beside what the reference itself gets, in a sentence."""
+    """Return each score, and the score of the reference itself, in a sentence."""
     floors = ["" if one.floor is None else f" (the reference itself: {figure(one.floor)})" for one in found]
     texts = [f"{one.key} {figure(one.value)}{floor}" for one, floor in zip(found, floors, strict=True)]
     return f"{listed(texts)}."
@@ -117,12 +114,12 @@ def _views(result: Evaluation, samples: Mapping[str, Samples]) -> dict[str, Mark
     known = ("gen", "ref", *(["train"] if result.audit is not None else []))
     for label in samples:
         if label not in known:
-            raise UsageError(f"the page shows no samples of a set {label!r}: it has those of {', '.join(known)}")
+            raise UsageError(f"the page shows no samples of a set {label!r}: it shows samples of {', '.join(known)}")
     compared = {label: samples[label] for label in ("gen", "ref") if label in samples}
     audited = {label: samples[label] for label in ("gen", "train") if label in samples}
     found = {"comparison": comparisons.fragment(result.comparison, compared)}
     if result.scores is not None:
-        found["scores"] = scores.fragment(result.scores)
+        found["scores"] = outline_fragment(scores.outline(result.scores))
     if result.methods is not None:
         found["methods"] = methods.fragment(result.methods, compared)
     if result.audit is not None:

@@ -13,7 +13,7 @@ from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
-from finc_eval.report.pages import LEAD_SAMPLES, render, table_fragment
+from finc_eval.report.pages import LEAD_SAMPLES, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -30,11 +30,11 @@ SORTS = {"": "urgency", "name": "name"}
 """Values to sort limits by."""
 
 WITH_PICTURES = 30
-"""Limits that a page shows samples of, the most urgent ones."""
+"""Largest number of limits, by urgency, that a page shows with samples."""
 
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing, with the limits first that did not hold, and their samples."""
+    """Return the page: limits that did not hold come first, with their samples."""
     pictured = [limit for limit in result.by_urgency if limit.examples][:WITH_PICTURES]
     shown = {
         label: [id for limit in pictured for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
@@ -93,12 +93,12 @@ def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:
 
 
 def outline(result: Verdict) -> Outline:
-    """Return what the verdict says in all outputs: those limits first that need a person."""
+    """Return what the verdict says in all outputs: limits that need a person come first."""
     baselines = [label for label in result.sets if label.startswith("baseline")]
     baseline = ", ".join(source(label, result.sets[label]) for label in baselines)
     gen, ref = (source(label, result.sets[label]) if label in result.sets else label for label in ("gen", "ref"))
     return Outline(
-        kind="a new release against the one before it",
+        kind="a new release against the release before it",
         title=f"Release gate: {result.overall}",
         headline=result.summary,
         sets=sizes(result.sets),
@@ -111,13 +111,8 @@ def outline(result: Verdict) -> Outline:
     )
 
 
-def fragment(result: Verdict) -> str:
-    """Return the limits as a table, for a notebook."""
-    return table_fragment(result.summary, COLUMNS, map(_cells, result.by_urgency))
-
-
 def show(result: Verdict) -> None:
-    """Print the limits, those that need a person first, and the verdict."""
+    """Print the limits, first the limits that need a person, and the verdict."""
     print_table("Limits", COLUMNS, map(_cells, result.by_urgency), names=["Limit"])
     print(result.summary)
     print_notes([*(f"{limit.name}: {limit.note}" for limit in result.by_urgency if _tells(limit)), *result.warnings])

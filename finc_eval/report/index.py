@@ -19,7 +19,7 @@ from finc_eval.report.exports.outline import Outline
 from finc_eval.report.pages import framed
 
 MAX_PROBLEMS = 50
-"""Files that are not results which an index names; further ones are counted."""
+"""Files that are not results which an index names; further files are counted."""
 
 SORTS = {"": "file", "name": "title"}
 """Values to sort results by."""
@@ -27,18 +27,12 @@ SORTS = {"": "file", "name": "title"}
 
 @dataclass(frozen=True)
 class Row:
-    """A result of a folder, as its index tells it.
+    """A result of a folder, as its index describes it.
 
     Attributes:
         name: path of its file below the folder.
         page: address of its page, seen from the index; None without one.
-        title: what it is about.
-        type_name: its type.
-        kind: what it is.
-        headline: what was found.
         samples: its sets with their number of samples.
-        version: version of finc-eval that made it.
-        command: command, or call from Python, that makes it again.
     """
 
     name: str
@@ -53,13 +47,7 @@ class Row:
 
 
 class Index:
-    """The results of a folder. It keeps what its rows say, and not the results.
-
-    Attributes:
-        folder: the folder.
-        out: file of the index.
-        mark: what the file of the index says of itself.
-    """
+    """The results of a folder. It keeps what its rows say, and not the results."""
 
     def __init__(self, folder: Path, out: Path) -> None:
         self.folder, self.out = folder, out
@@ -69,12 +57,7 @@ class Index:
         self._more = 0
 
     def add(self, name: str, found: Document | FincEvalError) -> None:
-        """Add a file.
-
-        Args:
-            name: path of the file below the folder.
-            found: the result, or why the file is not one.
-        """
+        """Add a file."""
         path = self.folder / name
         if isinstance(found, Document):
             self._rows.append(_row(name, found, path.with_suffix(".html"), self.out))

@@ -22,10 +22,7 @@ TITLE = f"Share of each kind in each set ({UNDER.strip()} under a heading)"
 
 
 def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     gallery = result.gallery_of(samples)
     return render(
         "kinds.html",
@@ -78,7 +75,7 @@ def _titles(result: Kinds) -> dict[str, str]:
     return {label: label for label in result.sets}
 
 
-UNTESTED = "Whether this is more than chance was not tested: the groups of a set are worth too few independent samples."
+UNTESTED = "Whether this is more than chance was not tested: a set has too few independent samples."
 
 
 def summary(result: Kinds) -> str:
@@ -95,12 +92,12 @@ def summary(result: Kinds) -> str:
         if (count := sum(kind.side == side for kind in significant))
     ]
     examples = such_as((*result.headings, *result.kinds), [(label, found) for _, label, _, found in groups])
-    told = [
+    found = [
         f"{label} has significantly {word} of {kinds_in_words(count)}{few}"
         for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
     nothing = "No kind is significantly more or less frequent in one set"
-    return " ".join([f"{'; '.join(told) or nothing}.", *_overall(result), *missed(result.detectable)])
+    return " ".join([f"{'; '.join(found) or nothing}.", *_overall(result), *missed(result.detectable)])
 
 
 def _overall(result: Kinds) -> list[str]:
@@ -110,13 +107,13 @@ def _overall(result: Kinds) -> list[str]:
     if p is not None and p > ALPHA:
         return [f"Over all kinds together, the difference is within chance (p = {p:.2g}): an estimated {value}."]
     most = max(result.differences, key=lambda label: result.differences[label].value)
-    told = (
+    text = (
         f"{' and '.join(result.sets)} differ in {value} of their samples"
         if len(result.sets) == 2
         else f"{most} is the most different set: {value} of its samples set it apart from all others"
     )
     tested = [] if p is not None else [UNTESTED]
-    return [f"{told}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
+    return [f"{text}{f' (p {p_value(p)})' if p is not None else ''}.", *tested]
 
 
 def _range(ends: tuple[float, float]) -> str:

@@ -25,7 +25,7 @@ from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
 SHOWN_DISAGREEMENTS = 5
-"""Pairs of models in opposite orders that are told."""
+"""Pairs of models in opposite orders that a summary names."""
 
 KEYED_MODELS = 12
 """Models of a page that says at its top how many samples each has."""
@@ -38,10 +38,7 @@ PROFILE_KINDS = 5
 
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     gallery = read_gallery(board.sets, shown_of((*board.kinds, *board.headings), board.sets, SHOWN_SAMPLES), samples)
     sizes_of_models = [info.n for label, info in board.sets.items() if label != REFERENCE]
     return render(
@@ -66,7 +63,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         ranks=ranks,
         value=_value,
         ends=_ends,
-        told=_told,
+        standing_text=_standing_text,
         header=header,
         sight=sight(board),
         against_ref=_against_ref,
@@ -93,7 +90,7 @@ def outline(board: Leaderboard) -> Outline:
 
 
 def _models(board: Leaderboard) -> str:
-    """Return the models as an argument, several training runs of one as a list."""
+    """Return the models as an argument, several training runs of a model as a list."""
     runs = {row.name: [run_label(row.name, number) for number in range(row.runs)] for row in board.rows}
     texts = {name: [source(label, board.sets[label]) for label in labels] for name, labels in runs.items()}
     return f"{{{', '.join(f'{name!r}: {one[0] if len(one) == 1 else _list(one)}' for name, one in texts.items())}}}"
@@ -109,7 +106,7 @@ def fragment(board: Leaderboard) -> str:
 
 
 def show(board: Leaderboard) -> None:
-    """Print the board, then which models cannot be told apart."""
+    """Print the board, then which models cannot be distinguished."""
     print_table(f"Models against {board.sets[REFERENCE].name}", _columns(board), _rows(board), names=["Model"])
     print(summary(board))
     for sentence in (*group_sentences(board), *disagreement_sentences(board), *_noise(board)):
@@ -125,46 +122,50 @@ def show(board: Leaderboard) -> None:
 
 
 def summary(board: Leaderboard) -> str:
-    """Return what the board can tell in a few plain sentences, beginning with who is first."""
+    """Return the findings of the board in a few plain sentences, beginning with who is first."""
     main = board.criterion()
-    told = f"{header(main)}. Ranks cover {board.covers}. {sight(board)}"
+    found = f"{header(main)}. Ranks cover {board.covers}. {sight(board)}"
     if len(main.names) < 2:
-        return f"By {main.key}, {told}"
+        return f"By {main.key}, {found}"
     first, *others = main.groups[0]
     names = listed(others) if len(others) <= NOT_MANY else f"{len(others)} others"
-    tied = f", and {names} cannot be told apart from it" if others and len(main.names) > 2 else ""
-    return f"By {main.key}, {first} is first of {len(main.names)} models{tied}: {told}"
+    tied = f", and {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
+    return f"By {main.key}, {first} is first of {len(main.names)} models{tied}: {found}"
 
 
 def sight(board: Leaderboard) -> str:
     """Return what the numbers of the board can see, in a sentence."""
     extractor = board.extractor
-    seen = "these embeddings tell" if extractor.startswith(ARRAY_SPACE) else f"the extractor {extractor} tells"
+    seen = (
+        "these embeddings distinguish"
+        if extractor.startswith(ARRAY_SPACE)
+        else f"the extractor {extractor} distinguishes"
+    )
     moved = () if board.panel is None else board.panel.moved
     names = listed(moved) if len(moved) <= NOT_MANY else several(moved)
     elsewhere = f" Other boards rank {names} otherwise." if moved else ""
-    return f"All numbers see only what {seen} apart.{elsewhere}"
+    return f"All numbers see only what {seen}.{elsewhere}"
 
 
 def header(criterion: Criterion) -> str:
-    """Return how many models can be told apart by a number."""
+    """Return how many models can be distinguished by a number."""
     neighbors = len(criterion.names) - 1
     if neighbors < 1:
         return "fewer than two models are ranked"
     if neighbors == 1:
-        return f"the two {'can' if criterion.separable_pairs else 'cannot'} be told apart (5 %)"
+        return f"the two {'can' if criterion.separable_pairs else 'cannot'} be distinguished (5 %)"
     gap = criterion.smallest_separable_gap
-    told = (
+    found = (
         f"{criterion.separable_neighbors} of {counted(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "
-        f"{counted(criterion.pairs, 'pair')} can be told apart (Holm, 5 %)"
+        f"{counted(criterion.pairs, 'pair')} can be distinguished (Holm, 5 %)"
     )
-    return f"{told}; smallest separable gap {_gap(criterion, gap)}" if gap is not None else told
+    return f"{found}; smallest separable gap {_gap(criterion, gap)}" if gap is not None else found
 
 
 def group_sentences(board: Leaderboard) -> list[str]:
-    """Return one sentence per group of models that cannot be told apart from its first; it names all of them."""
+    """Return one sentence per group of models that cannot be distinguished from its first; it names all of them."""
     return [
-        f"Group {number}: {listed(others)} cannot be told apart from {first}."
+        f"Group {number}: {listed(others)} cannot be distinguished from {first}."
         for number, (first, *others) in enumerate(board.groups, 1)
         if others
     ]
@@ -172,31 +173,30 @@ def group_sentences(board: Leaderboard) -> list[str]:
 
 def disagreement_sentences(board: Leaderboard) -> list[str]:
     """Return one sentence per pair of models that numbers rank in opposite orders, the first pairs of the board."""
-    every = board.disagreements()
-    told = [
-        f"{one.first} is surely better than {one.second} by {listed(one.first_better_by)}, and surely worse by "
-        f"{listed(one.second_better_by)}."
-        for one in every[:SHOWN_DISAGREEMENTS]
-    ]
-    more = len(every) - len(told)
-    return [*told, f"{counted(more, 'more pair')} of models in opposite orders by different numbers."] if more else told
+    pairs = [(one.first, one.second, one.first_better_by, one.second_better_by) for one in board.disagreements()]
+    return _opposite(pairs, "by different numbers")
 
 
 def panel_sentences(board: Leaderboard) -> list[str]:
     """Return where the boards of a panel disagree, one sentence each, or that they do not."""
     if board.panel is None:
         return []
-    told = [
-        f"{one.first} is surely better than {one.second} by {listed(one.first_better)}, and surely worse by "
-        f"{listed(one.second_better)}."
-        for one in board.panel.reversals[:SHOWN_DISAGREEMENTS]
-    ]
-    more = len(board.panel.reversals) - len(told)
-    told += [f"{counted(more, 'more pair')} of models in opposite orders on different boards."] if more else []
+    pairs = [(one.first, one.second, one.first_better, one.second_better) for one in board.panel.reversals]
+    found = _opposite(pairs, "on different boards")
     for name in board.panel.moved:
         places = [f"{ranks(side.places[name].rank_set)} by {side.label}" for side in board.panel.sides]
-        told.append(f"The rank of {name} depends on the board: {listed(places)}.")
-    return told or ["No two boards surely disagree."]
+        found.append(f"The rank of {name} depends on the board: {listed(places)}.")
+    return found or ["No two boards surely disagree."]
+
+
+def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], how: str) -> list[str]:
+    """Return a sentence for each of the first pairs in opposite orders, and the number of the others."""
+    found = [
+        f"{first} is surely better than {second} by {listed(better)}, and surely worse by {listed(worse)}."
+        for first, second, better, worse in pairs[:SHOWN_DISAGREEMENTS]
+    ]
+    more = len(pairs) - len(found)
+    return [*found, f"{counted(more, 'more pair')} of models in opposite orders {how}."] if more else found
 
 
 def _panel_table(board: Leaderboard) -> list[Table]:
@@ -215,21 +215,21 @@ def panel_ranks(board: Leaderboard, row: Row) -> list[str]:
 
 def _noise(board: Leaderboard) -> list[str]:
     """Return the noise of training that was measured, a sentence per number; one for all without any."""
-    told = [
+    found = [
         f"By {one.key}, two training runs of one model differ by "
         f"{_gap(one, one.training_error)} (standard deviation, without the noise of sampling)."
         for one in board.criteria
         if one.training_error
     ]
     none = [one.key for one in board.criteria if one.training_error == 0]
-    alike = f"By {listed(none)}, training runs of one model differ no more than samples of one run do."
-    return [*told, alike] if none else told
+    alike = f"By {listed(none)}, training runs of one model differ no more than samples of a single run."
+    return [*found, alike] if none else found
 
 
 def _matrix(board: Leaderboard) -> list[list[tuple[int, str]]]:
-    """Return what the model of each row makes more of than that of each column: how many kinds, and which first.
+    """Return what the model of each row makes more of than the model of each column: how many kinds, and the first.
 
-    A board of many models does not have it.
+    A board of many models has none.
     """
     if len(board.rows) > MATRIX_MODELS:
         return []
@@ -304,7 +304,7 @@ def _estimate(criterion: Criterion, standing: Standing) -> str:
     return f"{_value(criterion, standing)} {_ends(criterion, standing)}".strip()
 
 
-def _told(criterion: Criterion, standing: Standing) -> str:
+def _standing_text(criterion: Criterion, standing: Standing) -> str:
     """Write a number with its interval and the ranks by it."""
     ranked = f", rank {ranks(standing.rank_set)}" if standing.rank_set is not None else ", not ranked"
     return f"{_estimate(criterion, standing)}{ranked}"

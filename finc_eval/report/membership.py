@@ -9,7 +9,7 @@ from finc_eval.kahm.membership import MembershipScore
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import refuse_samples, render, table_fragment
+from finc_eval.report.pages import refuse_samples, render
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
@@ -17,7 +17,7 @@ COLUMNS = ("Figure", "Value")
 
 
 def page(result: MembershipScore, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples."""
+    """Return the page, which shows no samples."""
     refuse_samples(result, samples)
     return render("membership.html", result, outline(result), columns=COLUMNS, rows=rows(result))
 
@@ -37,11 +37,6 @@ def outline(result: MembershipScore) -> Outline:
 
 def _settings(result: MembershipScore) -> list[str]:
     return [f"settings={result.settings!r}"] if result.settings else []
-
-
-def fragment(result: MembershipScore) -> str:
-    """Return the figures for a notebook."""
-    return table_fragment(summary(result), COLUMNS, rows(result))
 
 
 def show(result: MembershipScore) -> None:
@@ -73,5 +68,5 @@ def rows(result: MembershipScore) -> list[tuple[str, str]]:
 def summary(result: MembershipScore) -> str:
     """Return the direction of the difference as a sentence."""
     if result.direction == "neither":
-        return "The attack by distance does not tell members from non-members."
-    return f"The attack by distance tells members from non-members: {result.direction}."
+        return "The attack by distance does not distinguish members from non-members."
+    return f"The attack by distance distinguishes members from non-members: {result.direction}."

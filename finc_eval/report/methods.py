@@ -32,7 +32,7 @@ DIFFERENCE = "difference of shares in points"
 
 LEGEND = (
     "Directions of one letter show the same samples. A cell has the rank of each of them in the list of its method, "
-    f"and its difference of shares; in parentheses are those that are not significant (adjusted p > {ALPHA:g})."
+    f"and its difference of shares; in parentheses are directions that are not significant (adjusted p > {ALPHA:g})."
 )
 """Meaning of a table of groups without colors."""
 
@@ -41,10 +41,7 @@ SHOWN_IN_NOTEBOOK = 3
 
 
 def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     names = titles(result.first)
     scale = scale_of([mode for found in result.comparisons.values() for mode in found.directions])
     found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
@@ -152,7 +149,7 @@ def _columns(result: MethodComparison) -> list[str]:
 
 def _rows(result: MethodComparison, role: Role) -> list[list[str]]:
     return [
-        [_titled(result, group), *(_cell(result, name, group) for name in result.comparisons)]
+        [_title_of(result, group), *(_cell(result, name, group) for name in result.comparisons)]
         for group in significant_groups(result, role)
     ]
 
@@ -161,7 +158,7 @@ def _cell(result: MethodComparison, method: str, group: ModeGroup) -> str:
     return "; ".join(_text(*one) for one in cells(result, method, group))
 
 
-def _titled(result: MethodComparison, group: ModeGroup) -> str:
+def _title_of(result: MethodComparison, group: ModeGroup) -> str:
     """Return the letter of a group, with the name of the mode that is shown of it, or its id."""
     return f"{group.name}. {result.shown_mode(group).title}"
 
@@ -176,7 +173,7 @@ def _is_significant(result: MethodComparison, method: str, group: ModeGroup) -> 
 
 
 def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> Card:
-    """Return the card of a group: that of one of its modes, with the shares by every method."""
+    """Return the card of a group: its shown mode, with the shares by every method."""
     mode = result.shown_mode(group)
     rows = [
         [
@@ -192,7 +189,7 @@ def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], sc
     ]
     card = mode_card(mode, names, scale, result.shown, place=_place(group))
     headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")
-    return replace(card, title=_titled(result, group), table=(headings, rows))
+    return replace(card, title=_title_of(result, group), table=(headings, rows))
 
 
 def _place(group: ModeGroup) -> str:
@@ -207,7 +204,7 @@ def _shared(result: MethodComparison, gallery: Gallery) -> dict[str, Any]:
         "titles": titles(first),
         "roles": [(*one, significant_groups(result, one[0])) for one in ROLES],
         "shown_mode": result.shown_mode,
-        "titled": partial(_titled, result),
+        "titled": partial(_title_of, result),
         "cells": lambda method, group: cells(result, method, group),
         "own_ids": own_ids,
         "sets_of": SETS_OF,

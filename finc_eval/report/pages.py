@@ -36,7 +36,7 @@ LEAD_SAMPLES = 3
 """Samples of a mode in the first table of a page."""
 
 NO_SAMPLES: Mapping[str, Any] = MappingProxyType({})
-"""Samples of a page that shows those which its result knows."""
+"""Samples of a page that shows only what its result has kept."""
 
 METHOD_NAMES = {name: method.title for name, method in METHODS.items()}
 """Names of the methods in prose."""
@@ -148,7 +148,7 @@ def notebook_view(template: str, result: Document, /, **context: Any) -> str:
 
 
 def style_of(*more: str) -> dict[str, Any]:
-    """Return the style of a page with further style sheets, and its digest, in place of those of all pages."""
+    """Return the style of a page with further style sheets, and its digest, in place of the common style."""
     style = Markup("\n").join([_asset("report.css"), *map(_asset, more)])
     return {"style": style, "style_hash": _hash(style)}
 

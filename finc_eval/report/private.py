@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table, several
+from finc_eval.report.exports.outline import Outline, Table, several, texts_of
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
 from finc_eval.report.terminal import print_notes, print_table
@@ -34,6 +35,13 @@ LEGENDS = {
     PARTS: "Degree 0 is about how far samples are from the center, 1 about means, 2 about variances and correlations. "
     "The parts of a generator add to its MMD². Rows whose interval reaches zero are gray.",
 }
+
+
+PROMISES = ("Guarantee", "AUC", "Advantage", "True positives at 1 %", "at 0.1 %")
+"""Columns of a table of guarantees: what an attacker reaches at most."""
+
+NEIGHBORS = {"replace": "one record replaced", "zero-out": "one record left out, of a public number"}
+"""Words for the adjacencies."""
 
 
 class Row(NamedTuple):
@@ -89,11 +97,7 @@ COLUMNS: dict[str, Columns] = {
 
 
 def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
-    """Return the page of a score or a comparison: one HTML file that loads nothing. It shows no samples.
-
-    Raises:
-        UsageError: samples were passed.
-    """
+    """Return the page of a score or a comparison, which shows no samples."""
     refuse_samples(result, samples)
     tables = _tables(result)
     return render(
@@ -101,6 +105,8 @@ def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
         result,
         outline(result),
         scores=_scores(result),
+        promise_columns=PROMISES,
+        promises=map(promise, result.guarantees),
         columns=COLUMNS,
         legends=LEGENDS,
         muted=_is_muted,
@@ -152,8 +158,8 @@ def show_sketch(path: str, sketch: PrivateSketch) -> None:
     transform, phi = sketch.transform, sketch.feature_map
     print(f"{path}: private sketch of {sketch.m} records, {sketch.space}, {sketch.size} features")
     print(f"transform {transform.digest[:12]}: {transform.origin}")
-    told = dict(phi.signature())
-    print(f"features: {phi.kind} {told['order']}, length scale {told['sigma']}, radius {transform.radius:.4g}")
+    fields = dict(phi.signature())
+    print(f"features: {phi.kind} {fields['order']}, length scale {fields['sigma']}, radius {transform.radius:.4g}")
     if sketch.classes is not None:
         print(f"classes: {', '.join(sketch.classes)}")
     print(f"noise {sketch.noise:.4g} on every feature")
@@ -185,6 +191,18 @@ def _identifiers(data: Sequence[str]) -> str:
     return ", ".join([*names, *digests[:MAX_DIGESTS_SHOWN], *([f"… {more} more"] if more > 0 else [])])
 
 
+def promise(guarantee: Guarantee) -> list[str]:
+    """Return the row of a guarantee."""
+    ceilings = guarantee.ceilings
+    return [
+        f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP, {NEIGHBORS[guarantee.adjacency]}",
+        f"≤ {ceilings.auc:.3f}",
+        f"≤ {ceilings.advantage:.3f}",
+        f"≤ {percent(ceilings.tpr_at_1_percent, 1)}",
+        f"≤ {percent(ceilings.tpr_at_01_percent, 2)}",
+    ]
+
+
 def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:
     return (result,) if isinstance(result, PrivateScore) else result.scores
 
@@ -211,7 +229,7 @@ def _is_muted(row: Row) -> bool:
 
 
 def _cells(title: str, rows: list[Row]) -> list[list[str]]:
-    return [[text(row) for text in COLUMNS[title].values()] for row in rows]
+    return [texts_of(row, COLUMNS[title]) for row in rows]
 
 
 def _hidden(result: PrivateResult) -> str:
@@ -233,7 +251,7 @@ def _summary(result: PrivateResult) -> str:
             f"interval from {low} to {high}."
         )
         if first.interval[0] <= 0:
-            sentences.append("The interval includes zero: the sketch cannot tell the two apart.")
+            sentences.append("The interval includes zero: the sketch cannot distinguish the two.")
     else:
         against = [pair for pair in result.pairs if pair.first == first.name]
         beaten = [pair.second for pair in against if pair.p_value <= ALPHA]
@@ -242,5 +260,5 @@ def _summary(result: PrivateResult) -> str:
         if beaten:
             sentences.append(f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g}).")
         if tied:
-            sentences.append(f"Its distance cannot be told apart from that of {', '.join(tied)}.")
+            sentences.append(f"It cannot be distinguished by distance from {', '.join(tied)}.")
     return " ".join([*sentences, _hidden(result)])

@@ -8,12 +8,12 @@ from finc_eval.core.words import figure, listed
 from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table
-from finc_eval.report.pages import refuse_samples, render, table_fragment
+from finc_eval.report.exports.outline import Outline, Table, texts_of
+from finc_eval.report.pages import refuse_samples, render
 from finc_eval.report.terminal import print_table
 from finc_eval.samples import Samples
 
-TOLD = 4
+NAMED = 4
 """Scores that the summary has."""
 
 BETTER = {True: "higher", False: "lower", None: "–"}
@@ -35,7 +35,7 @@ COLUMNS: dict[str, Callable[[Score], str]] = {
 
 
 def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows no samples."""
+    """Return the page, which shows no samples."""
     refuse_samples(scores, samples)
     columns = {**COLUMNS, "Notes": lambda score: "; ".join(score.notes)}
     return render("scores.html", scores, outline(scores), columns=columns)
@@ -49,17 +49,12 @@ def outline(scores: Scores) -> Outline:
         headline=summary(scores),
         sets=dict.fromkeys((scores.gen, scores.ref)),
         signatures=[*dict.fromkeys(score.signature for score in scores)],
-        call=call("evaluate", "gen", "ref", repr(_metrics(scores))),
+        call=call("metrics", "gen", "ref", repr(_metrics(scores))),
         tables=[Table("The scores", [*COLUMNS], _rows(scores))],
         details=_notes(scores),
         warnings=_failures(scores),
         failures=_failures(scores),
     )
-
-
-def fragment(scores: Scores) -> str:
-    """Return the scores as a table, for a notebook."""
-    return table_fragment(" ".join([summary(scores), *_failures(scores)]), list(COLUMNS), _rows(scores))
 
 
 def show(scores: Scores) -> None:
@@ -75,14 +70,14 @@ def show(scores: Scores) -> None:
 def summary(scores: Scores) -> str:
     """Return the first numbers, and which metrics could not be computed, in one sentence."""
     values = [f"{score.key} {figure(score.value)}" for score in scores]
-    more = len(values) - TOLD
-    told = listed([*values[:TOLD], *([f"{more} more"] if more > 0 else [])]) or "no number"
+    more = len(values) - NAMED
+    named = listed([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {listed([*scores.failures])} could not be computed" if scores.failures else ""
-    return f"{scores.gen} against {scores.ref}: {told}{refused}."
+    return f"{scores.gen} against {scores.ref}: {named}{refused}."
 
 
 def _metrics(scores: Scores) -> list[str]:
-    """Return the names of the metrics, of which some have several scores."""
+    """Return the names of the metrics; some metrics have several scores."""
     found = []
     for score in scores:
         given = (score.key, *dict(score.signature.fields).values(), score.signature.metric.replace("-", "_"))
@@ -91,7 +86,7 @@ def _metrics(scores: Scores) -> list[str]:
 
 
 def _notes(scores: Scores) -> list[str]:
-    """Return the notes of the scores, each once, with the scores that it is of."""
+    """Return each note once, with the keys of its scores."""
     found: dict[str, list[str]] = {}
     for score in scores:
         for note in score.notes:
@@ -104,4 +99,4 @@ def _failures(scores: Scores) -> list[str]:
 
 
 def _rows(scores: Scores) -> list[list[str]]:
-    return [[text(score) for text in COLUMNS.values()] for score in scores.scores]
+    return [texts_of(score, COLUMNS) for score in scores.scores]

@@ -20,9 +20,9 @@ from finc_eval.report.cards.modes import mode_card, scale_of
 from finc_eval.report.comparison import titles
 from finc_eval.report.drawings.plots import Mark, sweep_svg
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.exports.outline import Outline, Table, texts_of, unreadable
 from finc_eval.report.formats import optional_percent
-from finc_eval.report.pages import kinds_in_words, render, table_fragment
+from finc_eval.report.pages import kinds_in_words, render
 from finc_eval.report.terminal import print_notes, print_table
 from finc_eval.samples import Samples
 
@@ -42,9 +42,7 @@ class Row:
     """The significant modes at one value of the parameter.
 
     Attributes:
-        value: value of the parameter.
         marks: other names of the value, such as "compare's default".
-        over, under: number of modes.
         difference: largest difference of shares, without its sign; None without a mode.
         stability: mean stability of the over-represented modes that directions found; None without one.
         spreadness: median spreadness; None where it is not known of any mode.
@@ -72,10 +70,7 @@ COLUMNS: dict[str, Callable[[Row], str]] = {
 
 
 def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
-    """Return the page: one HTML file that loads nothing.
-
-    Samples that cannot be read are shown by their ids, and the page says why.
-    """
+    """Return the page."""
     gallery = sweep.gallery_of(samples)
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
@@ -128,7 +123,7 @@ def outline(sweep: Sweep) -> Outline:
 
 def _cells(row: Row) -> list[str]:
     notes = "; ".join((*row.marks, *row.warnings))
-    return [f"{row.value:.4g}", *(text(row) for text in COLUMNS.values()), notes]
+    return [f"{row.value:.4g}", *texts_of(row, COLUMNS), notes]
 
 
 def _cards(sweep: Sweep) -> list[tuple[float, list[Card]]]:
@@ -147,18 +142,12 @@ def _typical_only(card: Card) -> Card:
     return replace(card, views=views, folded=())
 
 
-def fragment(sweep: Sweep) -> str:
-    """Return the significant modes value by value, for a notebook."""
-    rows = [[f"{row.value:.4g}", *(text(row) for text in COLUMNS.values())] for row in sweep_rows(sweep)]
-    return table_fragment(summary(sweep), [SYMBOLS[sweep.parameter], *COLUMNS], rows)
-
-
 def show(sweep: Sweep) -> None:
     """Print the significant modes value by value."""
     rows = [
         [
             f"{row.value:.4g}",
-            *(text(row) for text in COLUMNS.values()),
+            *texts_of(row, COLUMNS),
             "; ".join((*row.marks, *(warning.split(":")[0] for warning in row.warnings))),
         ]
         for row in sweep_rows(sweep)
@@ -183,7 +172,7 @@ def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:
 
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
-    """Return the warnings of the sweep, and those that every value has."""
+    """Return the warnings of the sweep, and the warnings that all values share."""
     first, *others = (point.comparison.warnings for point in sweep.points)
     common = (warning for warning in first if all(warning in other for other in others))
     return tuple(dict.fromkeys((*sweep.warnings, *common)))

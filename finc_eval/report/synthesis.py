@@ -12,7 +12,8 @@ from finc_eval.gallery.gallery import Thumbnails, read_thumbnails
 from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, Synthesis
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table
-from finc_eval.report.pages import render, table_fragment
+from finc_eval.report.pages import render
+from finc_eval.report.private import PROMISES, promise
 from finc_eval.report.terminal import print_table
 
 SET = "synthetic"
@@ -22,7 +23,7 @@ DEVIATIONS = 3
 """Standard deviations of the discrepancy of noise alone within which a generator agrees with a release."""
 
 SHOWN_LEVELS = 8
-"""Levels of a column that a page shows: the most frequent ones."""
+"""Most frequent levels of a column that a page shows."""
 
 PARTS = ("Features", "Numbers", "Share of the budget", "Noise on each", "Discrepancy")
 COLUMNS = ("Column", "Most frequent", "Moved")
@@ -46,7 +47,8 @@ def page(result: Synthesis, samples: Mapping[str, Any]) -> str:
         "synthesis.html",
         result,
         outline(result),
-        promises=() if result.guarantee is None else (result.guarantee,),
+        promise_columns=PROMISES,
+        promises=[] if result.guarantee is None else [promise(result.guarantee)],
         parts=[_part_cells(result), PARTS, LEGENDS["parts"]],
         legend=LEGENDS["columns"],
         frequent=frequent,
@@ -90,11 +92,6 @@ def outline(result: Synthesis) -> Outline:
         tables=tables,
         warnings=[] if result.guarantee else [NOT_PRIVATE + "."],
     )
-
-
-def fragment(result: Synthesis) -> str:
-    """Return what was released for a notebook."""
-    return table_fragment(summary(result), PARTS, _part_cells(result))
 
 
 def show(result: Synthesis) -> None:

@@ -39,14 +39,7 @@ def print_table(
 
     On a terminal, names and prose that do not fit are wrapped, and so are headings. A name has three lines at most: the
     first ones and the last one, which ends in its id. If the numbers alone are too wide, the last columns follow in
-    further tables, each beside the first column.
-
-    Args:
-        title: title of the table.
-        columns: headings.
-        rows: cells.
-        names: headings of the columns that hold names, which may be wrapped and, if they are long, cut.
-        prose: headings of the columns that may be wrapped between words.
+    further tables, each next to the first column.
     """
     from rich.cells import cell_len  # 0.1 s that the library need not pay
     from rich.console import Console
@@ -64,13 +57,13 @@ def print_table(
             whole = min(longest, MAX_WORD) if heading in names else longest
             least[-1] = max(min(wanted[-1], LEAST_WIDTH), whole)
     for places in _parts(least, console.width):
-        widths = _widened([wanted[i] for i in places], [least[i] for i in places], console.width)
+        widths = _widen([wanted[i] for i in places], [least[i] for i in places], console.width)
         table = Table(title=None if places[1:2] > [1] else visible(title), title_justify="left")
         for place, width in zip(places, widths, strict=True):
             table.add_column(visible(columns[place]), width=width)
         for row in cells:
             sized = zip(places, widths, strict=True)
-            table.add_row(*(_folded(row[i], width) if columns[i] in names else row[i] for i, width in sized))
+            table.add_row(*(_fold(row[i], width) if columns[i] in names else row[i] for i, width in sized))
         console.print(table)
 
 
@@ -80,11 +73,11 @@ def print_notes(warnings: Iterable[str]) -> None:
         print(f"note: {warning}")
 
 
-def _folded(name: str, width: int) -> str:
-    """Return a name in lines of so many characters; of too many lines, the first ones and the last one."""
+def _fold(name: str, width: int) -> str:
+    """Return a name in lines of this width; if there are too many, the first lines and the last."""
     from rich.cells import set_cell_size
 
-    lines = _wrapped(name, width)
+    lines = _wrap(name, width)
     if len(lines) <= MAX_NAME_LINES:
         return "\n".join(lines)
     whole = MAX_NAME_LINES - 2
@@ -92,7 +85,7 @@ def _folded(name: str, width: int) -> str:
     return "\n".join([*lines[:whole], f"{cut.rstrip(' ,')}…", lines[-1]])
 
 
-def _wrapped(name: str, width: int) -> list[str]:
+def _wrap(name: str, width: int) -> list[str]:
     """Return a name in lines; a word is divided only if it is longer than a line."""
     from rich.cells import cell_len, chop_cells
 
@@ -115,8 +108,8 @@ def _parts(least: Sequence[int], width: int) -> list[list[int]]:
     return parts
 
 
-def _widened(wanted: Sequence[int], least: Sequence[int], width: int) -> list[int]:
-    """Return the widths of columns: from the left as much of the wanted ones as there is room for."""
+def _widen(wanted: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+    """Return the widths of columns: from the left as much of the wanted widths as there is room for."""
     room = width - 1 - sum(size + BORDER for size in least)
     widths = []
     for most, size in zip(wanted, least, strict=True):

@@ -17,7 +17,7 @@ from finc_eval.report.cards.modes import TOO
 
 KindOrMode = TypeVar("KindOrMode", Kind, Mode)
 
-TOLD = 2
+NAMED = 2
 """Kinds of each role, or examples of each group, that a sentence names."""
 
 MORE: dict[Role, str] = {"over": "more", "under": "fewer"}
@@ -25,26 +25,21 @@ MORE: dict[Role, str] = {"over": "more", "under": "fewer"}
 
 
 def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
-    """Return what was found in one or two sentences that name the largest differences that read differently.
-
-    Args:
-        comparison: the comparison.
-        titles: titles of the generated and the reference set.
-    """
+    """Return what was found in one or two sentences that name the largest differences that read differently."""
     gen, ref = titles
     rho = comparison.settings.rho
-    told = _of_kinds(comparison, titles) if comparison.kinds else _of_directions(comparison, titles)
-    if told is None:
+    text = _of_kinds(comparison, titles) if comparison.kinds else _of_directions(comparison, titles)
+    if text is None:
         thing = "kind of samples" if comparison.kinds else "direction"
         significantly = (
             f"that {gen} has significantly more or less often than {ref}"
             if rho == 1
-            else f"of which one set has significantly more than {rho:g} times the share of the other"
+            else f"with a share in one set significantly above {rho:g} times the share in the other"
         )
         return untested(comparison) or f"No {thing} was found {significantly}."
     if rho != 1:
-        told += f" That is more than {rho:g} times the share of the other set."
-    return told
+        text += f" That is more than {rho:g} times the share of the other set."
+    return text
 
 
 def lead(comparison: Comparison) -> str:
@@ -53,21 +48,16 @@ def lead(comparison: Comparison) -> str:
 
 
 def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
-    """Return the clearest named kinds of each group, no two of which read the same, as the end of a sentence on it.
-
-    Args:
-        kinds: all kinds of the result.
-        groups: each with the label of the set whose shares are told.
-    """
+    """Return the clearest named kinds of each group as the end of a sentence; no two read the same."""
     names = UniqueNames(kinds)
-    examples = names.examples([[one for one in found if one.name] for _, found in groups], TOLD)
-    told = [
+    examples = names.examples([[one for one in found if one.name] for _, found in groups], NAMED)
+    texts = [
         [f"{names.kind(one)} ({percent(one.shares[label].share)} of {label})" for one in few]
         for (label, _), few in zip(groups, examples, strict=True)
     ]
     return [
         ("" if not texts else f": {listed(texts)}" if len(texts) == len(found) else f", such as {listed(texts)}")
-        for texts, (_, found) in zip(told, groups, strict=True)
+        for texts, (_, found) in zip(texts, groups, strict=True)
     ]
 
 
@@ -79,15 +69,15 @@ def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
     for words, kinds, first in zip(
         TOO.values(), more_and_less(found), more_and_less(top_level(found, comparison.headings)), strict=True
     ):
-        if len(first) > TOLD:
+        if len(first) > NAMED:
             largest = sorted(kinds, key=lambda kind: -abs(kind.difference))
-            ((*texts,),) = _told([largest], names, None)
+            ((*texts,),) = _texts([largest], names, None)
             sums = [percent(sum(kind.shares[label].share for kind in kinds)) for label in SETS_OF["over"]]
             rest = [kind for kind in found if kind not in kinds]
             together = f"together {sums[0]} of its samples, {sums[1]} of {titles[1]}"
             parts.append(f"{words} of {of_kinds(kinds, rest)} ({together}), such as {listed(texts)}")
         elif first:
-            ((*texts,),) = _told([first], names, titles[1])
+            ((*texts,),) = _texts([first], names, titles[1])
             parts.append(f"{words} {listed(texts)}")
     return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
@@ -97,19 +87,19 @@ def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | Non
     names = UniqueNames(comparison.directions)
     by_role: list[tuple[Role, Sequence[Mode]]] = [("over", comparison.over), ("under", comparison.under)]
     found = [(role, [mode for mode in significant(modes, ALPHA) if mode.firm]) for role, modes in by_role]
-    told = _told([modes for _, modes in found], names, titles[1])
+    found_texts = _texts([modes for _, modes in found], names, titles[1])
     parts = [
         f"{MORE[role]} samples along {counted(len(modes), 'direction')}"
         f"{': ' if len(texts) == len(modes) else ', such as '}{listed(texts)}"
-        for (role, modes), texts in zip(found, told, strict=True)
+        for (role, modes), texts in zip(found, found_texts, strict=True)
         if modes
     ]
     return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
 
-def _told(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str | None) -> list[list[str]]:
+def _texts(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str | None) -> list[list[str]]:
     """Return the first of each group with their shares."""
-    examples = [few or group[:1] for few, group in zip(names.examples(groups, TOLD), groups, strict=True)]
+    examples = [few or group[:1] for few, group in zip(names.examples(groups, NAMED), groups, strict=True)]
     return [
         [_with_shares(one, names.kind, ref if place == 0 else None) for place, one in enumerate(few)]
         for few in examples
@@ -119,5 +109,5 @@ def _told(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str |
 def _with_shares(one: Kind | Mode, name: Callable[[Kind | Mode], str], ref: str | None) -> str:
     decimals = int(percent(one.share_gen) == percent(one.share_ref))
     shares = percent(one.share_gen, decimals), percent(one.share_ref, decimals)
-    told = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
-    return f"{name(one)} ({told})"
+    words = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
+    return f"{name(one)} ({words})"

@@ -45,13 +45,7 @@ class BottomSample:
         return self._rows
 
     def update(self, keys: NDArray[np.uint64], ids_at: IdsAt, rows_at: RowsAt) -> None:
-        """Offer samples; those with the smallest hashes stay, in order of hash.
-
-        Args:
-            keys: keys of the samples, shape (b,).
-            ids_at: function that reads the ids of those samples that may stay, from their indices.
-            rows_at: function that reads their embeddings.
-        """
+        """Offer samples; those with the smallest hashes stay, in order of hash."""
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
         offered = np.arange(len(keys))
         if not self.capacity:

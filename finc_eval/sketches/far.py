@@ -20,8 +20,6 @@ class Far:
     """The far samples of a set.
 
     Attributes:
-        count: their number.
-        farthest: index of the farthest.
         distance: its distance from the middle, in median distances.
     """
 
@@ -34,7 +32,7 @@ class FarSamples:
     """Looks for far samples in one pass over a set, on its device.
 
     Args:
-        sample: random sample of the set, shape (m, d), on the CPU, which tells its middle and the unit of length.
+        sample: random sample of the set, shape (m, d), on the CPU, which gives its middle and the unit of length.
         device: device of the rows.
     """
 

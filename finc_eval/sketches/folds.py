@@ -20,13 +20,7 @@ Rows = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True, eq=False)
 class FoldChunk:
-    """Embeddings of one fold of a set.
-
-    Attributes:
-        fold: fold of the samples.
-        rows: their embeddings, shape (b, d).
-        index: their indices in the set, shape (b,), on the device of the rows.
-    """
+    """Embeddings of one fold of a set."""
 
     fold: int
     rows: torch.Tensor
@@ -45,13 +39,7 @@ class FoldChunks:
         self._waiting: tuple[list[Rows], list[Rows]] = ([], [])
 
     def add(self, keys: NDArray[np.uint64], rows: torch.Tensor, start: int = 0) -> Iterator[FoldChunk]:
-        """Take embeddings in, and yield the chunks that are full.
-
-        Args:
-            keys: keys of the samples, shape (b,).
-            rows: their embeddings, shape (b, d).
-            start: index of the first.
-        """
+        """Take embeddings in, and yield the chunks that are full."""
         folds = fold_of(keys)
         # An order, as the host knows it: for a mask, it would wait for the device to count.
         order = sent(torch.from_numpy(folds.argsort(kind="stable")), rows.device)
@@ -60,7 +48,7 @@ class FoldChunks:
         for fold, (waiting, part) in enumerate(zip(self._waiting, parts, strict=True)):
             waiting.append(part)
             if sum(len(rows) for rows, _ in waiting) >= self._size:
-                chunks = list(zip(*(torch.split(one, self._size) for one in _joined(waiting)), strict=True))
+                chunks = list(zip(*(torch.split(one, self._size) for one in _join(waiting)), strict=True))
                 waiting[:] = [chunks.pop()] if len(chunks[-1][0]) < self._size else []
                 yield from (FoldChunk(fold, *chunk) for chunk in chunks)
 
@@ -68,24 +56,17 @@ class FoldChunks:
         """Yield the remaining embeddings, in chunks that are not full."""
         for fold, waiting in enumerate(self._waiting):
             if sum(len(rows) for rows, _ in waiting):
-                yield FoldChunk(fold, *_joined(waiting))
+                yield FoldChunk(fold, *_join(waiting))
                 waiting.clear()
 
 
-def _joined(parts: Sequence[Rows]) -> Rows:
+def _join(parts: Sequence[Rows]) -> Rows:
     rows, index = zip(*parts, strict=True)
     return torch.cat(rows), torch.cat(index)
 
 
 def fold_chunks(embeddings: Embeddings, run: Run, place: Place, stage: str) -> Iterator[FoldChunk]:
-    """Yield all embeddings of a set in chunks of one fold.
-
-    Args:
-        embeddings: the set.
-        run: portions and progress.
-        place: function that the reader applies to the rows of a batch, such as one that sends them to a device.
-        stage: name of the pass in its progress.
-    """
+    """Yield all embeddings of a set in chunks of one fold."""
     chunks = FoldChunks(run.portion)
     for batch in embeddings.batches(run.portion, place):
         yield from chunks.add(batch.keys, batch.rows, batch.start)

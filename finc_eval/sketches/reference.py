@@ -31,11 +31,6 @@ def reference_feature_map(
     Bandwidth and center come from the 2000 samples with the smallest id hashes, so they do not depend on the order of
     the set.
 
-    Args:
-        reference: the set, or several that are the reference together.
-        settings: settings of the feature map.
-        device: device of the feature map.
-
     Returns:
         The feature map, and how its bandwidth was chosen.
     """

@@ -15,7 +15,7 @@ Groups = Annotated[
     str | None,
     about(
         "metadata column that names the groups: samples of one group are not independent; default: windows of a video "
-        "by their video; comparisons group exact repeats, too"
+        "by their video; comparisons also group exact repeats"
     ),
 ]
 
@@ -39,7 +39,7 @@ class SketchSettings(Configured):
     kernel: Annotated[
         Kernel,
         about(
-            "gaussian tells samples apart by distance, at the scale of sigma; cosine by angle alone: it is exact and "
+            "gaussian distinguishes samples by distance, at the scale of sigma; cosine by angle alone: it is exact and "
             "has neither bandwidth nor frequencies"
         ),
     ] = "gaussian"
@@ -64,7 +64,7 @@ class SketchSettings(Configured):
     precision: Annotated[
         Precision,
         about(
-            "precision of the covariances: tf32 (on GPUs) and bfloat16 (on some CPUs, too) are faster and coarser, "
+            "precision of the covariances: tf32 (on GPUs) and bfloat16 (also on some CPUs) are faster and coarser, "
             "float64 is slower"
         ),
     ] = "float32"

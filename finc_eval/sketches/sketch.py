@@ -179,7 +179,7 @@ class Sketch(Shown):
             source: array or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
             settings: settings of the feature map.
             run: device, portions and progress.
-            options: fields of `SketchSettings`, in place of those of `settings`.
+            options: fields of `SketchSettings`, which override `settings`.
 
         Raises:
             UsageError: a setting is out of range.
@@ -329,12 +329,9 @@ class Sketch(Shown):
         return sketch
 
     def held(self, name: str = "sketch") -> EmbeddingSet | None:
-        """Return the sample of embeddings as a set; None where it is empty, or does not tell its groups.
+        """Return the sample of embeddings as a set; None where it is empty, or its groups are unknown.
 
-        The ids of windows tell their video; other groups are not kept.
-
-        Args:
-            name: name of the set in messages.
+        The ids of windows name their video; other groups are not kept.
         """
         if not self.sample.ids:
             return None
@@ -377,7 +374,7 @@ def sketch_all(
 ) -> list[Sketch]:
     """Sketch one set by several feature maps of one kernel, in one pass over it.
 
-    See `Sketch.of` for the arguments; `embedding` tells whether to sum the moments of the embeddings, too.
+    See `Sketch.of` for the arguments; `embedding`: whether to also sum the moments of the embeddings.
     """
     run, embeddings, phi = Run.of(run), as_embeddings_of_any_shard(source), feature_maps[0]
     if embeddings.dim != phi.dim:

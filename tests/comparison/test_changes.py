@@ -89,14 +89,14 @@ def test_the_other_way_round_what_had_grown_has_shrunk(changes, old, new):
     mirrored = {"new": "gone", "gone": "new", "grown": "shrunk", "shrunk": "grown"}
     backward = {change.id: change for change in fe.compare_releases(new, old)}
     for change in changes:
-        if change.told:
+        if change.has_changed:
             assert backward[change.id].status == mirrored[change.status]
             assert backward[change.id].change == pytest.approx(-change.change)
 
 
 def test_the_same_release_twice_has_changed_nothing(old):
     found = fe.compare_releases(old, compared(OLD, 7, old))
-    assert len(found) >= 4 and not any(change.told for change in found)
+    assert len(found) >= 4 and not any(change.has_changed for change in found)
     assert {change.status for change in fe.compare_releases(old, old)} == {"unchanged"}
 
 
@@ -107,7 +107,7 @@ def test_draws_of_one_law_seldom_change():
         one, two, ref = np.random.default_rng(seed).normal(size=(3, 500, 20)).astype(np.float32)
         before = fe.compare(one, ref, method="clusters")
         after = fe.compare(two, ref, method="clusters", kinds=before)
-        called += any(change.told for change in fe.compare_releases(before, after))
+        called += any(change.has_changed for change in fe.compare_releases(before, after))
     assert called <= 4
 
 
@@ -145,14 +145,14 @@ def test_a_change_is_plain_json(changes):
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda old: compared(NEW, 1), "have unlike kinds: make the later one by those of the earlier one"),
+        (lambda old: compared(NEW, 1), "have unlike kinds: make the later by the kinds of the earlier"),
         (lambda old: compared(NEW, 1, old, ref=REF[1:]), "the references differ, .* compare both releases with one"),
         (
             lambda old: fe.compare(draw(NEW, 400, 1), REF, features=50, method=fe.Finc(clusters=False)),
             "the comparison has no kinds: compare embeddings, with clusters",
         ),
         (lambda old: "gone.h5", "gone.h5 does not exist"),
-        (lambda old: 3, "new must be a comparison, as fe.compare returns it, or the path of one, got int"),
+        (lambda old: 3, "new must be a comparison, as fe.compare returns it, or the path of a comparison, got int"),
     ],
 )
 def test_comparisons_that_do_not_belong_together_are_refused(old, make, message):

@@ -38,7 +38,7 @@ def test_it_says_how_different_in_what_what_is_explained_and_what_may_be_missed(
 def test_two_samples_of_one_source_are_said_to_be_alike():
     chance = {"difference": 0.01, "difference_interval": (0.0, 0.04), "difference_p_value": 0.4, "detectable": None}
     assert a_comparison(kinds=[SAME], **chance).headline == (
-        "As a whole, the sets are not more different than two samples of one source usually are: an estimated 1 % "
+        "As a whole, the sets are not more different than two samples of the same source usually are: an estimated 1 % "
         "[0, 4] of the samples would have to change kind to make them alike. "
         "No single kind of samples is significantly more or less frequent in the generated set."
     )
@@ -47,7 +47,7 @@ def test_two_samples_of_one_source_are_said_to_be_alike():
 def test_a_difference_that_may_be_next_to_nothing_is_not_told_as_a_size():
     found = a_comparison(kinds=[SAME], difference=0.14, difference_interval=(0.0, 0.24), difference_p_value=0.0312)
     assert found.headline.startswith(
-        "As a whole, the sets differ (p = 0.031), but it cannot be told by how much: an estimated 14 % [0, 24] of the"
+        "As a whole, the sets differ (p = 0.031), but by an uncertain amount: an estimated 14 % [0, 24] of the"
     )
 
 
@@ -61,13 +61,13 @@ def test_a_difference_within_chance_is_not_called_none_where_a_kind_differs():
 def test_what_was_not_tested_as_a_whole_is_said():
     changes = {"difference": 0.2, "difference_interval": (0.0, 0.7), "difference_p_value": None, "detectable": None}
     found = a_comparison(kinds=[SAME], **changes)
-    assert found.headline.startswith("A set is worth too few independent samples to test how different")
+    assert found.headline.startswith("A set has too few independent samples to test how different")
     assert "an estimated 20 % [0, 70] of the samples" in found.headline
 
 
 def test_what_was_not_tested_is_not_said_to_be_alike():
     found = a_comparison(kinds=[SAME], difference_p_value=None, detectable=None, tested=0, kinds_tested=0)
-    assert found.headline.endswith("No kind of samples was tested: a set is worth too few independent samples.")
+    assert found.headline.endswith("No kind of samples was tested: a set has too few independent samples.")
 
 
 def test_a_mild_and_a_noise_generator_read_differently():

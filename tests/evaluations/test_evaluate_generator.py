@@ -75,9 +75,9 @@ def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_p
     assert pictured(unlike, gen=zeros, ref=others) == ["comparison", "methods"]
     audited = {name: sets[name] for name in ("gen", "ref", "train")}
     assert "audit" in pictured(whole, **audited)
-    with pytest.raises(fe.UsageError, match="no samples of a set 'holdout': it has those of gen, ref, train"):
+    with pytest.raises(fe.UsageError, match="no samples of a set 'holdout': it shows samples of gen, ref, train"):
         pictured(whole, holdout=sets["holdout"])
-    with pytest.raises(fe.UsageError, match="no samples of a set 'train': it has those of gen, ref"):
+    with pytest.raises(fe.UsageError, match="no samples of a set 'train': it shows samples of gen, ref"):
         pictured(unlike, train=zeros)
 
 

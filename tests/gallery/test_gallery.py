@@ -174,7 +174,7 @@ def test_a_cache_of_somebody_else_shows_no_pictures_of_this_machine(tmp_path):
     gen, ref = (fe.EmbeddingCache(tmp_path / f"{name}.h5") for name in ("own", "private"))
     found = fe.compare(gen, ref, features=20, sigma=5.0)
     assert found.gallery.pictures["gen"] == {} and found.gallery.pictures["ref"]
-    assert "or are not those that were embedded" in found.gallery.notes[0]
+    assert "or are not the samples that were embedded" in found.gallery.notes[0]
     gen.close()
     assert as_embeddings(tmp_path / "own.h5").images_at(np.arange(2)) is None
     assert len(as_embeddings(ref).images_at(np.arange(2))) == 2

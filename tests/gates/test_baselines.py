@@ -200,7 +200,7 @@ def test_two_processes_do_not_write_one_baseline(history):
 def test_only_what_was_judged_is_promoted(history):
     verdict = fe.gate("new.npy", history, "ref.npy", POLICY_TABLE)
     np.save("new.npy", release(1000, 4, lost=8))
-    with pytest.raises(fe.UsageError, match="not those that were judged"):
+    with pytest.raises(fe.UsageError, match="these samples were not judged"):
         History.open(history).promote(verdict, "new.npy")
     assert [one.name for one in history.iterdir()] == ["0001"]
 

@@ -159,14 +159,14 @@ def test_notes_have_a_minus_as_tables_do():
     draws = [np.random.default_rng(seed).normal(size=(400, 6)).astype(np.float32) for seed in (0, 1, 2)]
     limits = fe.gate(*draws, {"metrics": {"mmd": {"worse": 0.3}, "kid": {"difference": 0.1}}}).limits
     told = " ".join(one.note for one in limits)
-    assert "is not told from 0" in told and "−0.0" in told
+    assert "cannot be distinguished from 0" in told and "−0.0" in told
     assert "-0" not in told
 
 
 MISSING = {
     "a metric of another extractor": {"metrics": {"fid": {"most": 5.0}}},
     "a metric without an interval": {"metrics": {"prd_recall": {"least": 0.1}}},
-    "a metric that is not told from 0": {"metrics": {"fd": {"worse": 0.1}}},
+    "a metric that cannot be distinguished from 0": {"metrics": {"fd": {"worse": 0.1}}},
     "a metric without a better direction": {"metrics": {"vendi": {"worse": 0.1}}},
     "facts about files of an array": {"basics": {"unreadable": 0.0}},
     "encodings of an array": {"basics": {"encodings": True}},

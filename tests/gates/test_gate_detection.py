@@ -124,7 +124,7 @@ def test_kinds_are_limited_from_the_share_that_is_asked_for(judged):
     sought = sought_kinds(found, KindLimits(lose=0.5, min_share=0.2), 0.5, 2000)
     assert min(one.shares[list(one.limited + sought.limited)]) >= 0.2
     (told,) = one.unseen("kinds.lose", found)
-    assert "limits kinds of at least 20 % of the reference: smaller ones can be lost unseen" in told
+    assert "limits kinds of at least 20 % of the reference: smaller kinds can be lost unseen" in told
 
 
 @pytest.mark.parametrize("kinds", [1, 10, 40])

@@ -133,6 +133,6 @@ def test_an_interrupt_has_its_own_code_and_leaves_nothing(place, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("finc_eval.gates.gate.gathered", interrupted)
+    monkeypatch.setattr("finc_eval.gates.gate.gather_evidence", interrupted)
     assert CliRunner().invoke(app, words()).exit_code == 130
     assert nothing_left(place / "out")

@@ -145,7 +145,7 @@ def test_samples_without_a_partner_are_refused():
     with pytest.raises(fe.DataError, match="several samples with the prompt"):
         same = fe.EmbeddingSet(release(N, 1), metadata={"prompt": ["x"] * N})
         fe.gate(same, old, ref, POLICY | {"pairs": "prompt"})
-    with pytest.raises(fe.UsageError, match="those of one baseline"):
+    with pytest.raises(fe.UsageError, match="paired with one baseline"):
         fe.gate(new, [old, old, old], ref, POLICY | {"pairs": "prompt"})
     with pytest.raises(fe.UsageError, match="no column 'seed'"):
         fe.gate(new, old, ref, POLICY | {"pairs": "seed"})

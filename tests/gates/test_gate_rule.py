@@ -93,7 +93,7 @@ def test_facts_are_sure_and_spend_nothing():
     found = judge([estimate("fd"), fact])
     assert [one.verdict for one in found] == ["held", "regressed"]
     assert found[0].interval == judge([estimate("fd")])[0].interval
-    assert "1 limit, beside 1 plain fact" in family_sentence([estimate(), fact], 0.05, 1)
+    assert "1 limit, besides 1 plain fact" in family_sentence([estimate(), fact], 0.05, 1)
     assert (
         family_sentence([fact], 0.05, 1)
         == family_sentence([], 0.05, 1)

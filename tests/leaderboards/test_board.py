@@ -65,10 +65,10 @@ def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
 def test_the_headline_begins_with_who_is_first(board, sets):
     (first, *tied), (_, twin, *_) = board.groups[0], sets
     assert twin in board.groups[0]
-    told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be told apart from it: "
+    told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be distinguished from it: "
     assert summary(board).startswith(told)
     clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5))
-    assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be told apart (5 %). ")
+    assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be distinguished (5 %). ")
 
 
 def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path):
@@ -112,7 +112,7 @@ def test_a_model_whose_samples_are_few_copies_does_not_blind_the_shares_of_other
     board = fe.leaderboard(models, samples(range(10), 1500, 5), metrics=("kid",))
     standing = board["copied"].scores["missing"]
     assert (standing.value, standing.rank_set) == (None, None)
-    assert "its 1,000 samples inform like 4 independent ones, and this share of 50 kinds needs 50" in standing.reason
+    assert "its 1,000 samples inform like 4 independent samples, and this share of 50 kinds needs 50" in standing.reason
     assert board["gaps"].scores["missing"].value == pytest.approx(0.3, abs=0.08)
     assert board.separable("good", "gaps", "missing")
     assert board["copied"].scores["kid"].rank_set is not None
@@ -245,7 +245,7 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     text = " ".join(page.texts("main"))
     for name in board.groups[0]:
         assert name in next(part for part in page.texts("p") if part.startswith("Group 1"))
-    assert f"{board.criterion().separable_pairs} of all 6 pairs can be told apart (Holm" in text
+    assert f"{board.criterion().separable_pairs} of all 6 pairs can be distinguished (Holm" in text
     assert "sampling noise only" in text
     differing = [kind for kind in board.kinds if kind.p_value <= 0.05]
     assert differing
@@ -253,7 +253,7 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
 
 
 def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(board, capsys):
-    told = "All numbers see only what these embeddings tell apart."
+    told = "All numbers see only what these embeddings distinguish."
     report.show(board)
     assert told in capsys.readouterr().out
     assert told in board.to_markdown() and told in report.fragment(board)
@@ -261,7 +261,7 @@ def test_all_outputs_say_that_numbers_see_only_what_the_extractor_tells_apart(bo
     images = np.random.default_rng(0).integers(0, 256, (120, 4, 4, 3), dtype=np.uint8)
     first, second, ref = (fe.extract(images[part::3].copy(), "pixels") for part in range(3))
     assert summary(fe.leaderboard({"a": first, "b": second}, ref)).endswith(
-        "All numbers see only what the extractor pixels tells apart."
+        "All numbers see only what the extractor pixels distinguishes."
     )
 
 
@@ -285,7 +285,7 @@ def test_the_top_of_a_page_of_many_models_stays_short():
     assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
     assert "14 models, 60 samples each" in page.texts("p", "key")[0]
     (tied,) = [text for text in page.texts("p") if text.startswith("Group 1")]
-    assert summary(board).startswith(f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be told")
+    assert summary(board).startswith(f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be")
     assert all(name in tied for name in first)
 
 
@@ -293,7 +293,7 @@ def test_the_terminal_has_the_board(board, capsys):
     report.show(board)
     printed = capsys.readouterr().out
     assert "3–4" in printed or "4" in printed
-    assert "can be told apart (Holm" in printed
+    assert "can be distinguished (Holm" in printed
     assert "good" in report.fragment(board)
 
 

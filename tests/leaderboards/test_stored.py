@@ -319,7 +319,7 @@ def test_a_metric_that_an_entry_lacks_leaves_it_unranked(board):
 
 def test_a_board_of_one_model_has_its_numbers_and_a_folder_without_a_board_is_refused(tmp_path):
     board = fe.Board(tmp_path / "board")
-    with pytest.raises(DataError, match="is not a stored board: pass the folder of one, or add"):
+    with pytest.raises(DataError, match="is not a stored board: pass the folder of a board, or add"):
         board.leaderboard()
     board.add({"a": MODELS["good"]}, REF)
     assert board.leaderboard()["a"].rank_set == (1, 1)

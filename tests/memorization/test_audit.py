@@ -331,7 +331,7 @@ def test_the_verb_audits_folders_of_images_and_shows_pairs(folders, tmp_path, mo
     for block in ("1. Copying in the samples", "2. Attackability", "3. Stated guarantee"):
         assert block in result.output
         assert block in page.read_text()
-    assert "equal pixels: 20 generated samples, 0 fresh ones" in result.output
+    assert "equal pixels: 20 generated samples, 0 fresh samples" in result.output
     html = page.read_text()
     assert html.count('alt="000.png"') >= 2  # the copy, and the training sample that it is of
     assert "http" not in html.replace('http-equiv="Content-Security-Policy"', "")

@@ -214,7 +214,7 @@ STEPS = [
     ),
     refused(
         "compare changes --old results/gen/comparison.h5 --new results/other/comparison.h5 --out o",
-        "the comparisons have unlike kinds: make the later one by those of the earlier one",
+        "the comparisons have unlike kinds: make the later by the kinds of the earlier",
     ),
     refused("compare changes --old results/gen/comparison.h5 --new gen.h5 --out o", "gen.h5"),
     refused("kinds --gen a=gen.h5 --gen a=other.h5 --out o", "two models are called 'a'"),

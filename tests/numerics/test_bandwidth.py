@@ -81,7 +81,10 @@ def test_planted_clusters_are_counted_at_a_good_bandwidth():
 
 @pytest.mark.parametrize(
     ("factor", "words"),
-    [(0.02, "too small: among 500 samples it tells"), (50.0, "too large: among 500 samples it tells 1.")],
+    [
+        (0.02, "too small: among 500 samples it distinguishes"),
+        (50.0, "too large: among 500 samples it distinguishes 1."),
+    ],
 )
 def test_a_bandwidth_far_off_carries_a_warning(digits, factor, words):
     x = digits[0]

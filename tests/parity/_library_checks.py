@@ -57,8 +57,6 @@ class Check:
     """One metric that finc-eval and another library both compute.
 
     Attributes:
-        metric: name of the metric here.
-        library: other library.
         code: Python code that defines `their(x, y)`: from two float64 arrays (n, d) and (m, d) to a list of numbers.
         ours: function that returns the same numbers.
         min_samples: minimum number of samples of each set.
@@ -221,7 +219,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 def their(x, y):
     return unbiased(*(rbf_kernel(a, b, gamma=1 / (2 * {PARITY_SIGMA}**2)) for a, b in ((x, x), (y, y), (x, y))))
 """
-# By definition, the eigenvalues of the operator C_X - C_Y are those of diag(w) K.
+# By definition, the eigenvalues of the operator C_X - C_Y are the eigenvalues of diag(w) K.
 SCIKIT_LEARN_KEN = f"""
 from sklearn.metrics.pairwise import rbf_kernel
 def their(x, y):

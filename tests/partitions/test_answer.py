@@ -9,7 +9,7 @@ from test_tree import FIVE, random_tree
 import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.answer import Choice, divide, name_headings, node_tallies
-from finc_eval.partitions.counts import Counts, tallied
+from finc_eval.partitions.counts import Counts, tally_sets
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import test_kinds as tests_of
 from finc_eval.partitions.tree import Tree
@@ -116,7 +116,7 @@ def test_every_node_is_tested_in_one_family(seed):
     other = np.stack([tree.members @ ref, ref.sum() - tree.members @ ref], 1)
     for node in range(tree.nodes):
         cells = [np.repeat([0, 1], one[node]).astype(np.int32)[:, None] for one in (level, other)]
-        alone = tests_of(tallied({label: Counts.of((2,), one) for label, one in zip("ab", cells, strict=True)}))
+        alone = tests_of(tally_sets({label: Counts.of((2,), one) for label, one in zip("ab", cells, strict=True)}))
         assert tests.raw[:, node] == pytest.approx(alone.raw[:, 0])
     assert (tests.adjusted >= tests.raw).all()
 

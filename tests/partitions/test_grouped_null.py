@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from finc_eval.numerics.exact_tests import clopper_pearson
-from finc_eval.partitions.counts import Counts, tallied
+from finc_eval.partitions.counts import Counts, tally_sets
 from finc_eval.partitions.difference import total_variation
 from finc_eval.partitions.tests import test_kinds as tests_of
 
@@ -55,7 +55,7 @@ def test_sets_of_one_law_are_seldom_called_different(first, second):
     false, different = 0, 0
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
-        tallies = tallied({"gen": first(rng), "ref": second(rng)})
+        tallies = tally_sets({"gen": first(rng), "ref": second(rng)})
         false += bool((tests_of(tallies).adjusted <= 0.05).any())
         effective = [one.effective(0) for one in tallies.values()]
         different += total_variation(*effective, seed).p_value <= 0.05
@@ -68,7 +68,7 @@ def test_a_kind_that_is_not_in_the_one_large_group_is_found_as_without_the_group
     kinds = np.array([0] * 30 + [1] * 870 + [2])
     kinds[30:900] = rng.integers(1, KINDS, 870)
     gen = counts(kinds, np.array([1] * 900 + [100]))
-    tests = tests_of(tallied({"gen": gen, "ref": ref}))
+    tests = tests_of(tally_sets({"gen": gen, "ref": ref}))
     assert tests.adjusted[0, 0] < 1e-6
 
 
@@ -79,7 +79,7 @@ def test_one_large_group_does_not_hide_how_different_the_sets_may_be():
     held = 0
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
-        tallies = tallied({"gen": clip(rng, other), "ref": clip(rng)})
+        tallies = tally_sets({"gen": clip(rng, other), "ref": clip(rng)})
         low, high = total_variation(*(one.effective(0) for one in tallies.values()), seed).interval
         held += low <= truth <= high
     assert held >= RUNS - MOST
@@ -95,7 +95,7 @@ def test_intervals_hold_the_shares_of_kinds_that_by_chance_have_no_large_group()
     held = 0
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
-        tests = tests_of(tallied({"gen": mixed(rng), "ref": mixed(rng)}))
+        tests = tests_of(tally_sets({"gen": mixed(rng), "ref": mixed(rng)}))
         all_confidence = 1 - 0.05 / tests.members.size
         low, high = clopper_pearson(
             tests.members / tests.cautious, tests.sizes[:, None] / tests.cautious, all_confidence
@@ -109,10 +109,10 @@ def test_a_kind_of_the_detectable_share_is_found_at_any_rho():
     ref = counts(rng.integers(1, KINDS, 1000), np.ones(1000, int))
     gen = counts(rng.integers(1, KINDS, 1000), np.ones(1000, int))
     for rho in (0.5, 1, 2, 5):
-        share = tests_of(tallied({"gen": gen, "ref": ref}), rho).detectable()
+        share = tests_of(tally_sets({"gen": gen, "ref": ref}), rho).detectable()
         found = 0
         for _ in range(RUNS):
             new = np.where(rng.random(1000) < share, 0, rng.integers(1, KINDS, 1000))
-            tests = tests_of(tallied({"gen": counts(new, np.ones(1000, int)), "ref": ref}), rho)
+            tests = tests_of(tally_sets({"gen": counts(new, np.ones(1000, int)), "ref": ref}), rho)
             found += bool(tests.adjusted[0, 0] <= 0.05)
         assert found >= 80 - 14

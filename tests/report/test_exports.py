@@ -16,7 +16,7 @@ from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.marks import mark_of
 from finc_eval.core.provenance import GitState
 from finc_eval.report.exports.made import call, how_made, shareable
-from finc_eval.report.exports.markdown import MAX_MARKDOWN, escaped, paragraph
+from finc_eval.report.exports.markdown import MAX_MARKDOWN, escape, paragraph
 
 FORMULAS = ("=cmd|'/c calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "＝1")
 LINKS = ("https://evil.example/x", "www.evil.example", "[a](javascript:x)", "![x](http://y/z)", "<b>", "&lt;", "~~x~~")
@@ -35,7 +35,7 @@ def test_markdown_has_the_verdict_the_modes_and_how_they_were_made():
     found = a_comparison([OVER], [UNDER], warnings=("gen is small",))
     text = found.to_markdown()
     assert text.startswith(f"<!-- finc-eval: {found.mark} -->\n\n## gen against ref\n")
-    assert f"\n\n{escaped(report.outline(found).headline)}\n" in text
+    assert f"\n\n{escape(report.outline(found).headline)}\n" in text
     assert "**Before you trust the numbers**\n\n- gen is small\n" in text
     over, under = (cells_of(row) for row in rows_of(text) if "aaaaaa" in row or "bbbbbb" in row)
     assert over == ["1", "over-aaaaaa", "13.1", "4.0", r"\+9.1 \[+6.2, +12.0\]".replace(r"\+", "+"), "3.2e-09"]

@@ -406,12 +406,12 @@ def test_the_table_shows_the_numbers_of_the_comparison():
     ]
     assert [page.texts("p", "says", page.section(mode)) for mode in (OVER, UNDER)] == [
         [
-            "13.1 % of the samples of gen are members, and 4.0 % of those of ref: 9.1 points more (interval +6.2 to "
-            "+12.0)."
+            "13.1 % of the samples of gen are members, and 4.0 % of the samples of ref: 9.1 points more (interval "
+            "+6.2 to +12.0)."
         ],
         [
-            "2.0 % of the samples of gen are members, and 10.0 % of those of ref: 8.0 points fewer (interval −11.2 to "
-            "−5.0)."
+            "2.0 % of the samples of gen are members, and 10.0 % of the samples of ref: 8.0 points fewer (interval "
+            "−11.2 to −5.0)."
         ],
     ]
     drawn = page.texts("desc", inside=page.by_id("direction-table"))
@@ -431,10 +431,10 @@ def test_the_table_shows_the_numbers_of_the_comparison():
 def test_the_card_of_a_kind_has_its_numbers():
     page = Page(page_of(a_comparison(kinds=[MORE, LESS, SAME])))
     assert [page.texts("p", "says", page.section(kind))[0] for kind in (MORE, LESS)] == [
-        "13.1 % of the samples of gen are of this kind, and 4.0 % of those of ref: 9.1 points more (interval +6.1 to "
-        "+12.1).",
-        "2.0 % of the samples of gen are of this kind, and 10.0 % of those of ref: 8.0 points less (interval −11.0 to "
-        "−5.0).",
+        "13.1 % of the samples of gen are of this kind, and 4.0 % of the samples of ref: 9.1 points more (interval "
+        "+6.1 to +12.1).",
+        "2.0 % of the samples of gen are of this kind, and 10.0 % of the samples of ref: 8.0 points less (interval "
+        "−11.0 to −5.0).",
     ]
     assert page.texts("dd", inside=page.section(LESS)) == ["3.2e-09", "−8.0 [−11.0, −5.0]"]
     (table,) = page.find("table", "holdings", page.section(LESS))

@@ -223,7 +223,8 @@ def test_methods_say_what_letters_ranks_and_parentheses_mean_and_name_their_grou
     report.show(result)
     shown = capsys.readouterr().out
     assert "│ A. mostly 3 (94 %) │" in shown and "│ B. under-bbbbbb │ 1. −8.0 │ (1. −8.0) │" in shown
-    assert shown.count(LEGEND) == 1 and "in parentheses are those that are not significant (adjusted p > 0.05)" in shown
+    assert shown.count(LEGEND) == 1
+    assert "in parentheses are directions that are not significant (adjusted p > 0.05)" in shown
     assert LEGEND in " ".join(result.to_markdown().replace("\\", "").split())
     report.show(replace(result, comparisons={"finc": a_comparison()}, groups=()))
     assert LEGEND not in capsys.readouterr().out

@@ -83,7 +83,7 @@ COPIES = {
 def test_a_changed_copy_has_no_budget_of_its_own(tmp_path, copy):
     ledger = Ledger.create(tmp_path / "ledger", 1, DELTA)
     release(ROWS, ledger)
-    with pytest.raises(BudgetError, match=r"nothing is left .* look like those of line 2 .* --name"):
+    with pytest.raises(BudgetError, match=r"nothing is left .* look like the records of line 2 .* --name"):
         release(copy, ledger)
     assert len(ledger.spendings()) == 1
 
@@ -135,7 +135,7 @@ def test_a_changed_copy_of_images_has_no_budget_of_its_own(tmp_path):
     fe.privacy.synthesize_images(images, None, **given)
     copy = images[1:].copy()
     copy[3, 0, 0] ^= 1
-    with pytest.raises(BudgetError, match="look like those of line 2"):
+    with pytest.raises(BudgetError, match="look like the records of line 2"):
         fe.privacy.synthesize_images(copy, None, **given)
 
 
@@ -169,14 +169,14 @@ def test_images_less_one_by_another_extractor_are_the_same_images(tmp_path):
     for some, extractor, spent in [(images, "pixels", False), (images[1:], tmp_path / "small.toml", True)]:
         cache = fe.extract(some, extractor, tmp_path / f"{len(some)}.h5")
         public = PublicTransform.constant(cache.dim, 2, length_scale=10, radius=10)
-        with pytest.raises(BudgetError, match="look like those of line 2") if spent else nullcontext():
+        with pytest.raises(BudgetError, match="look like the records of line 2") if spent else nullcontext():
             release_sketch(cache, public=public, epsilon=1, ledger=ledger)
 
 
 def test_a_changed_copy_is_charged_to_the_budget_of_the_first_and_the_owner_hears_it(tmp_path):
     ledger = Ledger.create(tmp_path / "ledger", 1, DELTA)
     release(ROWS, ledger, 0.5)
-    with pytest.warns(UserWarning, match=r"look like those of line 2 of the ledger \(\d+ % are equal\), so both spend"):
+    with pytest.warns(UserWarning, match=r"look like the records of line 2 of the ledger \(\d+ % are equal\), so"):
         release(changed((5, 0), 1), ledger, 0.5)
     release(OTHERS, ledger, 1)
     with pytest.raises(BudgetError, match="after 2 releases"):

@@ -18,7 +18,7 @@ def annotation_lines(verdict: Verdict) -> Iterator[str]:
     shown = urgent if len(urgent) <= MAX_ANNOTATIONS else urgent[: MAX_ANNOTATIONS - 1]
     for limit in shown:
         level = "warning" if limit.verdict == "undecided" and verdict.policy.undecided == "warn" else "error"
-        yield f"::{level} title=finc-eval gate::{_escaped(limit.sentence)}"
+        yield f"::{level} title=finc-eval gate::{_escape(limit.sentence)}"
     if len(shown) < len(urgent):
         yield f"::error title=finc-eval gate::{len(urgent) - len(shown)} more limits did not hold, see verdict.html"
 
@@ -29,12 +29,12 @@ def tell_github(verdict: Verdict, environment: Mapping[str, str]) -> None:
         "GITHUB_OUTPUT": lambda: f"verdict={verdict.overall}\n",
         "GITHUB_STEP_SUMMARY": verdict.to_markdown,
     }
-    for variable, told in outputs.items():
+    for variable, write in outputs.items():
         if path := environment.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
-                file.write(told())
+                file.write(write())
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape what ends a command."""
     return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -27,7 +27,7 @@ LOG_OF_ZERO = -1e6
 
 @dataclass(frozen=True)
 class Ceilings(Record):
-    """Upper limits of any attack that must tell which of two data sets, one record apart, was used.
+    """Upper limits of any attack that must decide which of two data sets, one record apart, was used.
 
     Attributes:
         auc: area under the attack's ROC curve: Φ(μ/√2).
@@ -71,7 +71,7 @@ def mu_of(epsilon: float, delta: float) -> float:
     return float(brentq(lambda mu: max(log_delta(mu, epsilon), LOG_OF_ZERO) - target, MIN_MU, MAX_MU, xtol=1e-14))
 
 
-def composed(mus: Iterable[float]) -> float:
+def compose(mus: Iterable[float]) -> float:
     """Return the μ of several releases about the same records: √(Σ μᵢ²)."""
     return sqrt(sum(mu**2 for mu in mus))
 

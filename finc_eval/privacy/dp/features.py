@@ -15,7 +15,7 @@ from finc_eval.privacy.dp.public_values import column_array, places_of
 
 
 def diameter_of(phi: FeatureMap, bound: Bound) -> float:
-    """Return sup ‖φ(x) − φ(y)‖. It is 2, as in the paper, for maps of which only the norm of 1 is known."""
+    """Return sup ‖φ(x) − φ(y)‖. It is 2, as in the paper, for maps with a norm of 1 and no other known bound."""
     return phi.diameter if bound == "tight" and isinstance(phi, HermiteFeatures) else 2.0
 
 

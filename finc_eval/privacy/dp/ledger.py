@@ -23,7 +23,7 @@ from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
-from finc_eval.privacy.dp.accounting import composed, epsilon_of, remaining
+from finc_eval.privacy.dp.accounting import compose, epsilon_of, remaining
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
 from finc_eval.privacy.dp.ledger_lines import (
     CHECK,
@@ -79,7 +79,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).resolve()  # the lock lies beside the file itself, not beside links to it
+        self.path = Path(path).resolve()  # the lock lies next to the file itself, not next to links to it
         header, _ = self._content()
         self.budget = self._budget_in(header)
 
@@ -147,7 +147,7 @@ class Ledger:
             header, lines = self._content()
             own = Sketches(views, str(header.get(SALT, "")))
             keys, resemblance = _with_those_alike(lines, keys, name, own)
-            if composed([*(line.mu for line in _about(lines, keys)), guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
+            if compose([*(line.mu for line in _about(lines, keys)), guarantee.mu]) > self.budget.mu * (1 + ROUNDING):
                 raise self._refusal(keys, guarantee.mu, resemblance)
             if resemblance:
                 warnings.warn(f"{resemblance}, so both spend one budget", stacklevel=3)
@@ -168,7 +168,7 @@ class Ledger:
 
     def spent(self, data: Iterable[str]) -> float:
         """Return the μ of all releases about a data set together."""
-        return composed(line.mu for line in self.spendings(data))
+        return compose(line.mu for line in self.spendings(data))
 
     def left(self, data: Iterable[str]) -> float:
         """Return the largest ε, at the budget's δ, that is left for a data set; 0 if nothing is left."""
@@ -180,11 +180,11 @@ class Ledger:
         while rest:
             lines = _about(rest, rest[0].data)
             rest = [line for line in rest if line not in lines]
-            spent = composed(line.mu for line in lines)
+            spent = compose(line.mu for line in lines)
             keys = tuple(dict.fromkeys(key for line in lines for key in line.data))
             left = self._epsilon(remaining(self.budget.mu, spent))
-            told = tuple(replace(line, sketches=()) for line in lines)
-            found.append(Account(keys, told, self._epsilon(spent), left))
+            shown = tuple(replace(line, sketches=()) for line in lines)
+            found.append(Account(keys, shown, self._epsilon(spent), left))
         return tuple(found)
 
     def _epsilon(self, mu: float) -> float:
@@ -338,7 +338,7 @@ def _with_those_alike(
         return keys, ""
     most = max(alike, key=lambda number: alike[number])
     equal = f"{int(100 * alike[most])} % are equal"
-    return keys, f"The records look like those of line {most} of the ledger ({equal})"
+    return keys, f"The records look like the records of line {most} of the ledger ({equal})"
 
 
 def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ...]:

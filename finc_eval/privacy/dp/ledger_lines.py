@@ -27,7 +27,6 @@ class Spending(Record):
     Attributes:
         data: digests and names of the data set, and one of each that it looks like.
         mu: what was spent.
-        purpose: description of the release.
         name: name that the owner gave to the data set.
         sketches: sketches of its records, by which others that look like it are known.
     """
@@ -53,7 +52,7 @@ def sealed(content: dict[str, Any], before: str = "") -> bytes:
 
 
 def check_of(content: dict[str, Any], before: str = "") -> str:
-    """Return the checksum of a line, which follows from that of the line before."""
+    """Return the checksum of a line, which follows from the checksum of the line before."""
     return sha256_of(before, json.dumps(_without(content, CHECK)))[:16]
 
 
@@ -72,7 +71,7 @@ def digits_of(count: int) -> str:
 
 
 def spending_in(line: Any, before: str) -> Spending | None:
-    """Return the spending in a line, or None if the line is not a valid one after those before."""
+    """Return the spending in a line, or None if the line is not valid after the lines before."""
     match line or {}:
         case {
             "data": [*data],

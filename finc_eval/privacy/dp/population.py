@@ -44,7 +44,7 @@ DIRECTIONS = 16
 
 COARSE, FINE = 2.0**-4, 2.0**-9
 """Steps of measurement, in units of the standard deviation of a row of length one. Rounding to bfloat16 changes 1 % of
-the coarse ones; the fine ones tell apart rows that differ little."""
+the coarse steps; the fine steps distinguish rows that differ little."""
 
 MAX_SORTED = 4096
 """Entries of the widest row that is also known with its entries in another order."""
@@ -61,12 +61,7 @@ TILTS = np.geomspace(1e-3, 30, 60)
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """Digests of all of a data set and views of its records, by which a ledger knows it.
-
-    Attributes:
-        digests: digests that only the same data have.
-        views: numbers of the records, an array for each view.
-    """
+    """Digests of all of a data set and views of its records, by which a ledger knows it."""
 
     digests: tuple[str, ...]
     views: tuple[Hashes, ...] = ()
@@ -84,9 +79,9 @@ class RowViews:
     def add(self, rows: torch.Tensor) -> None:
         """Add the next rows, shape (b, d)."""
         values = rows.detach().cpu().double().numpy()
-        self._parts[0].append(_measured(values, COARSE))
+        self._parts[0].append(_measure(values, COARSE))
         if values.shape[1] <= MAX_SORTED:
-            self._parts[1].append(_measured(np.sort(values, axis=1), FINE))
+            self._parts[1].append(_measure(np.sort(values, axis=1), FINE))
 
     def views(self) -> tuple[Hashes, ...]:
         """Return the views of all rows."""
@@ -98,7 +93,6 @@ class Sketches:
     """Sketches of the views of a data set, and its records themselves to compare with sketches of others.
 
     Attributes:
-        views: numbers of the records, an array for each view.
         salt: text of the ledger that mixes the numbers.
     """
 
@@ -115,11 +109,7 @@ class Sketches:
         return tuple(map(_text, self._counted))
 
     def common(self, texts: Sequence[str]) -> float:
-        """Return the share of the smaller set that both sets have in common; 0 unless they look alike.
-
-        Args:
-            texts: sketches of another data set.
-        """
+        """Return the share of the smaller set that both sets have in common; 0 unless they look alike."""
         others = [found for text in texts if (found := sketch_of(text)) is not None]
         return max((_common(one, other) for other in others for one in self._counted), default=0.0)
 
@@ -148,7 +138,7 @@ def number_of_text(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 
-def _measured(values: NDArray[np.float64], step: float) -> Hashes:
+def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     """Return one number for each row: its direction, rounded along `DIRECTIONS` directions."""
     if values.shape[1] < MIN_ENTRIES:
         values = np.pad(values, ((0, 0), (0, 1)), constant_values=1.0)
@@ -191,14 +181,10 @@ def _common(one: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDArray
 
 
 def chance_of(own: NDArray[np.int64], other: NDArray[np.int64]) -> float:
-    """Bound the probability that two disjoint draws have so many records in common: E exp(t(M − m)), at the best t.
+    """Bound the probability that two disjoint draws have this many records in common: E exp(t(M − m)), at the best t.
 
     M is the sum over all values of the smaller of its two counts. Under chance each record is in the first set with one
     probability, which is estimated; if it differs among the values, M is smaller, by concavity.
-
-    Args:
-        own: how often each value is in the first set.
-        other: how often it is in the second one, together at least 2.
     """
     share, common = own.sum() / (own + other).sum(), np.minimum(own, other).sum()
     bound = -TILTS * common

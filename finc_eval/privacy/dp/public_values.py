@@ -94,13 +94,13 @@ def numbers_of(values: NDArray[Any]) -> NDArray[np.float64]:
     if values.dtype.kind in NUMBERS:
         return values.astype(np.float64)
     written, inverse = distinct(values)
-    found = [_parsed(one) for one in written]
+    found = [_parse(one) for one in written]
     return np.array(found, np.float64)[inverse]
 
 
 def number_of(written: str) -> float | None:
     """Return the finite number that a text writes, or None."""
-    number = _parsed(written)
+    number = _parse(written)
     return number if isfinite(number) else None
 
 
@@ -119,7 +119,7 @@ def _text(value: object) -> str:
     return (value.decode("utf-8", "replace") if isinstance(value, bytes) else text(value)).strip()
 
 
-def _parsed(written: str) -> float:
+def _parse(written: str) -> float:
     try:
         return TRUTHS[written] if written in TRUTHS else float(written)
     except ValueError:

@@ -124,12 +124,7 @@ def _array_records(source: object, name: str) -> Records:
 
 
 class PassingIdentity:
-    """Digests and views of records that are seen once, in batches: the same as those of an array of them.
-
-    Args:
-        m: number of records.
-        dim: entries of a record.
-    """
+    """Digests and views of records that are seen once, in batches: the same as for an array of them."""
 
     def __init__(self, m: int, dim: int) -> None:
         self._sha = hashlib.sha256(str((m, dim)).encode())
@@ -147,7 +142,7 @@ class PassingIdentity:
         return np.frombuffer(bytes(self._rows), "<u8").astype(np.uint64)
 
     def digests(self) -> tuple[str, str]:
-        """Return the digest of all records, and that of their contents in any order."""
+        """Return the digest of all records, and the digest of their contents in any order."""
         return self._sha.hexdigest(), _content_digest(self.content())
 
     def identity(self, rows: RowViews) -> Identity:

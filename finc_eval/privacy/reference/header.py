@@ -1,4 +1,4 @@
-"""`SketchHeader`: everything that the file of a private sketch says beside its numbers."""
+"""`SketchHeader`: everything that the file of a private sketch says besides its numbers."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def sampling_variance(mean: torch.Tensor, noise: float, square: float, m: int) -
 def squared_distance(ref: NoisyMean, gen: SampleMean) -> float:
     """Estimate Δ² without bias: ‖d‖² − A s² − tr(S)/n − tr(S_P)/m. Cutting off negative values would bias it."""
     d = ref.mean - gen.mean
-    return float(d @ d) - _expected(ref, gen)
+    return float(d @ d) - _expect(ref, gen)
 
 
 def variance(ref: NoisyMean, gen: SampleMean) -> float:
@@ -100,7 +100,7 @@ def variance(ref: NoisyMean, gen: SampleMean) -> float:
 def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float, float]:
     """Return all x that the estimate does not contradict: (Δ̂² − x)² ≤ z² (4κ max(x, 0) + 2 tr Σ²).
 
-    The idea is that of Wilson's interval of a share. κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z
+    The idea is Wilson's interval of a share. κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z
     standard errors would be too short: when the estimate is small by chance, its variance is underestimated as well,
     and the interval ends below the truth (docs/private_reference.md). When δ is hardly known, κ is shrunk to its
     average over the fluctuation of d, tr Σ²/tr Σ.
@@ -124,7 +124,7 @@ def noise_interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[
     """
     d, s2 = ref.mean - gen.mean, ref.noise**2
     low, high = noncentrality_interval(float(d @ d) / s2, len(ref.mean), confidence)
-    sets = _expected(ref, gen) - len(ref.mean) * s2
+    sets = _expect(ref, gen) - len(ref.mean) * s2
     return s2 * low - sets, s2 * high - sets
 
 
@@ -191,7 +191,7 @@ def part(ref: NoisyMean, gen: SampleMean, entries: torch.Tensor) -> tuple[NoisyM
     )
 
 
-def _expected(ref: NoisyMean, gen: SampleMean) -> float:
+def _expect(ref: NoisyMean, gen: SampleMean) -> float:
     """Return E‖d‖² − Δ² = tr Σ."""
     return len(ref.mean) * ref.noise**2 + float(gen.covariance.trace()) / gen.n + ref.sampling
 

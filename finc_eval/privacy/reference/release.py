@@ -57,7 +57,7 @@ def release_sketch(
 
     Args:
         private: records: an array or tensor (n, d) of embeddings, an `EmbeddingCache`, the path of a file of
-            embeddings, or that of samples, which are embedded first. Their number is public. Rows that are not finite,
+            embeddings, or of samples, which are embedded first. Their number is public. Rows that are not finite,
             and samples that could not be read, count as the center.
         settings: budget and sensitivity; default: built from the options.
         public: source of scales, axes and features: a `PublicTransform`; a public set in the same forms, to fit one to;

@@ -1,7 +1,7 @@
 """The private sketch: a noisy mean of features that its owner releases once, for anybody to score generators against.
 
 Scoring reads only what was released, so it costs no privacy, however often it is done. A generator that was trained on
-the sketch has fitted its noise, too, and must be scored with another sketch.
+the sketch has also fitted its noise, and must be scored with another sketch.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class PrivateSketch(Shown):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all releases, which tells two sketches apart."""
+        """SHA-256 of all releases, which identifies the sketch."""
         return sha256_of(*(release.digest for release in self.releases))
 
     @property

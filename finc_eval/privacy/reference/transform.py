@@ -71,7 +71,7 @@ class PublicTransform:
     content: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64), repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("radius", "length_scale"):  # float, as files have it: the digest tells 3 from 3.0
+        for name in ("radius", "length_scale"):  # float, as files have it: 3 and 3.0 have unlike digests
             object.__setattr__(self, name, float(check_positive(name, getattr(self, name))))
         finite = bool(self.center.isfinite().all()) and bool(self.axes.isfinite().all())
         if self.axes.ndim != 2 or self.center.shape != self.axes.shape[:1] or not finite:
@@ -105,7 +105,7 @@ class PublicTransform:
         if whiten:
             axes = axes * values[-kept:].flip(0).rsqrt()
         rows = records.evenly_spread(MAX_PUBLIC_ROWS)
-        rows = rows[rows.isfinite().all(1)]  # samples that could not be read are records, too
+        rows = rows[rows.isfinite().all(1)]  # samples that could not be read are also records
         shown = (rows.double() - statistics.mean) @ axes
         return cls(
             statistics.mean,
@@ -192,7 +192,7 @@ class PublicTransform:
             )
         finite = rows.isfinite().all(1, keepdim=True)
         centered = torch.where(finite, rows.double(), self.center) - self.center
-        # float64 embeddings may be so large that their squares overflow; a norm of 1e100 is beyond any radius, too.
+        # float64 embeddings may be so large that their squares overflow; a norm of 1e100 is also beyond any radius.
         images = centered.clamp(-1e100, 1e100) @ self.axes
         norms = torch.linalg.vector_norm(images, dim=1, keepdim=True)
         inside: torch.Tensor = images * (self.radius / norms.clamp_min(self.radius))

@@ -21,7 +21,7 @@ TAYLOR_RHO = 1e-6
 """Mehler's ρ at which features equal Taylor's, exp(−‖x‖²/(2l²)) Π (x_d/l)^{k_d} / √(k_d!), to six digits."""
 
 DIAMETER_MARGIN = 1e-5
-"""Relative margin of the diameter over that of Taylor's features, for the digits that follow."""
+"""Relative margin of the diameter over the diameter of Taylor's features, for the digits that follow."""
 
 
 class BoundedMoments(TotalDegree):

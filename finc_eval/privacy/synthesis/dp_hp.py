@@ -42,9 +42,7 @@ class PassingRecords:
     """Private records that are read once, in batches.
 
     Attributes:
-        m: number of records.
-        dim: entries of a record.
-        batches: function that yields all records in order, at most so many at a time, each batch (b, dim).
+        batches: function that yields all records in order, up to a number at a time, each batch (b, dim).
     """
 
     m: int
@@ -98,9 +96,6 @@ class PrivateEmbedding:
 
         By default w is 1/s²: that is −2 log-likelihood of the release, up to a constant, and weighs the statistics by
         how well each is known. The paper has a factor γ to tune instead (eq. 16).
-
-        Args:
-            means: mean of φ over the generator's samples of each class, (classes, q) for each statistic.
         """
         total, noise = torch.zeros((), device=self.shares.device), 0.0
         for statistic, noisy, mean, scale in zip(self.statistics, self.means, means, self.scales, strict=True):
@@ -157,7 +152,7 @@ def release_embedding(
             private.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
         identity: what identifies the data set in the ledger; default: digests and views of the records.
-        name: name of the data set in the ledger, beside its digests.
+        name: name of the data set in the ledger, in addition to its digests.
         classes: public number of classes.
         label_budget: share of the budget for the shares of the classes; unused with a single class.
         bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
@@ -257,10 +252,10 @@ def _sums(
 ) -> list[torch.Tensor]:
     """Sum each φ over the records of each class, or over all: (classes, q) or (1, q), float64.
 
-    All of it in one pass, in which the records are identified, too: what is recorded is what is released.
+    All of it in one pass, which also identifies the records: what is recorded is what is released.
     """
     sums = [torch.zeros(classes, statistic.phi.size, dtype=torch.double) for statistic in statistics]
-    stage = f"release of {_released(statistics, classes):,} numbers"
+    stage = f"release of {_release(statistics, classes):,} numbers"
     widest = max(records.dim, *(statistic.phi.width for statistic in statistics))
     start = 0
     with torch.no_grad():
@@ -281,7 +276,7 @@ def _sums(
     ]
 
 
-def _released(statistics: Sequence[Statistic], classes: int) -> int:
+def _release(statistics: Sequence[Statistic], classes: int) -> int:
     """Return how many numbers are released, without the shares of the classes."""
     return sum(statistic.phi.size * (classes if statistic.by_class else 1) for statistic in statistics)
 
@@ -303,7 +298,7 @@ def _check(
     check_count("classes", classes)
     check_fraction("label_budget", label_budget)
     check_choice("bound", bound, get_args(Bound))
-    if (numbers := _released(statistics, classes)) > MAX_RELEASED:
+    if (numbers := _release(statistics, classes)) > MAX_RELEASED:
         raise UsageError(
             f"the release has {numbers:,} numbers, more than {MAX_RELEASED:,}: take lower orders, smaller products or "
             "fewer of them"

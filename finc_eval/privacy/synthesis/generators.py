@@ -117,7 +117,7 @@ class Convolutional(nn.Sequential):
 class Network:
     """Generator that maps noise and a class to a record by a network. Every mean is over a fresh mini-batch.
 
-    A batch increases the discrepancy by the variance of φ divided by its size, and the gradient follows that, too. This
+    A batch increases the discrepancy by the variance of φ divided by its size, and the gradient also follows that. This
     is the paper's method; its cost in accuracy falls with the batch.
 
     The network maps (n, CODE_SIZE + classes) to (n, head.width). The seed decides z and the weights of linear and

@@ -29,8 +29,8 @@ class Named(Record):
 
     def __str__(self) -> str:
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
-        told = [f"{key}={value}" for key, value in given.items() if value != getattr(type(self), key)]
-        return f"{self.name}({', '.join(told)})" if told else str(self.name)  # type: ignore[attr-defined]
+        changed = [f"{key}={value}" for key, value in given.items() if value != getattr(type(self), key)]
+        return f"{self.name}({', '.join(changed)})" if changed else str(self.name)  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)

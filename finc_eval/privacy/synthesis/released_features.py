@@ -1,4 +1,4 @@
-"""Feature maps to release of tables and images: ours, those of the DP-HP paper, and those of DP-MERF.
+"""Feature maps to release of tables and images: ours, the DP-HP paper's, and DP-MERF's.
 
 All numbers here are constants or follow from public descriptions. None is fitted to the private data.
 """
@@ -29,7 +29,7 @@ LEVEL_SCALE = 0.5
 """Length scale of the sum kernel over positions: levels 1 apart have a kernel value of 0.14."""
 
 JOINT_BUDGET = 3.0
-"""Budget of the features of pairs, relative to those of single columns, which need less
+"""Budget of the features of pairs, relative to features of single columns, which need less
 (benchmarks/dp_hp_marginals.py)."""
 
 RARE_CLASS_SQUARE = 2.0
@@ -140,7 +140,7 @@ def paper_table_statistics(table: Table, seed: int, method: DpHpPaper | None = N
     single = CoordinateSum(dim, asked.sum_order, length_scale=LEVEL_SCALE)
     products = [
         CoordinateProduct(dim, asked.product_order or 10, length_scale=LEVEL_SCALE, coordinates=places)
-        for places in _drawn(dim, asked.product_columns or 3, asked.draws or 8, seed)
+        for places in _draw(dim, asked.product_columns or 3, asked.draws or 8, seed)
     ]
     return _sum_and_products(single, products, asked.sum_share or 0.6, asked.gamma, table.positions)
 
@@ -160,7 +160,7 @@ def image_statistics(shape: Shape) -> tuple[Statistic, ...]:
     view = pooled(shape)
     pixels = shape[0] * shape[1] * shape[2]
     first = BoundedMoments(pixels, 1, length_scale=sqrt(pixels * DRAWING_SQUARE))
-    # The norm of the pooled image is at most that of the image.
+    # The norm of the pooled image is at most the norm of the image.
     second = BoundedMoments(view.shape[1], 2, lowest=2, length_scale=sqrt(pixels * DRAWING_SQUARE / 2))
     return Statistic(first), Statistic(second, view, SECOND_BUDGET)
 
@@ -174,7 +174,7 @@ def paper_image_statistics(shape: Shape, seed: int, method: DpHpPaper | None = N
     single = CoordinateSum(dim, asked.sum_order, length_scale=PIXEL_SCALE)
     products = [
         CoordinateProduct(dim, asked.product_order or 20, length_scale=PIXEL_PRODUCT_SCALE, coordinates=places)
-        for places in _drawn(dim, asked.product_columns or 2, asked.draws or 10, seed)
+        for places in _draw(dim, asked.product_columns or 2, asked.draws or 10, seed)
     ]
     return _sum_and_products(single, products, asked.sum_share or 0.8, asked.gamma)
 
@@ -186,7 +186,7 @@ def fourier_image_statistics(shape: Shape, seed: int, frequencies: int = FREQUEN
     return (Statistic(RandomFourierFeatures(pixels, frequencies, sigma=scale, seed=seed, orthogonal=False)),)
 
 
-def _drawn(dim: int, columns: int, draws: int, seed: int) -> list[list[int]]:
+def _draw(dim: int, columns: int, draws: int, seed: int) -> list[list[int]]:
     """Draw the coordinates of each product."""
     rng = np.random.default_rng(seed)
     return [sorted(rng.choice(dim, min(columns, dim), replace=False).tolist()) for _ in range(draws)]
@@ -201,8 +201,8 @@ def _sum_and_products(
 ) -> tuple[Statistic, ...]:
     """Return a sum kernel and the products of all epochs, which are released at once and fitted together.
 
-    An epoch's loss is the squared distance of the sum, and γ times that of one product (eq. 16). Over all epochs, each
-    product has γ divided by their number.
+    An epoch's loss is the squared distance of the sum, and γ times the distance of one product (eq. 16). Over all
+    epochs, each product has γ divided by their number.
     """
     weight, product_weight = (None, None) if gamma is None else (1.0, gamma / len(products))
     return (

@@ -35,7 +35,7 @@ class ReleasedPart(Record):
 
     Attributes:
         features: feature map of the records.
-        numbers: released numbers, those of all classes together.
+        numbers: released numbers, of all classes together.
         budget: share of the budget, in units of μ², that the shares of the classes leave.
         noise: standard deviation of the noise on every number; 0 without a guarantee.
         discrepancy: squared distance of the generator's own numbers from them, over what noise alone makes of it.
@@ -56,7 +56,7 @@ class MadeColumn(Record):
         name: its name.
         levels: values, or intervals of numbers, of its public description.
         shares: share of the synthetic records in each level.
-        moved: total variation distance of these shares from those that the description assumes: what the release told
+        moved: total variation distance of these shares from those that the description assumes: what the release says
             about the column.
     """
 
@@ -71,12 +71,12 @@ class Synthesis(Document):
     """Description of a synthesis. It reveals no more about the data than the synthetic records do.
 
     Attributes:
-        method: name of the method, and those of its parameters that are not the default.
+        method: name of the method, and its parameters that are not the default.
         guarantee: guarantee to each private record about everything that was made, this description included; None for
             a baseline without noise, which protects nobody.
         records: number of private records, which is public.
         synthetic: number of synthetic records.
-        parts: what was released, beside the shares of the classes.
+        parts: what was released, besides the shares of the classes.
         shares: released share of each class; empty without classes.
         discrepancy: discrepancy of the generator from the release, about 1 when only noise is left.
         steps: number of steps of the fit.
@@ -175,16 +175,7 @@ def synthesis_of(
     drawn: torch.Tensor,
     course: Sequence[float],
 ) -> Synthesis:
-    """Describe a release, and a generator that was fitted to it.
-
-    Args:
-        method: name of the method.
-        generator: the generator, fitted.
-        target: the release.
-        names: names of the classes.
-        drawn: class of each synthetic record.
-        course: discrepancy at each step of the fit.
-    """
+    """Describe a release, and a generator that was fitted to it."""
     return Synthesis(
         method=method,
         guarantee=target.guarantee,
@@ -224,7 +215,7 @@ def _parts(generator: Generator, target: PrivateEmbedding) -> tuple[ReleasedPart
         alone = replace(target, statistics=(statistic,), means=(released,), scales=(scale,))
         parts.append(
             ReleasedPart(
-                features=_told(statistic.phi),
+                features=_describe(statistic.phi),
                 numbers=released.numel(),
                 budget=statistic.budget / total,
                 noise=0.0 if target.guarantee is None else scale,
@@ -234,11 +225,11 @@ def _parts(generator: Generator, target: PrivateEmbedding) -> tuple[ReleasedPart
     return tuple(parts)
 
 
-def _told(phi: FeatureMap) -> str:
+def _describe(phi: FeatureMap) -> str:
     if isinstance(phi, RandomFourierFeatures):
         return f"random Fourier features, {phi.features} frequencies, length scale {phi.sigma:.3g}"
-    told = dict(phi.signature())
-    return f"{told['map']} features, order {told['order']}, length scale {float(told['sigma']):.3g}"
+    fields = dict(phi.signature())
+    return f"{fields['map']} features, order {fields['order']}, length scale {float(fields['sigma']):.3g}"
 
 
 def _names(column: Column) -> tuple[str, ...]:

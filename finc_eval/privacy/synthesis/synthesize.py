@@ -110,7 +110,7 @@ def synthesize_table(
     )
     components = 1 if isinstance(chosen.method, DpHpFew) else MIXTURE_COMPONENTS
     generator = ProductMixture(table, components, chosen.seed)
-    course = _fitted(generator, target, chosen, MIXTURE_RATE, progress)
+    course = _fit(generator, target, chosen, MIXTURE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(records), chosen.seed)
     sampled = generator.sample(drawn, chosen.seed)
     made = synthesis_of(str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course)
@@ -179,7 +179,7 @@ def synthesize_images(
         bound=chosen.method.bound,
         progress=progress,
     ).to(where)
-    course = _fitted(generator, target, chosen, IMAGE_RATE, progress)
+    course = _fit(generator, target, chosen, IMAGE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
     made = np.concatenate(
         [as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
@@ -194,7 +194,7 @@ def _guarantee(settings: SynthesisSettings, ledger: object) -> Guarantee | None:
     return settings.protection if ledger is None else settings.guarantee
 
 
-def _fitted(
+def _fit(
     generator: Generator, target: PrivateEmbedding, settings: SynthesisSettings, rate: float, progress: Progress
 ) -> list[float]:
     """Fit a generator until only noise is left; without noise, to the last step."""

@@ -32,13 +32,10 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
     that have a digest of their own in any order. Numbers have three digits in them.
 
     A number is the same number in every type and file: 18, 18.0 and "18".
-
-    Args:
-        columns: raw columns by name, arrays of one length n.
     """
-    coded = {name: _coded(columns[name]) for name in sorted(columns)}
+    coded = {name: _code(columns[name]) for name in sorted(columns)}
     found = [_whole_digest(coded)]
-    views = [_rounded(values)[codes] for values, codes in coded.values()]
+    views = [_round(values)[codes] for values, codes in coded.values()]
     telling = [sum(views[1:], views[0])]
     for (values, codes), view in zip(coded.values(), views, strict=True):
         counts = np.bincount(codes, minlength=len(values))
@@ -50,14 +47,14 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
     return Identity(tuple(found), tuple(telling))
 
 
-def _rounded(values: list[str]) -> Hashes:
+def _round(values: list[str]) -> Hashes:
     """Return a number for each value, the same for numbers that agree in three digits."""
     numbers = [number_of(value) for value in values]
     texts = [value if number is None else f"{number + 0.0:.3g}" for value, number in zip(values, numbers, strict=True)]
     return mixed(np.array([number_of_text(text) for text in texts], np.uint64))
 
 
-def _coded(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
+def _code(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     """Return the different values of a column, in order, and the place of each record's value among them."""
     written, places = distinct(column)
     canonical = [one if (number := number_of(one)) is None else repr(number) for one in written]

@@ -1,1 +1,1 @@
-"""Cards of modes and kinds: what all pages show of one, whatever result it is of."""
+"""Cards of modes and kinds: what all pages show of a mode or kind, whatever its result."""

@@ -1,4 +1,4 @@
-"""Cards of kinds and directions: what every page shows of one, whatever result it is of."""
+"""Cards of kinds and directions: what every page shows of a kind or direction, whatever its result."""
 
 from __future__ import annotations
 
@@ -22,9 +22,6 @@ class Grid(NamedTuple):
     """Samples under a heading.
 
     Attributes:
-        heading: what they are.
-        label: label of their set.
-        ids: their ids.
         scores: their scores; None where they have none.
         keyed: whether other pictures refer to these, as the samples nearest to them.
     """
@@ -37,14 +34,7 @@ class Grid(NamedTuple):
 
 
 class View(NamedTuple):
-    """Look of a mode in one set.
-
-    Attributes:
-        ink: color of the set.
-        title: title of the set.
-        meaning: what the set is.
-        grids: its samples.
-    """
+    """Look of a mode in one set."""
 
     ink: Ink
     title: str
@@ -59,14 +49,10 @@ class Card:
     Attributes:
         id: id of the mode.
         anchor: name by which links find the card.
-        title: name of the mode.
         ink: color of the set that has more.
         tag: role of the mode in a word or two.
         is_muted: whether it does not count.
         says: its shares and their difference in a sentence.
-        drawing: its shares.
-        views: its samples in each set.
-        evidence: what supports the name.
         links: sentences that point to other cards, each with their links.
         facts: all its numbers, by name.
         table: headings and rows of further numbers; None without any.
@@ -74,7 +60,7 @@ class Card:
         folded: samples that are folded away.
         notes: sentences that are folded away.
         keys: values to sort and filter by.
-        place: what tells this card from others of the same mode on a page.
+        place: end of the anchor, if a page has several cards of this mode.
     """
 
     id: str
@@ -107,11 +93,11 @@ class Card:
 
 
 def anchor(name: str, place: str = "", *, of: str = "mode") -> str:
-    """Return the name by which links find a card. Unlike ones have unlike names, whatever their characters are.
+    """Return the name by which links find a card: unlike cards have unlike names, whatever their characters are.
 
     Args:
         name: id of the mode, or whatever the card is of.
-        place: what tells this card from others of the same mode on the page.
+        place: end of the anchor, if the page has several cards of this mode.
         of: what the card is of.
     """
     return f"{of}-" + quote(f"{name}{place}".encode("utf-8", "surrogatepass"), safe="").replace("%", ":")

@@ -1,4 +1,4 @@
-"""Kinds as pages and tables have them: by role, a heading before its kinds, and those that do not differ last."""
+"""Kinds as pages and tables have them: by role, a heading before its kinds, and kinds that do not differ last."""
 
 from __future__ import annotations
 
@@ -31,24 +31,17 @@ class Group:
 def groups_of(
     kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], tag: Callable[[Kind], str] | None = None
 ) -> Iterator[Group]:
-    """Yield the kinds that differ between two sets by their role, that of the largest first; of more sets, all at once.
-
-    Args:
-        kinds: all kinds.
-        headings: unions of kinds that differ in the same way.
-        titles: titles of the sets, by label.
-        tag: function from a kind to its role; default: which of two sets has more.
-    """
+    """Yield the kinds that differ: for two sets by their role, the largest first; for more sets as one group."""
     differing, first = [kind for kind in kinds if kind.p_value <= ALPHA], top_level(kinds, headings)
     if len(titles) != 2:
         yield Group("", differing, first)
         return
     tag = tag or partial(more_in, titles)
-    for told in dict.fromkeys(map(tag, first)):
-        inside = [kind for kind in differing if tag(kind) == told]
-        rest = [kind for kind in differing if tag(kind) != told]
-        words = f"{told.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
-        yield Group(words, inside, [kind for kind in first if tag(kind) == told])
+    for role in dict.fromkeys(map(tag, first)):
+        inside = [kind for kind in differing if tag(kind) == role]
+        rest = [kind for kind in differing if tag(kind) != role]
+        words = f"{role.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
+        yield Group(words, inside, [kind for kind in first if tag(kind) == role])
 
 
 def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
@@ -57,7 +50,7 @@ def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
 
 
 def of_kinds(kinds: Sequence[Kind], others: Sequence[Kind]) -> str:
-    """Return "10 kinds", and what their names have in common that those of others do not have."""
+    """Return "10 kinds", and the words that all their names have and no name of the others has."""
     common = in_common(kinds, others)
     return counted(len(kinds), "kind") + (f", all “{common}”" if common else "")
 

@@ -35,7 +35,7 @@ TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
 
 OPEN = (
     " The interval holds 0, though the direction is significant: p tests the excess, to which every sample adds by its "
-    "score, and the interval counts members alone. So there is a difference, but its share cannot be told yet."
+    "score, and the interval counts members alone. So there is a difference, but its size is still unknown."
 )
 """Why a significant direction may have an interval that holds 0."""
 
@@ -74,22 +74,12 @@ def mode_card(
     nearest: Sequence[str] = (),
     place: str = "",
 ) -> Card:
-    """Return the card of a direction of two sets.
-
-    Args:
-        mode: the direction.
-        names: titles of the generated and the reference set.
-        scale: scale of the drawings of the page.
-        shown: number of samples of each set and draw.
-        links: sentences that point to other cards.
-        nearest: ids of the reference samples nearest to the most typical generated ones.
-        place: what tells this card from others of the same direction on the page.
-    """
+    """Return the card of a direction of two sets."""
     own, _ = SETS_OF[mode.role]
     title = dict(zip(SET_NAMES, names, strict=True))
     notes, folded = [], []
     if nearest:
-        heading = f"Nearest to the most typical ones of {names[0]}, in the same order"
+        heading = f"Nearest to the most typical samples of {names[0]}, in the same order"
         folded.append(View("ref", names[1], "nearest samples", (Grid(heading, "ref", nearest, None, True),)))
     if mode.has_opposite:
         notes.append(f"The opposite tail of this direction carries {100 * mode.tails[1].share:.0f} % of the excess.")
@@ -124,16 +114,7 @@ def mode_card(
 def mode_row(
     mode: Mode, titles: tuple[str, str], names: UniqueNames, scale: Axis, links: Sequence[Link] = (), said: str = ""
 ) -> Row:
-    """Return the row of a direction: the samples that are most of it at either end, and the shares of its members.
-
-    Args:
-        mode: the direction.
-        titles: titles of the generated and the reference set.
-        names: names of all that the page shows.
-        scale: scale of the drawings of the table.
-        links: kinds that its best samples lie in.
-        said: what else to say of a direction that counts.
-    """
+    """Return the row of a direction: the samples that are most of it at either end, and the shares of its members."""
     own, _ = SETS_OF[mode.role]
     shares = ((mode.share_gen, mode.share_gen_interval), (mode.share_ref, mode.share_ref_interval))
     return Row(
@@ -156,22 +137,14 @@ def mode_row(
     )
 
 
-def view_of(mode: Mode, label: SetLabel, title: str, shown: int, source: str | None = None) -> View:
-    """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random.
-
-    Args:
-        mode: the direction.
-        label: label of the set in the direction.
-        title: title of the set.
-        shown: number of samples of each draw.
-        source: label of the set among the pictures of the page; default: that in the direction.
-    """
-    tail, source = mode.tails[0], source or label
+def view_of(mode: Mode, label: SetLabel, title: str, shown: int) -> View:
+    """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random."""
+    tail = mode.tails[0]
     heading = TYPICAL if _are_members(mode, label, shown) else "Most alike, members or not"
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()
     grids = (
-        Grid(heading, source, mode.typical(label)[:shown], scores),
-        Grid(DRAWN, source, mode.drawn(label)[:shown]),
+        Grid(heading, label, mode.typical(label)[:shown], scores),
+        Grid(DRAWN, label, mode.drawn(label)[:shown]),
     )
     return View(label, title, SET_NAMES[label], grids)
 
@@ -218,8 +191,8 @@ def sentence(mode: Mode, titles: tuple[str, str]) -> str:
     more = "more" if mode.share_difference > 0 else "fewer"
     return (
         f"{percent(mode.share_gen, 1)} of the samples of {titles[0]} are members, and "
-        f"{percent(mode.share_ref, 1)} of those of {titles[1]}: {abs(100 * mode.share_difference):.1f} points {more} "
-        f"(interval {ends})." + OPEN * is_share_open(mode)
+        f"{percent(mode.share_ref, 1)} of the samples of {titles[1]}: {abs(100 * mode.share_difference):.1f} points "
+        f"{more} (interval {ends})." + OPEN * is_share_open(mode)
     )
 
 

@@ -32,15 +32,10 @@ class Row:
 
     Attributes:
         words: its name, as short as the others allow.
-        cells: its numbers.
         anchor: name by which links find its card; None without one.
-        title: its whole name.
         id: its id, where others have the same words.
         remark: why it does not count, or what it is; "" for a row that counts.
-        is_muted: whether it does not count.
         samples: groups of samples that it shows, (label, ids) each.
-        drawing: its shares.
-        links: cards that it points to.
         is_group: whether it sums up the rows after it.
         below: rows that are folded below it.
         summary: words of the fold.
@@ -66,14 +61,7 @@ class Rows:
     """The first table of a page.
 
     Attributes:
-        id: name by which links find it.
-        caption: what it shows.
         legend: colors of the drawings, by the name of the set.
-        thing: heading of the names.
-        samples: heading of the samples.
-        axis: numbers above the drawings.
-        columns: headings of the numbers.
-        rows: the rows.
         linked: heading of the links; "" without any.
     """
 

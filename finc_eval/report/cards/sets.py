@@ -10,7 +10,7 @@ from typing import Any
 from finc_eval.comparison.headline import top_level
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import counted, listed, percent, points
-from finc_eval.gallery.counts import told_sets
+from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.modes import Kind, KindShare
@@ -29,15 +29,7 @@ MAX_COLUMNS = 5
 
 @dataclass(frozen=True)
 class Common:
-    """Settings that the cards and rows of a page share.
-
-    Attributes:
-        titles: titles of the sets, by label.
-        names: names of all that the page shows.
-        scale: scale of its drawings.
-        shown: samples of each set and draw on a card.
-        tag: function from a kind to its role in a word or two.
-    """
+    """Settings that the cards and rows of a page share."""
 
     titles: Mapping[str, str]
     names: UniqueNames
@@ -54,15 +46,7 @@ class Common:
         tag: Callable[[Kind], str] | None = None,
         also: Sequence[float] = (),
     ) -> Common:
-        """Return what cards and rows of these kinds have in common; `tag` is by default the set apart.
-
-        Args:
-            kinds: all kinds of the page.
-            titles: titles of the sets, by label.
-            shown: samples of each set and draw on a card.
-            tag: function from a kind to its role.
-            also: further shares that the drawings have.
-        """
+        """Return what cards and rows of these kinds have in common; `tag` is by default the set apart."""
         ends: list[float] = [part.interval[1] for kind in kinds for part in kind.shares.values()]
         scale = forest_scale([*ends, *also])
         if tag is None and len(titles) == 2:
@@ -71,11 +55,11 @@ class Common:
 
     @property
     def are_two(self) -> bool:
-        """True for two sets, whose difference is that of the first and the second."""
+        """True for two sets, whose difference is first minus second."""
         return len(self.titles) == 2
 
     def inks(self, own: str = "") -> dict[str, Ink]:
-        """Return the colors of the sets: of two each has its own, of more the reference and the one with most."""
+        """Return the colors of the sets: two sets have a color each; of more, the reference and the set with most."""
         if self.are_two:
             ref = REFERENCE if REFERENCE in self.titles else [*self.titles][1]
             return {label: "ref" if label == ref else "gen" for label in self.titles}
@@ -93,14 +77,8 @@ def kinds_on_page(
 ) -> dict[str, Any]:
     """Return what a page needs to show kinds: the first table, the cards, and how to sort them.
 
-    Args:
-        kinds: all kinds.
-        headings: unions of kinds that differ in the same way.
-        titles: titles of the sets, by label.
-        shown: samples of each set and draw on a card.
-        tag: function from a kind to its role in a word or two; default: the set that it sets apart.
-        more: function from the scale of the drawings to rows that follow the kinds.
-        also: further shares that the drawings have.
+    `tag` returns the role of a kind in a word or two; default: the set that it sets apart. `more` returns rows that
+    follow the kinds, from the scale of the drawings, on which the shares `also` have a place.
     """
     common = Common.of((*headings, *kinds), titles, shown, tag, also)
     known = {kind.id: kind for kind in kinds}
@@ -121,7 +99,7 @@ def kinds_on_page(
         "cards_folded": [_kind_card(kind, common, known) for kind in others],
         "names": common.names,
         "lead_samples": LEAD_SAMPLES,
-        "roles": {told: told for told in dict.fromkeys(map(common.tag, ordered))},
+        "roles": {tag: tag for tag in dict.fromkeys(map(common.tag, ordered))},
         "sorts": {"": "difference", **sorts, "p": "p", "name": "name"},
     }
 
@@ -188,7 +166,7 @@ def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = 
 
 
 def _row(kind: Kind, common: Common, cells: Sequence[Cell]) -> Row:
-    own, muted = kind.set_with_most, _muted(kind)
+    own, muted = kind.set_with_most, _why_muted(kind)
     part = kind.shares[own]
     return Row(
         words=common.names.words(kind),
@@ -203,7 +181,7 @@ def _row(kind: Kind, common: Common, cells: Sequence[Cell]) -> Row:
     )
 
 
-def _muted(kind: Kind) -> str:
+def _why_muted(kind: Kind) -> str:
     """Return why a kind does not count; "" if it does."""
     return NOT_SIGNIFICANT if kind.p_value > ALPHA else ""
 
@@ -246,7 +224,7 @@ def _columns(common: Common) -> list[str]:
 
 
 def _card(kind: Kind, common: Common) -> Card:
-    own, titles, muted = kind.set_with_most, common.titles, _muted(kind)
+    own, titles, muted = kind.set_with_most, common.titles, _why_muted(kind)
     ink = common.inks(own)
     sizes = _size_keys(kind, common)
     return Card(
@@ -264,7 +242,7 @@ def _card(kind: Kind, common: Common) -> Card:
                 kind.side.partition(" in ")[0] if not common.are_two and label == set_apart(kind) else "",
                 _grids(kind.shares[label], label, common.shown),
             )
-            for label in told_sets(kind.shares, own)
+            for label in choose_sets(kind.shares, own)
         ),
         facts={},
         evidence=kind.evidence,
@@ -288,7 +266,7 @@ def _says(kind: Kind, common: Common) -> str:
         size = points(abs(value)).removeprefix("+")
         return (
             f"{percent(own.share, 1)} of the samples of {first} are of this kind, and {percent(other.share, 1)} of "
-            f"those of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
+            f"the samples of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
         )
     of_least = f"{common.titles[kind.set_with_least]} has the least: " if kind.set_with_least else ""
     return (

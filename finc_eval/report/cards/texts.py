@@ -30,15 +30,7 @@ def kind_texts(
     intervals: bool,
     tag: Callable[[Kind], str] | None = None,
 ) -> list[list[str]]:
-    """Return rows for all kinds that differ, below their sums and headings, and one for all others.
-
-    Args:
-        kinds: all kinds.
-        headings: unions of kinds that differ in the same way.
-        titles: titles of the sets, by label.
-        intervals: whether shares have their intervals, too.
-        tag: function from a kind to its role; see `groups_of`.
-    """
+    """Return rows for all kinds that differ, below their sums and headings, and one for all others."""
     known = {kind.id: kind for kind in kinds}
     rows = []
     for group in groups_of(kinds, headings, titles, tag):

@@ -1,1 +1,1 @@
-"""Drawings of a page: SVG with a title, a description and a table beside it."""
+"""Drawings of a page: SVG with a title, a description and a table next to it."""

@@ -64,11 +64,11 @@ def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> Markup:
         text((ranks.at(rank), below + 18), str(rank)) for rank in [1, *range(RANK_SPACING, longest + 1, RANK_SPACING)]
     ]
     parts += [text(((LEFT + WIDTH) / 2, below + 36), "rank"), *_legend(below + BOTTOM + 12)]
-    told = "; ".join(
+    ranges = "; ".join(
         f"{INKS[role][1]}: from {max(found):.4g} to {min(found):.4g}" for role, found in values.items() if found
     )
     return drawing(
-        "Leading eigenvalues of both roles against their rank", told, (WIDTH, below + BOTTOM + LEGEND), parts
+        "Leading eigenvalues of both roles against their rank", ranges, (WIDTH, below + BOTTOM + LEGEND), parts
     )
 
 
@@ -84,14 +84,7 @@ class Mark(NamedTuple):
 def sweep_svg(
     parameter: str, values: Sequence[float], marks: Mapping[Role, Sequence[Mark]], lines: Mapping[str, float]
 ) -> Markup:
-    """Draw difference and spreadness of modes against a parameter.
-
-    Args:
-        parameter: symbol of the parameter.
-        values: values that were tried, ascending.
-        marks: modes by their role.
-        lines: values to point out, by name.
-    """
+    """Draw difference and spreadness of modes against a parameter."""
     first, last = min(*values, *lines.values()), max(*values, *lines.values())
     across = Axis(first / AROUND_VALUES, last * AROUND_VALUES, LEFT, WIDTH - RIGHT, is_log=True)
     top = TOP + NAMED_LINES * len(lines)
@@ -110,10 +103,10 @@ def sweep_svg(
     for (role, found), shift in zip(marks.items(), (-ROLE_OFFSET, ROLE_OFFSET), strict=True):
         ink, meaning = INKS[role]
         for one in found:
-            x, told = across.at(one.value) + shift, f"{one.name}, {meaning}, {parameter} = {one.value:.4g}"
-            parts += [mark(ink, (x, upper.at(one.difference)), f"{told}: {one.difference:.1f} points")]
+            x, words = across.at(one.value) + shift, f"{one.name}, {meaning}, {parameter} = {one.value:.4g}"
+            parts += [mark(ink, (x, upper.at(one.difference)), f"{words}: {one.difference:.1f} points")]
             if not isnan(one.spreadness):
-                parts += [mark(ink, (x, lower.at(one.spreadness)), f"{told}: spreadness {one.spreadness:.2f}")]
+                parts += [mark(ink, (x, lower.at(one.spreadness)), f"{words}: spreadness {one.spreadness:.2f}")]
     shown = values[:: ceil(len(values) / MAX_LABELED_VALUES)]
     parts += [text((across.at(value), below + 18), f"{value:.4g}") for value in shown]
     parts += [text(((LEFT + WIDTH) / 2, below + 36), parameter), *_legend(below + BOTTOM + 12)]

@@ -1,7 +1,7 @@
 """Drawings as inline SVG: each has a title and a description, each mark a title, and equal numbers give equal bytes.
 
 Colors are attributes, so that drawings are complete under a policy that forbids styles; the page's style replaces them
-by those of its theme.
+by the colors of its theme.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COLORS: dict[Ink, str] = {
     "rule": "#ccd2d9",
     "ink": "#17202b",
 }
-"""Colors of a light page, by the class for which the style has those of both themes."""
+"""Colors of a light page, by the class for which the style has the colors of both themes."""
 
 MOST_TICKS = 5
 """Steps between the round numbers of a linear axis, at most."""
@@ -38,7 +38,6 @@ class Axis:
     """A scale of numbers on a line of pixels.
 
     Attributes:
-        low, high: numbers at its ends.
         start, end: pixels of its ends.
         is_log: whether equal ratios are equally long.
     """
@@ -69,14 +68,7 @@ def round_step(least: float) -> float:
 
 
 def drawing(title: str, description: str, size: tuple[float, float], parts: Iterable[Markup]) -> Markup:
-    """Return an <svg> element for the page.
-
-    Args:
-        title: what the drawing shows.
-        description: what it says, in words.
-        size: width and height in pixels.
-        parts: what is in it, from the back to the front.
-    """
+    """Return an <svg> element for the page."""
     box = Markup('width="{0:g}" height="{1:g}" viewBox="0 0 {0:g} {1:g}"').format(*size)
     words = Markup("<title>{}</title><desc>{}</desc>").format(printable(title), printable(description))
     return Markup('<svg class="drawn" role="img" {}>{}{}</svg>').format(box, words, Markup("\n").join(parts))
@@ -100,14 +92,7 @@ def text(place: tuple[float, float], words: str, *, anchor: str = "middle", turn
 
 
 def mark(ink: Ink, place: tuple[float, float], words: str, interval: tuple[float, float] | None = None) -> Markup:
-    """Return a mark with its title: a square for the reference, a disk for anything else, with its interval.
-
-    Args:
-        ink: its color.
-        place: its middle, in pixels.
-        words: its title.
-        interval: pixels of the ends of its interval, from left to right.
-    """
+    """Return a mark with its title: a square for the reference, a disk for anything else, with its interval."""
     x, y = place
     if ink == "ref":
         shape = Markup('<rect x="{:.1f}" y="{:.1f}" width="7" height="7"/>').format(x - 3.5, y - 3.5)

@@ -18,11 +18,9 @@ ABSOLUTE = re.compile(r"^((?:[^=/]*=)?)(/.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Made:
-    """Making of a result, as pages and texts tell it.
+    """Making of a result, as pages and texts describe it.
 
     Attributes:
-        command: command line, or call from Python, that makes the result again.
-        by_command: True for a command line.
         using: versions, device and git state, in a sentence.
     """
 
@@ -32,12 +30,7 @@ class Made:
 
 
 def how_made(provenance: Provenance, call: str) -> Made:
-    """Return the making of a result.
-
-    Args:
-        provenance: what made the result.
-        call: call from Python that makes the same, for a result of no command line.
-    """
+    """Return the making of a result."""
     command = shareable(provenance.command)
     return Made(command or call, command is not None, using(provenance))
 

@@ -30,19 +30,14 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
     """Return a result as Markdown: the headline, the warnings, the tables, and how it was made.
 
     Rows that do not fit into 900 KiB are left out, and counted.
-
-    Args:
-        outline: what the result says.
-        made: how it was made.
-        mark: mark of the result, by which a command knows its file.
     """
     head = [
         f"<!-- finc-eval: {mark} -->",
-        f"## {escaped(outline.title)}",
-        f"{escaped(outline.kind).capitalize()}. Made by finc-eval.",
+        f"## {escape(outline.title)}",
+        f"{escape(outline.kind).capitalize()}. Made by finc-eval.",
         paragraph(outline.headline),
         *_paragraphs(outline.details),
-        *_listed("Before you trust the numbers", outline.warnings),
+        *_write_list("Before you trust the numbers", outline.warnings),
     ]
     tail = _how(outline, made)
     room = MAX_MARKDOWN - sum(_size(block) for block in [*head, *tail]) - 200
@@ -61,10 +56,10 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
 
 def paragraph(text: str) -> str:
     """Return text that is one paragraph, and nothing but text."""
-    return LINE_BEGINS.sub(r"\1\\\2", escaped(text))
+    return LINE_BEGINS.sub(r"\1\\\2", escape(text))
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Return text on one line in which no character begins anything but itself."""
     plain = " ".join(visible(text).encode("utf-8", "backslashreplace").decode().split())
     if len(plain) > MAX_TEXT:
@@ -75,7 +70,7 @@ def escaped(text: str) -> str:
 def _table(table: Table, room: int) -> tuple[str, int]:
     """Return a table, and the number of rows that do not fit."""
     numeric = [place > 0 and _is_numeric(row[place] for row in table.rows) for place in range(len(table.columns))]
-    title = [f"### {escaped(table.title)}", ""] if table.title else []
+    title = [f"### {escape(table.title)}", ""] if table.title else []
     lines = [*title, _row(table.columns), "|" + "|".join("--:" if one else "---" for one in numeric) + "|"]
     room -= _size("\n".join(lines))
     if room < 0:
@@ -90,7 +85,7 @@ def _table(table: Table, room: int) -> tuple[str, int]:
 
 
 def _row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(escaped(cell) or " " for cell in cells) + " |"
+    return "| " + " | ".join(escape(cell) or " " for cell in cells) + " |"
 
 
 def _is_numeric(cells: Iterable[str]) -> bool:
@@ -99,11 +94,11 @@ def _is_numeric(cells: Iterable[str]) -> bool:
 
 def _how(outline: Outline, made: Made) -> list[str]:
     shown = [*outline.signatures][:MAX_SENTENCES]
-    failures = _listed("Failures", outline.failures) or ["Failures: none."]
+    failures = _write_list("Failures", outline.failures) or ["Failures: none."]
     return [
         "### How this was made",
         _code(made.command),
-        escaped(made.using),
+        escape(made.using),
         *([_code("\n".join(map(str, shown)))] if shown else []),
         *failures,
     ]
@@ -120,7 +115,7 @@ def _paragraphs(texts: Sequence[str]) -> list[str]:
     return [paragraph(text) for text in texts[:MAX_SENTENCES]]
 
 
-def _listed(title: str, texts: Sequence[str]) -> list[str]:
+def _write_list(title: str, texts: Sequence[str]) -> list[str]:
     """Return sentences as a list with a title."""
     if not texts:
         return []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
@@ -15,13 +16,7 @@ NOT_MANY = 4
 
 @dataclass(frozen=True)
 class Table:
-    """A table of texts.
-
-    Attributes:
-        title: title; "" where the columns say enough.
-        columns: headings.
-        rows: cells.
-    """
+    """A table of texts."""
 
     title: str
     columns: Sequence[str]
@@ -57,6 +52,11 @@ class Outline:
     failures: Sequence[str] = ()
 
 
+def texts_of(item: Any, columns: Mapping[str, Callable[[Any], str]]) -> list[str]:
+    """Return an item as the row of a table."""
+    return [text(item) for text in columns.values()]
+
+
 def several(names: Iterable[str]) -> str:
     """Return the names of sets as a title has them: "a, b, c, d and 3 more"."""
     found = [*names]
@@ -70,7 +70,7 @@ def sizes(sets: Mapping[str, SetInfo]) -> dict[str, int | None]:
 
 
 def unreadable(sets: Mapping[str, SetInfo]) -> list[str]:
-    """Return a sentence for each set of which samples could not be read."""
+    """Return a sentence for each set with samples that could not be read."""
     return [
         f"{counted(info.unreadable, 'sample')} of {label} could not be read." for label, info in sets.items()
         if info.unreadable

@@ -37,7 +37,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
-    """Draw the share of each significant kind in each set, with its interval; without kinds, those of directions.
+    """Draw the share of each significant kind in each set, with its interval; without kinds, of each direction.
 
     Args:
         result: a comparison of two sets, or kinds of several.
@@ -87,7 +87,7 @@ def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
 
 
 def _found(result: Comparison | Kinds, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return all kinds or directions of a result, and those that are significant."""
+    """Return all kinds or directions of a result, and the significant ones."""
     known: Sequence[Any] = result.kinds or (() if isinstance(result, Kinds) else result.directions)
     return known, significant(known, alpha)
 

@@ -11,7 +11,7 @@ from scipy.stats import kstest, norm
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
-from finc_eval.privacy.dp.accounting import ceilings, composed, epsilon_of, log_delta, mu_of, remaining
+from finc_eval.privacy.dp.accounting import ceilings, compose, epsilon_of, log_delta, mu_of, remaining
 from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, add_gaussian_noise, secure_normal
 from finc_eval.privacy.dp.guarantee import Guarantee
 
@@ -50,11 +50,11 @@ def test_delta_is_the_integral_of_the_excess_over_the_privacy_loss():
 
 
 def test_ten_releases_compose_as_the_numerical_accountant_says():
-    assert epsilon_of(composed([1 / 4] * 10), 1e-5) == pytest.approx(3.341409469, abs=1e-9)
+    assert epsilon_of(compose([1 / 4] * 10), 1e-5) == pytest.approx(3.341409469, abs=1e-9)
 
 
 def test_what_remains_composes_with_what_was_spent_to_the_budget():
-    assert composed([remaining(0.5, 0.3), 0.3]) == pytest.approx(0.5)
+    assert compose([remaining(0.5, 0.3), 0.3]) == pytest.approx(0.5)
     assert remaining(0.3, 0.5) == 0.0
 
 
@@ -145,5 +145,5 @@ def test_the_recipe_of_dp_hps_code_for_an_epsilon_of_1_costs_less_by_exact_accou
     """ε is split 80/20 and δ halved; each part is calibrated by Rényi privacy, converted with log(1/δ)/(α − 1)."""
     size = 2 * log(2 / 1e-5)
     by_renyi = [sqrt(size + 2 * part) - sqrt(size) for part in (0.8, 0.2)]  # μ with μ²/2 + μ√(2 ln 1/δ) = ε
-    assert epsilon_of(composed(by_renyi), 1e-5) == pytest.approx(0.585, abs=0.002)
-    assert epsilon_of(composed(by_renyi) / sqrt(2), 1e-5) == pytest.approx(0.401, abs=0.002)
+    assert epsilon_of(compose(by_renyi), 1e-5) == pytest.approx(0.585, abs=0.002)
+    assert epsilon_of(compose(by_renyi) / sqrt(2), 1e-5) == pytest.approx(0.401, abs=0.002)
