@@ -36,7 +36,7 @@ VERBS: dict[str, dict[str, str]] = {
         "evaluate": "Evaluate one generator by everything that its sets allow, on one page.",
     },
     "Rank and gate": {
-        "leaderboard": "Rank models against one reference, and say which of them cannot be told apart.",
+        "leaderboard": "Rank models against one reference, and say which of them cannot be distinguished.",
         "gate": "Judge whether a new release may replace the one before it.",
     },
     "Privacy": {
@@ -161,8 +161,8 @@ def _notes_in_one_line() -> Iterator[None]:
     """Print warnings on standard error as they come, each as its sentence alone."""
 
     def note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-        told = f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}"
-        print(visible(told), file=sys.stderr)  # while bars are drawn, standard error is theirs
+        line = f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}"
+        print(visible(line), file=sys.stderr)  # while bars are drawn, standard error is theirs
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

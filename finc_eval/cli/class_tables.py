@@ -95,7 +95,7 @@ def tell_classes(
     labels: Sequence[str] | None,
     as_json: bool,
 ) -> None:
-    """Print how many samples are of each class, and with their labels, how well the classes are told."""
+    """Print how many samples are of each class, and with their labels, how well the classes are distinguished."""
     undefined = np.isinf(values).all(1)
     nearest = np.where(undefined, -1, values.argmin(1))
     counts = {str(name): int((nearest == place).sum()) for place, name in enumerate(classes)}
@@ -103,8 +103,8 @@ def tell_classes(
     strange = sorted({*labels} - {*names}) if labels is not None else []
     quality = None if labels is None or strange else fe.kahm.classification_quality(values, names, labels)
     if as_json:
-        told = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
-        print_json({**told, "quality": None if quality is None else plain(quality)})
+        found = {"path": str(out), "n": len(values), "classes": counts, "undefined": int(undefined.sum())}
+        print_json({**found, "quality": None if quality is None else plain(quality)})
         return
     from finc_eval.report.terminal import print_table
 

@@ -138,7 +138,7 @@ def _option(
 ) -> Option:
     """Return the option of a field, or of a parameter of the dataclass in it.
 
-    The default of a parameter that only some choices have is told, not set.
+    The default of a parameter that only some choices have is described, not set.
     """
     name = path[0] if path[-1] == TAG else path[-1]
     base, text = _described(annotation)

@@ -46,7 +46,7 @@ def shard_of_rank(environment: Mapping[str, str]) -> str | None:
     return None if alone else f"{int(rank) + 1}/{int(size)}"
 
 
-def told(shard: Shard) -> str:
+def describe(shard: Shard) -> str:
     """Return the line that says what a shard is."""
     samples = f"numbers {shard.start + 1:,} to {shard.stop:,}" if shard.size else "none"
     return f"shard {shard.name}: {samples} of {shard.n:,} samples; finc-eval extract merge joins all shards"

@@ -137,8 +137,8 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
     - `Literal["a"] | None` with the default "a": a flag `--no-field`, which means None;
     - `int | Literal["auto"]`: a number or the word;
     - `tuple[float, ...]`: values separated by commas;
-    - a union of dataclasses, told apart by a field such as `name: Literal["finc"]`: `--field NAME`, and an option for
-      each parameter of any of them. A parameter that the chosen one does not have is refused. A tuple of them is
+    - a union of dataclasses, distinguished by a field such as `name: Literal["finc"]`: `--field NAME`, and an option
+      for each parameter of any of them. A parameter that the chosen one does not have is refused. A tuple of them is
       named by `--field NAME,NAME`;
     - `int`, `float`, `str`, `Path`, and each of them `| None`: a value.
 

@@ -50,8 +50,8 @@ def mark(type_name: str, job: str | None) -> str:
 
 def marked_text(type_name: str, job: str, text: str) -> str:
     """Return a text that is meant to be edited, below its mark, which does not count once it is."""
-    told = f"({mark(type_name, job)}, text {text_digest(text)})"
-    return f"# By finc-eval {told}. The same command writes it again, unless it was edited.\n{text}"
+    stamp = f"({mark(type_name, job)}, text {text_digest(text)})"
+    return f"# By finc-eval {stamp}. The same command writes it again, unless it was edited.\n{text}"
 
 
 def mark_of(path: Path) -> str | None:

@@ -57,12 +57,12 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[
     check_cells(len(table), len(ids), name)
     columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
     missing, unused = found.count(None), len(names) - len(used)
-    told = []
+    notes = []
     if missing:
-        told.append(f"metadata: {missing:,} of the {counted(len(ids), 'sample')} not in {name}")
+        notes.append(f"metadata: {missing:,} of the {counted(len(ids), 'sample')} not in {name}")
     if unused:
-        told.append(f"metadata: {counted(unused, 'row')} of {name} without a sample")
-    return columns, told
+        notes.append(f"metadata: {counted(unused, 'row')} of {name} without a sample")
+    return columns, notes
 
 
 def _names_none(name: str, ids: Sequence[str], key: str | None, others: Sequence[str]) -> UsageError:

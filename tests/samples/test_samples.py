@@ -1,4 +1,4 @@
-"""Sets of images are found, read and told apart."""
+"""Sets of images are found, read and distinguished."""
 
 import io
 import os

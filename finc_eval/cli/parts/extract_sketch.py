@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.launch import launched, told
+from finc_eval.cli.launch import describe, launched
 from finc_eval.cli.options import Json, Samples, Work, given_options, takes, works
 from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
@@ -101,7 +101,7 @@ def sketch(
     else:
         print(f"{out}: sketch of {counted(result.n, 'sample')}, sigma {phi.sigma:.6g}, {phi.features} frequencies")
     if result.shards and not as_json:
-        print(f"  {told(result.shards[0])}")
+        print(f"  {describe(result.shards[0])}")
 
 
 def _sources(path: Path) -> object:

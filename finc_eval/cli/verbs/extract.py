@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.launch import launched, told
+from finc_eval.cli.launch import describe, launched
 from finc_eval.cli.options import Json, Work, takes, works
 from finc_eval.cli.output import Force, check_suffix, print_json
 from finc_eval.cli.sets import check_given
@@ -75,7 +75,7 @@ def extract(
         return
     print(f"{cache.path}: {counted(cache.n, 'embedding')} of dimension {cache.dim} by {cache.extractor}")
     if cache.shard is not None:
-        print(f"  {told(cache.shard)}")
+        print(f"  {describe(cache.shard)}")
     if cache.columns:
         print(f"  metadata: {', '.join(cache.columns)}")
     for name, reason in cache.failures[:MAX_FAILURES_SHOWN]:

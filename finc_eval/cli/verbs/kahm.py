@@ -316,8 +316,8 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
     return labels
 
 
-def _tell(text: str, told: dict[str, Any], as_json: bool) -> None:
-    print(json.dumps(told, indent=1) if as_json else text)
+def _tell(text: str, data: dict[str, Any], as_json: bool) -> None:
+    print(json.dumps(data, indent=1) if as_json else text)
 
 
 def _write_fabricated(path: Path, samples: NDArray[np.float32], labels: Sequence[str]) -> None:

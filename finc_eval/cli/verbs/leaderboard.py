@@ -23,7 +23,7 @@ from finc_eval.leaderboards.settings import LeaderboardSettings
 
 app = typer.Typer(
     cls=DefaultGroup,
-    help="Rank models against one reference, and say which of them cannot be told apart. A rank is the set of ranks "
+    help="Rank models against one reference, and say which of them cannot be distinguished. A rank is the set of ranks "
     "that a model may have; all of them hold together with probability 0.95.",
 )
 

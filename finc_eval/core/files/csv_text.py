@@ -131,5 +131,5 @@ def cell(value: object) -> object:
         return None
     if not isinstance(value, str):
         return value
-    told = spelled_out(value).replace("\n", "\\n")
-    return f"'{told}" if told.startswith(FORMULA) else told
+    text = spelled_out(value).replace("\n", "\\n")
+    return f"'{text}" if text.startswith(FORMULA) else text
