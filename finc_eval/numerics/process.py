@@ -31,10 +31,12 @@ def own_settings() -> Iterator[None]:
 @contextmanager
 def kept_random_states() -> Iterator[None]:
     """Run the block, and leave the random states of Python, numpy and torch as they were before it."""
-    python, array = random.getstate(), np.random.get_state()
+    python, array, own = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     try:
-        with torch.random.fork_rng():
-            yield
+        yield
     finally:
         random.setstate(python)
         np.random.set_state(array)
+        torch.set_rng_state(own)
+        torch.cuda.set_rng_state_all(cards)

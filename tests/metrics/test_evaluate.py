@@ -19,7 +19,7 @@ from finc_eval.embeddings.search.neighbors import kth_distances
 from finc_eval.extractors.networks import fid_inception
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.inputs import MetricInputs, gaussian_statistics
-from finc_eval.measures.metrics import evaluate
+from finc_eval.measures.metrics import metrics as evaluate
 from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.measures.reference_statistics import write_statistics
 from finc_eval.measures.registry import METRICS

@@ -231,7 +231,7 @@ STEPS = [
     refused("leaderboard add board --ref ref.h5 a=gone.h5", "gone.h5"),
     refused("leaderboard add", "Missing argument 'BOARD'"),
     refused("leaderboard show nowhere", "nowhere does not exist"),
-    refused("leaderboard render gen", "gen is not a stored board: pass the folder of one"),
+    refused("leaderboard render gen", "gen is not a stored board: pass the folder of a board"),
     refused("leaderboard shwo gen", "no command is called 'shwo' (did you mean \"show\"?)"),
     refused("leaderboard remove board a", "board is not a stored board"),
     refused("leaderboard export gen.h5 --dataset a/b --out o", "gen.h5 is not a leaderboard"),

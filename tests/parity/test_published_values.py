@@ -22,7 +22,7 @@ from finc_eval.extractors.weights_folder import FOLDER_VARIABLE
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.inception_score import inception_score
 from finc_eval.measures.kid import kid, kid_interval
-from finc_eval.measures.metrics import evaluate
+from finc_eval.measures.metrics import metrics as evaluate
 from finc_eval.measures.precision_recall import precision_recall
 
 

@@ -109,7 +109,7 @@ TABLES = {
         "with 1,251 columns of 1,250 values takes 100 MB",
     ),
     "100,000 columns.csv": (
-        lambda: "file_name" + ",".join(f"c{n}" for n in range(100_000)) + ("\n" + "," * 99_999) * 20,
+        lambda: "file_name," + ",".join(f"c{n}" for n in range(100_000)) + ("\n" + "," * 99_999) * 20,
         "has more than 10,000 columns: leave out those that are not needed",
     ),
     "100,000 columns.jsonl": (

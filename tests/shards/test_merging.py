@@ -59,7 +59,7 @@ def test_merged_shards_have_the_bytes_of_the_file_of_one_process(folder, of):
     assert merged.path.read_bytes() == whole.path.read_bytes()
     assert (merged.key, merged.shard, merged.n) == (whole.key, None, N - 1)
     assert [name for name, _ in merged.failures] == ["a/00.png", "a/07b.png", "b/99.png"]
-    assert merged.columns == ("label", "camera") and merged.ignored == {".csv": 1, ".txt": 1}
+    assert merged.columns == ("label", "camera") and merged.ignored == {".txt": 1}
 
 
 def test_a_table_of_metadata_covers_the_set_and_not_each_shard(folder, recwarn):
