@@ -32,7 +32,7 @@ def own_settings() -> Iterator[None]:
 def kept_random_states() -> Iterator[None]:
     """Run the block, and leave the random states of Python, numpy and torch as they were before it."""
     python, array, own = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
