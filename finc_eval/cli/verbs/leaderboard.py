@@ -50,8 +50,8 @@ def rank(
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     """
     runs = runs_of_models([*(models or ()), *gen])
-    if len(runs) < 2:
-        raise UsageError(f"at least two models are needed to rank, got {len(runs)}")
+    if not runs:
+        raise UsageError("no model is named: write for example one=model-one/ two=model-two/")
     sources = flat_sources(runs) | {"ref": ref}
     check_given(sources.values(), extraction.extractor)
     output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
