@@ -312,8 +312,8 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["rows"][0]["name"] == "a"
     assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
-    refused = CliRunner().invoke(app, words[:4])
-    assert refused.exit_code == 3
+    nobody = CliRunner().invoke(app, ["leaderboard", "--ref", words[words.index("--ref") + 1]])
+    assert nobody.exit_code == 3 and "no model is named" in nobody.stderr
 
 
 def test_the_verbs_of_a_stored_board_add_show_render_and_remove(tmp_path, sets):
