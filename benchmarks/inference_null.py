@@ -9,7 +9,7 @@ alone or in both sets. They are told by a column (*groups*), by ids such as clip
 (*repeats*, which are exact). Groups of uneven sizes: *bursts* are 400 single samples and about four groups of 25, each
 of one of two kinds that come in no other way; *powers* are 80 groups of one kind each, whose sizes follow a power law
 up to 150. *rho*: one kind, or one of each role, lies on the boundary ρ. If ρ < 1, all other kinds differ by more, and
-only kinds and directions of which nine tenths are such a kind are false. *kinds*: three sets, by
+only a kind or direction is false that consists of such a kind by nine tenths. *kinds*: three sets, by
 `fe.kinds`. *releases*: two releases of one law against a reference of another; a false discovery is a
 direction that is said to have changed.
 

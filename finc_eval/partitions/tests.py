@@ -22,7 +22,7 @@ MAX_COUNT = 2000
 
 MIN_FITTED = 8
 """Samples of a kind that must be among those that kinds are fitted to, for it to be found. At 50 000 + 50 000 samples,
-of which 10 000 are fitted to, a separate kind of 5 was found in 3 of 4 runs, one of 10 in 4 of 4."""
+a tree is fitted to 10 000. There, a separate kind of 5 samples was found in 3 of 4 runs, and a kind of 10 in all 4."""
 
 
 @dataclass(frozen=True, eq=False)

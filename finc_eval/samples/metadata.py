@@ -147,7 +147,7 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
             hint = f"they differ in {how}, as {alike!r} and the sample {by_form[form(alike)]!r}"
             break
     raise DataError(
-        f"{where} has labels or other metadata for {counted(len(names), 'file')}, none of which is a sample: {hint}; "
+        f"{where} has labels or other metadata for {counted(len(names), 'file')}, but no sample is called so: {hint}; "
         "write the names as the samples have them"
     )
 

@@ -16,7 +16,7 @@ NEW = np.array([0.00, 0.25, 0.08, 0.15, 0.02, 0.08, 0.24, 0.18])
 REFERENCE = np.array([0.0, 0.02, 0.02, 0.06, 0.18, 0.18, 0.27, 0.27])
 
 EXPECTED = {0: "gone", 1: "grown", 2: "shrunk", 3: "unchanged", 4: "grown", 5: "shrunk"}
-"""What becomes of the first kinds."""
+"""Status of the first kinds."""
 
 
 def draw(shares, n, seed):
@@ -47,7 +47,7 @@ def changes(old, new):
 
 
 def planted(change, old):
-    """Which planted kind the change is of."""
+    """Return the planted kind that changed."""
     tree = old.tree.tree
     node = int(change.id[1:])
     leaves = old.tree.assign(CENTERS[: len(OLD)].astype(np.float32))[0]

@@ -251,3 +251,13 @@ def test_a_release_without_threes_is_a_regression_under_the_first_policy_and_an_
     verdict = fe.gate(rest[digits != 3][:1000], old, ref, policy)
     assert any(limit.name.startswith("kinds.lose") for limit in verdict.of("regressed"))
     assert fe.gate(rest[:1000], old, ref, policy).overall in ("pass", "undecided")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_lost_class_that_a_small_reference_divides_is_found_among_the_kinds_of_all_sets(seed):
+    images, labels = shipped_digits()
+    order = np.random.default_rng(seed).permutation(len(images))
+    rows = images[order].reshape(len(images), -1).astype(np.float32)
+    ref, old, rest, digits = rows[:1500], rows[1500:2500], rows[2500:], labels[order][2500:]
+    verdict = fe.gate(rest[digits != 3][:1000], old, ref, {"kinds": {"lose": 0.5}})
+    assert any(limit.name.startswith("kinds.lose all-k") for limit in verdict.of("regressed"))

@@ -191,7 +191,7 @@ def test_metadata_of_no_sample_is_an_error_that_names_the_nearest(how, table, tm
     else:
         text = "".join(f'{{"file_name": "{name}", "label": "a"}}\n'.replace("\\", "\\\\") for name in names)
     (tmp_path / f"metadata.{table}").write_text(text, encoding="utf-8")
-    with pytest.raises(FincEvalError, match=f"metadata.{table} has labels.*none of which is a sample.*{how}"):
+    with pytest.raises(FincEvalError, match=f"metadata.{table} has labels.*no sample is called so.*{how}"):
         open_source(tmp_path)
 
 
