@@ -16,7 +16,7 @@ from _real import tiny_imagenet, ucf101
 from _record import record
 
 import finc_eval as fe
-from finc_eval.comparison.modes import SAMPLES_PER_TAIL
+from finc_eval.comparison.direction import SAMPLES_PER_TAIL
 from finc_eval.comparison.settings import Finc
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits

@@ -45,7 +45,7 @@ STAGES = {
     "test kinds": (answer, "node_tests"),
     "directions": (compare, "_fit"),
     "score": (compare, "score_sets"),
-    "assemble directions": (compare, "assemble_modes"),
+    "assemble directions": (compare, "assemble_directions"),
     "describe": (compare, "_describe"),
 }
 READ, REST = "read, in its own thread", "all else"

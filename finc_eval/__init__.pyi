@@ -3,9 +3,9 @@ from . import privacy as privacy
 from .comparison.changes import Changes as Changes
 from .comparison.changes import compare_releases as compare_releases
 from .comparison.compare import compare as compare
+from .comparison.direction import Direction as Direction
 from .comparison.methods import MethodComparison as MethodComparison
 from .comparison.methods import compare_methods as compare_methods
-from .comparison.modes import Mode as Mode
 from .comparison.result import Comparison as Comparison
 from .comparison.settings import Finc as Finc
 from .comparison.settings import Fld as Fld

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from finc_eval import report
-from finc_eval.comparison.modes import Mode, Tail
+from finc_eval.comparison.direction import Direction, Tail
 from finc_eval.comparison.result import Comparison, Spectrum
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.provenance import Provenance
@@ -20,7 +20,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.naming.evidence import Evidence
-from finc_eval.partitions.modes import Kind, KindShare
+from finc_eval.partitions.kind import Kind, KindShare
 from finc_eval.report.terminal import print_table
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
@@ -130,7 +130,7 @@ def a_mode(id, role="over", tails=None, **changes):
     }
     tails = tails or (a_tail(ids, ids), a_tail((), (), 0.0))
     drawn = {"drawn_gen": tails[0].gen_ids[8:16], "drawn_ref": tails[0].ref_ids[8:16]}
-    return Mode(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **drawn | values)
+    return Direction(id=id, role=role, direction=np.zeros(8, np.float32), tails=tails, **drawn | values)
 
 
 def a_kind(id, gen=0.131, ref=0.04, *, ids=tuple(str(i) for i in range(16)), labels=("gen", "ref"), **changes):

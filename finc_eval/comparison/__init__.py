@@ -1,1 +1,1 @@
-"""Modes on which sets differ: FINC, its baselines, and comparisons of many sets."""
+"""Kinds and directions on which sets differ: FINC, its baselines, and comparisons of many sets."""

@@ -1,4 +1,4 @@
-"""Assembly of modes from scored directions, the same for every method, and their names."""
+"""Assembly of directions from their scores, the same for every method, and their names."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, SetLabel, Tail, unique_id
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import Estimates
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.modes import ROLES, SETS_OF, Mode, Role, SetLabel, Tail, unique_id
 from finc_eval.comparison.scored import ScoredProposal, ScoredSet, adjusted_p_values
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of
@@ -24,13 +24,13 @@ from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.assigning import KindsOfSamples
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
 
 LABEL = "label"
-"""Column of metadata that decides whether a mode is due to frequency or to appearance."""
+"""Column of metadata that decides whether a direction is due to frequency or to appearance."""
 
 OFTEN, MOSTLY = 0.1, 0.5
 """Parts of a direction's best samples from which on it points to a kind, and from which on kinds show it."""
@@ -42,7 +42,7 @@ Indices = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A direction that may become a mode.
+    """A direction that may be reported.
 
     Attributes:
         rank: place of the direction in its proposal.
@@ -136,7 +136,9 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
     return found
 
 
-def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Settings) -> list[tuple[Candidate, Mode]]:
+def assemble_directions(
+    candidates: Sequence[Candidate], family: int, settings: Settings
+) -> list[tuple[Candidate, Direction]]:
     """Return candidates with their modes: the significant ones first, by the difference of shares.
 
     Unrotated eigenvectors stay in the order of their eigenvalues.
@@ -149,20 +151,20 @@ def assemble_modes(candidates: Sequence[Candidate], family: int, settings: Setti
     order = list(candidates)
     if not settings.by_eigenvalue:
         order.sort(key=lambda one: (one.p_value > ALPHA, one.other.value - one.own.value))
-    found: dict[str, Mode] = {}
+    found: dict[str, Direction] = {}
     for one in order:
-        mode = _mode(one, family, settings.rho, found)
-        found[mode.id] = mode
+        direction = _direction(one, family, settings.rho, found)
+        found[direction.id] = direction
     return list(zip(order, found.values(), strict=True))
 
 
-def _mode(one: Candidate, family: int, rho: float, taken: Mapping[str, Mode]) -> Mode:
+def _direction(one: Candidate, family: int, rho: float, taken: Mapping[str, Direction]) -> Direction:
     is_testable = all(each.sketched.is_testable for each in one.sets)
     masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
     over = one.role == "over"
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
     difference = difference_of(gen, ref)
-    return Mode(
+    return Direction(
         id=unique_id(one.role, [*_typical(one), str(one.column)], taken),
         role=one.role,
         name=None,
@@ -198,7 +200,7 @@ def _drawn_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
 
 
 def _typical(one: Candidate) -> Sequence[str]:
-    """Return ids that can name a mode: of its best samples in the set that has more."""
+    """Return ids that can name a direction: of its best samples in the set that has more."""
     return one.sets[0].sketched.typical(one.direction)
 
 
@@ -215,7 +217,7 @@ def tail_of(sign: Sign) -> int:
 def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
     """Return both tails of a direction, first the one that carries most of the excess.
 
-    The excess is quadratic in s, so neither tail alone is the mode.
+    The excess is quadratic in s, so neither tail alone is the direction.
     """
     energy = one.scored.energy(one.rank, rho)
     total = float(energy.sum())
@@ -237,49 +239,49 @@ def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
     return tails[0], tails[1]
 
 
-def named(modes: Sequence[tuple[Candidate, Mode]], gen: SketchedSet, ref: SketchedSet) -> list[Mode]:
-    """Name the significant modes that refits find again, add their causes, and link modes of one kind of sample."""
-    chosen = [(one, mode) for one, mode in modes if mode.p_value <= ALPHA and mode.firm]
+def named(directions: Sequence[tuple[Candidate, Direction]], gen: SketchedSet, ref: SketchedSet) -> list[Direction]:
+    """Name the significant directions that refits find again, add causes, and link those of one kind of sample."""
+    chosen = [(one, direction) for one, direction in directions if direction.p_value <= ALPHA and direction.firm]
     if not (chosen and gen.has_rows and ref.has_rows):
-        return [mode for _, mode in modes]
+        return [direction for _, direction in directions]
     sets = {"gen": gen.at_hand, "ref": ref.at_hand}
     drawn = [{own.sketched.label: one.drawn(own.sketched.label)} for one, _ in chosen for own in one.sets[:1]]
     names = name_modes(drawn, sets)
-    typical = [{"gen": mode.members("gen"), "ref": mode.members("ref")} for _, mode in chosen]
-    links = look_different(names, [mode.role for _, mode in chosen], typical, sets)
+    typical = [{"gen": direction.members("gen"), "ref": direction.members("ref")} for _, direction in chosen]
+    links = look_different(names, [direction.role for _, direction in chosen], typical, sets)
     labels = {one.label: _labels(one) for one in (gen, ref)}
     known = {
-        mode.id: replace(
-            mode,
+        direction.id: replace(
+            direction,
             name=name.text,
             evidence=name.evidence,
             cause=_cause(one, labels),
             looks_different=None if link is None else chosen[link][1].id,
         )
-        for (one, mode), name, link in zip(chosen, names, links, strict=True)
+        for (one, direction), name, link in zip(chosen, names, links, strict=True)
     }
-    return [known.get(mode.id, mode) for _, mode in modes]
+    return [known.get(direction.id, direction) for _, direction in directions]
 
 
 def placed_in_kinds(
-    mode: Mode, at: Embeddings, kinds: Sequence[Kind], alike: NDArray[np.bool_], divided: KindsOfSamples
-) -> Mode:
-    """Return a mode with the kinds that its best samples lie in, of the set that has more.
+    direction: Direction, at: Embeddings, kinds: Sequence[Kind], alike: NDArray[np.bool_], divided: KindsOfSamples
+) -> Direction:
+    """Return a direction with the kinds that its best samples lie in, of the set that has more.
 
     Args:
-        mode: the mode.
+        direction: the direction.
         at: embeddings of that set.
         kinds: the listed kinds.
         alike: which of them show a difference of the same way, shape (k,).
         divided: assigns samples to them.
     """
-    best = mode.tails[0].gen if mode.role == "over" else mode.tails[0].ref
+    best = direction.tails[0].gen if direction.role == "over" else direction.tails[0].ref
     if not len(best):
-        return mode
+        return direction
     count = np.bincount(divided.places(at.rows_at(best).cpu()), minlength=len(kinds))
     often = [place for place in np.argsort(-count, kind="stable") if count[place] >= OFTEN * len(best)]
     return replace(
-        mode,
+        direction,
         kinds=tuple(kinds[place].id for place in often),
         shown_by_kinds=bool(count[alike].sum() >= MOSTLY * len(best)),
     )

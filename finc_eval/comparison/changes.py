@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.modes import Role
+from finc_eval.comparison.direction import Role
 from finc_eval.comparison.result import Comparison, as_comparison
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import IncompatibleError
@@ -27,7 +27,7 @@ from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import chosen, kind_id
 from finc_eval.partitions.counts import Examples
-from finc_eval.partitions.modes import Kind, described_kinds, shown_of
+from finc_eval.partitions.kind import Kind, described_kinds, shown_of
 from finc_eval.partitions.tests import test_kinds
 from finc_eval.samples import Samples
 

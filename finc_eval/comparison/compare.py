@@ -14,7 +14,7 @@ import torch
 
 from finc_eval.comparison.assemble import (
     Candidate,
-    assemble_modes,
+    assemble_directions,
     direction_candidates,
     named,
     placed_in_kinds,
@@ -31,9 +31,9 @@ from finc_eval.comparison.caveats import (
     undivided_warnings,
 )
 from finc_eval.comparison.cross_fit import CrossFit
+from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
-from finc_eval.comparison.modes import ROLES, SETS_OF, Mode, Role
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
@@ -50,8 +50,8 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.assigning import KindsOfSamples
+from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.modes import Kind
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 
@@ -122,8 +122,8 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     fits = _fit(gen, ref, settings, run)
     proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
     scored = score_sets(opened.sets, proposed, run)
-    modes = assemble_modes(direction_candidates(scored.proposals, settings), scored.directions, settings)
-    found = _describe(opened, settings, fits, answer, scored, modes, run)
+    directions = assemble_directions(direction_candidates(scored.proposals, settings), scored.directions, settings)
+    found = _describe(opened, settings, fits, answer, scored, directions, run)
     if kinds is None:
         return found
     *fields, version = found.signature.fields
@@ -151,12 +151,12 @@ def _describe(
     fits: Mapping[Role, CrossFit],
     answer: Answer | None,
     scored: Scored,
-    found_modes: Sequence[tuple[Candidate, Mode]],
+    found_directions: Sequence[tuple[Candidate, Direction]],
     run: Run,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
-    modes = named(found_modes, gen, ref)
+    directions = named(found_directions, gen, ref)
     listed: tuple[Kind, ...] = ()
     headings: tuple[Kind, ...] = ()
     divided = None
@@ -165,9 +165,9 @@ def _describe(
         divided = KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies)
         # A kind too rare to be significant among all shows a direction all the same.
         alike = dict(zip(ROLES, answer.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
-        modes = [
-            placed_in_kinds(mode, opened.sets[SETS_OF[mode.role][0]].at_hand, listed, alike[mode.role], divided)
-            for mode in modes
+        directions = [
+            placed_in_kinds(one, opened.sets[SETS_OF[one.role][0]].at_hand, listed, alike[one.role], divided)
+            for one in directions
         ]
     phi = gen.sketch.feature_map
     sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
@@ -180,8 +180,8 @@ def _describe(
     found = Comparison(
         kinds=listed,
         headings=headings,
-        over=tuple(mode for mode in modes if mode.role == "over"),
-        under=tuple(mode for mode in modes if mode.role == "under"),
+        over=tuple(one for one in directions if one.role == "over"),
+        under=tuple(one for one in directions if one.role == "under"),
         difference=overall.value if overall else None,
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,

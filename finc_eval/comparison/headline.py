@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from finc_eval.comparison.modes import Interval, Mode, significant
+from finc_eval.comparison.direction import Direction, Interval, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.embeddings.repeats import REPEATS_ITSELF
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 
 LARGEST = 3
 """Largest findings that stand in the headline."""
@@ -25,7 +25,7 @@ class _Compared(Protocol):
     @property
     def headings(self) -> tuple[Kind, ...]: ...
     @property
-    def directions(self) -> tuple[Mode, ...]: ...
+    def directions(self) -> tuple[Direction, ...]: ...
     @property
     def settings(self) -> StoredSettings: ...
     @property
@@ -86,9 +86,9 @@ def explained(found: _Compared) -> float | None:
     return min(found.difference, max(abs(sum(kind.share_difference for kind in one)) for one in (more, less)))
 
 
-def drifts(directions: Sequence[Mode]) -> list[Mode]:
+def drifts(directions: Sequence[Direction]) -> list[Direction]:
     """Return the directions that differ significantly, which refits find again, and which no kinds show."""
-    return [mode for mode in significant(directions, ALPHA) if mode.firm and not mode.shown_by_kinds]
+    return [one for one in significant(directions, ALPHA) if one.firm and not one.shown_by_kinds]
 
 
 def in_words(kind: Kind, names: UniqueNames) -> str:
@@ -122,7 +122,7 @@ def _drifts(found: _Compared) -> list[str]:
     if found.explained is None or not (alone := drifts(found.directions)):
         return []
     names = UniqueNames(found.directions)
-    names_alone = listed([names.title(mode) for mode in alone[:LARGEST]])
+    names_alone = listed([names.title(one) for one in alone[:LARGEST]])
     more = f" and {len(alone) - LARGEST} more" if len(alone) > LARGEST else ""
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
     return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {names_alone}{more}."]
@@ -167,7 +167,7 @@ def missed(detectable: float | None) -> list[str]:
 def _counts(found: _Compared) -> list[str]:
     """Return how many kinds, or without kinds how many directions, differ."""
     if found.difference is None and not found.kinds:
-        firm = [mode for mode in significant(found.directions, ALPHA) if mode.firm]
+        firm = [one for one in significant(found.directions, ALPHA) if one.firm]
         what = f"{counted(len(firm), 'direction')} {'differs' if len(firm) == 1 else 'differ'} significantly"
         return [untested(found) or f"{what}."]
     more, less = more_and_less(significant(found.kinds, ALPHA))

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.compare import compare_opened
+from finc_eval.comparison.direction import ROLES, Direction, Role, SetLabel, significant
 from finc_eval.comparison.inputs import SketchedSet, open_sets
-from finc_eval.comparison.modes import ROLES, Mode, Role, SetLabel, significant
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
@@ -26,18 +26,18 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 
 SAME_GROUP_CORRELATION = 0.7
-"""Correlation of what samples add to the masses of two modes from which on they are grouped. On the demo's digits it
-is 0.71 to 0.98 for modes of one digit, and 0.6 at most for modes of two digits."""
+"""Correlation of what samples add to the masses of two directions from which on they are grouped. On the demo's digits
+it is 0.71 to 0.98 for directions of one digit, and 0.6 at most for directions of two digits."""
 
 
 @dataclass(frozen=True)
-class ModeGroup(Record):
+class DirectionGroup(Record):
     """Modes of several methods that show the same samples, grouped around the one found first.
 
     Attributes:
         name: a letter, or more.
-        role: role of all its modes.
-        modes: ids of the modes of each method that has some, best first; the first of all is the one found first.
+        role: role of all its directions.
+        modes: ids of the directions of each method that has some, best first; the first of all is the one found first.
     """
 
     name: str
@@ -66,11 +66,11 @@ class MethodComparison(Pictured):
     names_in_sentences = IN_SENTENCES
 
     comparisons: dict[str, Comparison]
-    groups: tuple[ModeGroup, ...]
+    groups: tuple[DirectionGroup, ...]
 
     def __post_init__(self) -> None:
         grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
-        found = {(method, mode.id) for method, comparison in self.comparisons.items() for mode in comparison.directions}
+        found = {(method, one.id) for method, comparison in self.comparisons.items() for one in comparison.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
             raise ValueError("its groups do not match its modes")
 
@@ -84,29 +84,29 @@ class MethodComparison(Pictured):
         """Warnings of all comparisons, each once."""
         return tuple(dict.fromkeys(warning for one in self.comparisons.values() for warning in one.warnings))
 
-    def group_of(self, method: str, mode: Mode) -> ModeGroup:
-        """Return the group that holds a mode of a method."""
-        return next(group for group in self.groups if mode.id in group.modes.get(method, ()))
+    def group_of(self, method: str, direction: Direction) -> DirectionGroup:
+        """Return the group that holds a direction of a method."""
+        return next(group for group in self.groups if direction.id in group.modes.get(method, ()))
 
-    def shown_mode(self, group: ModeGroup) -> Mode:
-        """Return the mode that shows a group: the first significant one, or else the one found first."""
-        found = [(ids, mode) for name, ids in group.modes.items() for mode in self.comparisons[name].directions]
-        modes = [mode for ids, mode in found if mode.id in ids]
-        return next((mode for mode in modes if mode.p_value <= ALPHA), modes[0])
+    def shown_direction(self, group: DirectionGroup) -> Direction:
+        """Return the direction that shows a group: the first significant one, or else the one found first."""
+        found = [(ids, one) for name, ids in group.modes.items() for one in self.comparisons[name].directions]
+        directions = [one for ids, one in found if one.id in ids]
+        return next((one for one in directions if one.p_value <= ALPHA), directions[0])
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return both sets."""
         return self.first.pictured_sets()
 
     def shown_samples(self) -> Mapping[str, list[str]]:
-        """Return the ids of the samples of both sets that a page shows: of one mode of each group."""
-        modes = [self.shown_mode(group) for group in self.groups]
+        """Return the ids of the samples of both sets that a page shows: of one direction of each group."""
+        directions = [self.shown_direction(group) for group in self.groups]
         labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
-        return {label: [name for mode in modes for name in mode.shown(label, self.shown)] for label in labels}
+        return {label: [name for one in directions for name in one.shown(label, self.shown)] for label in labels}
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        found = [(method, mode) for method, one in self.comparisons.items() for mode in one.directions]
-        return [{"method": method, "group": self.group_of(method, mode).name, **plain(mode)} for method, mode in found]
+        found = [(method, one) for method, comparison in self.comparisons.items() for one in comparison.directions]
+        return [{"method": method, "group": self.group_of(method, one).name, **plain(one)} for method, one in found]
 
     def _summary(self) -> str:
         counts = {method: len(significant(one.directions, ALPHA)) for method, one in self.comparisons.items()}
@@ -161,32 +161,35 @@ def compare_methods(
     for method in chosen:
         with_method = replace(opened.settings, method=method)
         comparisons[method.name] = compare_opened(opened, with_method, run.prefixed(method.name))
-    groups = grouped_modes(comparisons, list(opened.sets.values()))
+    groups = grouped_directions(comparisons, list(opened.sets.values()))
     return MethodComparison(comparisons, groups, provenance=Provenance.here(run.device))
 
 
-def grouped_modes(comparisons: Mapping[str, Comparison], sets: Sequence[SketchedSet]) -> tuple[ModeGroup, ...]:
-    """Group modes by what the bottom-k samples of both sets add to the mass of their first tails, s₊².
+def grouped_directions(
+    comparisons: Mapping[str, Comparison], sets: Sequence[SketchedSet]
+) -> tuple[DirectionGroup, ...]:
+    """Group directions by what the bottom-k samples of both sets add to the mass of their first tails, s₊².
 
-    Modes are taken method by method, by rank: each joins the group whose first mode it correlates with most, by
-    `SAME_GROUP_CORRELATION` at least, or else is the first of a new group.
+    Directions are taken method by method, by rank. Each joins the group whose first direction it correlates with most,
+    by `SAME_GROUP_CORRELATION` at least, or else is the first of a new group.
     """
     samples = torch.cat([one.sample[0] for one in sets])
-    groups: list[ModeGroup] = []
+    groups: list[DirectionGroup] = []
     for role in ROLES:
-        found = [(method, mode) for method, one in comparisons.items() for mode in one.directions if mode.role == role]
+        by_method = [(method, one) for method, comparison in comparisons.items() for one in comparison.directions]
+        found = [(method, one) for method, one in by_method if one.role == role]
         if not found:
             continue
-        directions = torch.from_numpy(np.stack([mode.direction for _, mode in found])).to(samples)
-        alike = _correlations((directions @ samples.T).clamp_min(0).square())
-        firsts: dict[int, ModeGroup] = {}
-        for place, (method, mode) in enumerate(found):
+        vectors = torch.from_numpy(np.stack([one.direction for _, one in found])).to(samples)
+        alike = _correlations((vectors @ samples.T).clamp_min(0).square())
+        firsts: dict[int, DirectionGroup] = {}
+        for place, (method, direction) in enumerate(found):
             nearest = max(firsts, key=lambda first: float(alike[first, place]), default=None)
             if nearest is None or alike[nearest, place] < SAME_GROUP_CORRELATION:
                 nearest = place
-                firsts[place] = ModeGroup(_letters(len(groups) + len(firsts)), role, {})
-            by_method = firsts[nearest].modes
-            by_method[method] = (*by_method.get(method, ()), mode.id)
+                firsts[place] = DirectionGroup(_letters(len(groups) + len(firsts)), role, {})
+            ids = firsts[nearest].modes
+            ids[method] = (*ids.get(method, ()), direction.id)
         groups += firsts.values()
     return tuple(groups)
 

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 from pydantic import computed_field
 
+from finc_eval.comparison.direction import Direction, Interval, SetLabel, significant
 from finc_eval.comparison.headline import explained, headline, short
-from finc_eval.comparison.modes import Interval, Mode, SetLabel, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -29,8 +29,8 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.captions import Captions, checked_captions, stored_captions
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
+from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.modes import Kind, shown_of
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
 SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
@@ -117,8 +117,8 @@ class Comparison(Pictured):
 
     kinds: tuple[Kind, ...]
     headings: tuple[Kind, ...]
-    over: tuple[Mode, ...]
-    under: tuple[Mode, ...]
+    over: tuple[Direction, ...]
+    under: tuple[Direction, ...]
     difference: float | None
     difference_interval: Interval | None
     difference_p_value: float | None
@@ -152,7 +152,7 @@ class Comparison(Pictured):
         return explained(self)
 
     @property
-    def directions(self) -> tuple[Mode, ...]:
+    def directions(self) -> tuple[Direction, ...]:
         """All directions: first with more, then with less mass in the generated set."""
         return self.over + self.under
 
@@ -160,7 +160,7 @@ class Comparison(Pictured):
         """Return the kinds whose adjusted p-value is at most α.
 
         Among all kinds tested, a false one is in it with probability α at most. Directions are a family of their own:
-        see `Mode.p_value`.
+        see `Direction.p_value`.
 
         Raises:
             UsageError: α does not lie between 0 and 1.
@@ -199,18 +199,20 @@ class Comparison(Pictured):
 
     def shown_ids(self, label: SetLabel) -> list[str]:
         """Return the ids of the samples of a set that a page shows."""
-        found = [name for mode in self.directions for name in mode.shown(label, self.shown)]
+        found = [name for one in self.directions for name in one.shown(label, self.shown)]
         found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
         if label == "ref":
-            found += (other for mode in self.directions for other in self.nearest(mode))
+            found += (other for one in self.directions for other in self.nearest(one))
         return found
 
-    def nearest(self, mode: Mode) -> tuple[str, ...]:
+    def nearest(self, direction: Direction) -> tuple[str, ...]:
         """Return the ids of the reference samples nearest to the first half of the typical generated ones."""
         captions = self.captions.get("gen", {})
-        known = (captions[name].nearest for name in mode.typical("gen")[: (self.shown + 1) // 2] if name in captions)
+        known = (
+            captions[name].nearest for name in direction.typical("gen")[: (self.shown + 1) // 2] if name in captions
+        )
         return tuple(one[0] for one in known if one)
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
@@ -221,7 +223,7 @@ class Comparison(Pictured):
         """Return the ids of the samples of both sets that a page shows."""
         return {label: self.shown_ids(label) for label in SET_NAMES}
 
-    def score(self, embeddings: object, modes: Sequence[Mode] | None = None) -> NDArray[np.float32]:
+    def score(self, embeddings: object, modes: Sequence[Direction] | None = None) -> NDArray[np.float32]:
         """Score any samples on the directions: s = φ(x)·v is high for samples of the direction.
 
         Args:
@@ -241,18 +243,20 @@ class Comparison(Pictured):
             scores[batch.start : batch.start + len(batch.rows)] = batch_scores
         return scores
 
-    def score_batches(self, embeddings: object, modes: Sequence[Mode]) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
+    def score_batches(
+        self, embeddings: object, directions: Sequence[Direction]
+    ) -> Iterator[tuple[Batch, NDArray[np.float32]]]:
         """Score batch by batch: yield each batch with its scores, shape (b, k), in the order of the set."""
         rows = as_embeddings(embeddings)
         check_same_space(rows.name, rows.space, "the comparison", self.space)
-        shape = (len(modes), self.feature_map.size)
-        vectors = np.array([mode.direction for mode in modes], np.float32).reshape(shape)
-        directions = torch.from_numpy(vectors.T).to(self.feature_map.device)
+        shape = (len(directions), self.feature_map.size)
+        vectors = np.array([one.direction for one in directions], np.float32).reshape(shape)
+        columns = torch.from_numpy(vectors.T).to(self.feature_map.device)
         for batch in rows.batches():
-            yield batch, (self.feature_map(batch.rows) @ directions).cpu().numpy()
+            yield batch, (self.feature_map(batch.rows) @ columns).cpu().numpy()
 
     def _write(self, file: NewFile) -> None:
-        directions = [mode.direction for mode in self.directions]
+        directions = [one.direction for one in self.directions]
         file.array("directions", np.array(directions, np.float32).reshape(len(directions), self.feature_map.size))
         write_feature_map(file, self.feature_map)
         if self.divided is not None:
@@ -262,12 +266,12 @@ class Comparison(Pictured):
     @classmethod
     def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:
         feature_map = read_feature_map(file)
-        modes = [*data["over"], *data["under"]]
-        directions = file.array("directions", len(modes), feature_map.size)
-        if not np.isfinite(directions).all():
+        directions = [*data["over"], *data["under"]]
+        vectors = file.array("directions", len(directions), feature_map.size)
+        if not np.isfinite(vectors).all():
             raise ValueError("a direction has numbers that are not finite")
-        for mode, direction in zip(modes, directions, strict=True):
-            mode["direction"] = direction
+        for direction, vector in zip(directions, vectors, strict=True):
+            direction["direction"] = vector
         return {
             "feature_map": feature_map,
             "divided": read_kinds(file, len(data["kinds"])) if data["kinds"] else None,

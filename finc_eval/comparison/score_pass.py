@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from finc_eval.comparison.direction import SAMPLES_PER_TAIL
 from finc_eval.comparison.estimates import Masses
-from finc_eval.comparison.modes import SAMPLES_PER_TAIL
 from finc_eval.numerics.design_effects import GroupedShares, GroupSizes
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of

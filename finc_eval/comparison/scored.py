@@ -80,7 +80,7 @@ def _beyond(scores: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class ModeMembers:
+class DirectionMembers:
     """The members of a mode in a set.
 
     Attributes:
@@ -105,9 +105,9 @@ class ScoredSet:
     sample: SampleScores
     far: Far | None
 
-    def members(self, column: int, thresholds: torch.Tensor) -> ModeMembers:
+    def members(self, column: int, thresholds: torch.Tensor) -> DirectionMembers:
         """Return the members of a direction: the samples beyond its thresholds."""
-        return ModeMembers(
+        return DirectionMembers(
             sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds)),
             self.sample.members(column, thresholds),
         )

@@ -7,7 +7,7 @@ from math import sqrt
 
 from finc_eval.comparison.estimates import HALVES_CORRELATION
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.scored import ModeMembers, ScoredSet
+from finc_eval.comparison.scored import DirectionMembers, ScoredSet
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import critical_value, upper_tail
 
@@ -28,7 +28,7 @@ def confidence_of(family: int) -> float:
     return 1 - 2 * upper_tail(critical_value(family) * sqrt(1 + HALVES_CORRELATION))
 
 
-def share_of(one: ScoredSet, column: int, members: ModeMembers, confidence: float) -> Share:
+def share_of(one: ScoredSet, column: int, members: DirectionMembers, confidence: float) -> Share:
     """Return the share of the members of a direction, each sample counted in the fold that is held out.
 
     For a sketch that keeps no samples, the mass is returned with the interval [0, 1].

@@ -12,8 +12,8 @@ import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
+from finc_eval.comparison.direction import Direction, SetLabel, significant
 from finc_eval.comparison.inputs import SetInput, open_inputs, open_sets
-from finc_eval.comparison.modes import Mode, SetLabel, significant
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import (
     SIGMA_SWEEP_FEATURES,
@@ -49,7 +49,7 @@ RHOS = (1.0, 2.0, 5.0, 10.0)
 """Default values of ρ."""
 
 SPREAD_SAMPLES = 50
-"""Samples of a mode whose covariance is its spreadness."""
+"""Samples of a direction whose covariance is its spreadness."""
 
 RESAMPLE = 250
 """Samples of each set in a resample of the papers' rule."""
@@ -99,14 +99,14 @@ class Sweep(Pictured):
         return self.points[0].comparison.pictured_sets()
 
     def shown_samples(self) -> Mapping[str, list[str]]:
-        """Return the ids of the samples of both sets that a page shows: the most typical of each significant mode."""
-        modes = [mode for point in self.points for mode in significant(point.comparison.directions, ALPHA)]
+        """Return the ids of the samples of both sets that a page shows: the most typical of significant directions."""
+        directions = [one for point in self.points for one in significant(point.comparison.directions, ALPHA)]
         labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
-        return {label: [name for mode in modes for name in mode.typical(label)[: self.shown]] for label in labels}
+        return {label: [name for one in directions for name in one.typical(label)[: self.shown]] for label in labels}
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        found = [(point.value, mode) for point in self.points for mode in point.comparison.directions]
-        return [{self.parameter: value, **plain(mode)} for value, mode in found]
+        found = [(point.value, one) for point in self.points for one in point.comparison.directions]
+        return [{self.parameter: value, **plain(one)} for value, one in found]
 
     def _summary(self) -> str:
         counts = [(one.value, len(significant(one.comparison.directions, ALPHA))) for one in self.points]
@@ -131,7 +131,7 @@ def sweep(
     A sweep over σ fills one sketch a bandwidth, all together, so it needs the memory of one comparison times the number
     of bandwidths, and its default number of frequencies is half the number of `compare`. A sweep over ρ needs one
     sketch. Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as those
-    of sketches: `compare` may find more at the same value. "No mode passes ρ = 5" is a normal answer.
+    of sketches: `compare` may find more at the same value. "No direction passes ρ = 5" is a normal answer.
 
     Args:
         gen: generated set, as `compare` takes it; for σ not a sketch, which has one bandwidth.
@@ -238,7 +238,7 @@ def _stream(opened: SetInput, label: str) -> Embeddings:
 def _point(value: float, gen: Sketch, ref: Sketch, settings: Settings, run: Run) -> Point:
     found = compare(gen, ref, settings, run=replace(run, progress=silent))
     whole = _trace(ref.sample.rows)
-    spreadness = tuple(_spreadness(mode, gen if mode.role == "over" else ref, whole) for mode in found.directions)
+    spreadness = tuple(_spreadness(one, gen if one.role == "over" else ref, whole) for one in found.directions)
     return Point(value, found, spreadness)
 
 
@@ -249,9 +249,9 @@ def _with_samples(point: Point, samples: Mapping[str, KnownSamples | None]) -> P
     return replace(point, comparison=replace(found, gen=gen, ref=ref))
 
 
-def _spreadness(mode: Mode, own: Sketch, whole: float) -> float | None:
-    """Return the spreadness of a mode, over the trace of the whole reference; None where either is not known."""
-    best = mode.top_gen if mode.role == "over" else mode.top_ref
+def _spreadness(direction: Direction, own: Sketch, whole: float) -> float | None:
+    """Return the spreadness of a direction, over the trace of the whole reference; None where either is not known."""
+    best = direction.top_gen if direction.role == "over" else direction.top_ref
     spread = _trace(own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])])
     return spread / whole if whole > 0 and np.isfinite(spread) else None
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.comparison.result import Comparison
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 
 FOUND_PURITY = 0.8
 """A planted kind is found when at least this share of the samples of some kind that differs are of it."""

@@ -18,8 +18,8 @@ from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
 from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, tally_sets
+from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.modes import names_of_unions
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
 

@@ -25,7 +25,7 @@ from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import Choice, names_of_nodes
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tests import test_kinds
 

@@ -18,7 +18,7 @@ from finc_eval.embeddings.space import extractor_of
 from finc_eval.leaderboards.panel import Panel, RankedBoard, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 
 
 class Disagreement(NamedTuple):

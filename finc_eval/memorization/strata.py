@@ -20,8 +20,8 @@ from finc_eval.memorization.tails import tail_p_value
 from finc_eval.numerics.inference import holm
 from finc_eval.partitions.answer import kind_id
 from finc_eval.partitions.counts import Examples, count
+from finc_eval.partitions.kind import names_of
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.modes import names_of
 
 MAX_STRATA = 12
 """Maximum number of strata."""

@@ -19,8 +19,8 @@ from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.counts import Counted, Counts, Examples, count, tally_sets
 from finc_eval.partitions.difference import Difference, total_variation
+from finc_eval.partitions.kind import Kind, described_kinds, names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.modes import Kind, described_kinds, names_of_unions
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import EffectiveCounts, Tally
 from finc_eval.partitions.tests import KindTests, test_kinds

@@ -26,7 +26,7 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
 from finc_eval.partitions.difference import Difference
-from finc_eval.partitions.modes import Kind, shown_of
+from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.sets import open_sets
 from finc_eval.partitions.settings import KindOptions, KindSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.changes import ORDER, Change, Changes
-from finc_eval.comparison.modes import Role
+from finc_eval.comparison.direction import Role
 from finc_eval.core.words import counted, percent, points
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA

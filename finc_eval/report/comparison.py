@@ -10,14 +10,14 @@ from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
+from finc_eval.comparison.direction import SETS_OF, Direction, Role, SetLabel, significant
 from finc_eval.comparison.headline import drifts
-from finc_eval.comparison.modes import SETS_OF, Mode, Role, SetLabel, significant
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.naming.unique_names import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 from finc_eval.report.cards.card import Card, anchor
 from finc_eval.report.cards.groups import below, groups_of, not_differing
 from finc_eval.report.cards.modes import (
@@ -60,7 +60,7 @@ LABELS = {"gen": "Gen", "ref": "Ref"}
 
 UNEXPLAINED = "Not explained by kinds"
 
-COLUMNS: dict[str, Callable[[Kind | Mode], str]] = {
+COLUMNS: dict[str, Callable[[Kind | Direction], str]] = {
     "Share, gen": lambda one: percent(one.share_gen, 1),
     "Share, ref": lambda one: percent(one.share_ref, 1),
     "Difference": lambda one: points(one.share_difference),
@@ -68,7 +68,7 @@ COLUMNS: dict[str, Callable[[Kind | Mode], str]] = {
 }
 """The columns of a table of kinds or directions in a notebook."""
 
-DIRECTION_COLUMNS: dict[str, Callable[[Mode], str]] = {
+DIRECTION_COLUMNS: dict[str, Callable[[Direction], str]] = {
     "Direction": with_id,
     "Gen, %": lambda mode: bare_percent(mode.share_gen),
     "Ref, %": lambda mode: bare_percent(mode.share_ref),
@@ -121,7 +121,7 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
     unique, scale = UniqueNames(comparison.directions), scale_of(comparison.directions)
     alike = {mode.id: mode for mode in found}
 
-    def card(mode: Mode) -> Card:
+    def card(mode: Direction) -> Card:
         links = [*_links_to_kinds(comparison, mode)]
         if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
             links.append(
@@ -158,12 +158,12 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
     }
 
 
-def _in_order(modes: Sequence[Mode]) -> list[Mode]:
+def _in_order(modes: Sequence[Direction]) -> list[Direction]:
     """Return directions: first what refits find again, then by the difference of shares."""
     return sorted(modes, key=lambda mode: (not mode.firm, -abs(mode.share_difference)))
 
 
-def _after_kinds(comparison: Comparison, alone: Sequence[Mode], names: tuple[str, str], scale: Axis) -> list[Row]:
+def _after_kinds(comparison: Comparison, alone: Sequence[Direction], names: tuple[str, str], scale: Axis) -> list[Row]:
     """Return the rows that follow the kinds: what these do not explain, and the directions that none of them shows."""
     unique = UniqueNames(comparison.directions)
     rows = [mode_row(mode, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for mode in alone]
@@ -182,21 +182,21 @@ def unexplained(comparison: Comparison) -> float | None:
     return comparison.difference - comparison.explained
 
 
-def kind_links(comparison: Comparison, mode: Mode) -> list[Link]:
+def kind_links(comparison: Comparison, mode: Direction) -> list[Link]:
     """Return links to the kinds that the best samples of a direction lie in."""
     names = UniqueNames((*comparison.headings, *comparison.kinds))
     known = {kind.id: kind for kind in comparison.kinds}
     return [Link(anchor(one), names.words(known[one])) for one in mode.kinds if one in known]
 
 
-def _links_to_kinds(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, Sequence[Link]]]:
+def _links_to_kinds(comparison: Comparison, mode: Direction) -> Iterator[tuple[str, Sequence[Link]]]:
     if links := kind_links(comparison, mode):
         yield f"{'No kind shows this direction. ' * bool(_said(comparison, mode))}Its best samples lie in:", links
     elif _said(comparison, mode):
         yield "No kind shows this direction: its best samples lie in many.", ()
 
 
-def _said(comparison: Comparison, mode: Mode) -> str:
+def _said(comparison: Comparison, mode: Direction) -> str:
     """Return that no kind shows a direction; "" where one does, and for a comparison without kinds."""
     return SHOWN_BY_NONE if comparison.kinds and not mode.shown_by_kinds else ""
 
@@ -285,10 +285,10 @@ def _kinds_in_notebook(comparison: Comparison) -> Iterator[tuple[str, Kind | Non
         yield UNEXPLAINED, None, ["–", "–", f"{100 * rest:.1f}", ""]
 
 
-def _typical(one: Kind | Mode | None, label: SetLabel) -> Sequence[str]:
+def _typical(one: Kind | Direction | None, label: SetLabel) -> Sequence[str]:
     if one is None:
         return ()
-    ids = one.typical(label) if isinstance(one, Mode) else one.shares[label].top_ids
+    ids = one.typical(label) if isinstance(one, Direction) else one.shares[label].top_ids
     return ids[:SHOWN_IN_FRAGMENT]
 
 
@@ -327,12 +327,12 @@ def titles(comparison: Comparison) -> tuple[str, str]:
     return comparison.gen.name, comparison.ref.name
 
 
-def modes_of(comparison: Comparison, role: Role) -> tuple[Mode, ...]:
+def modes_of(comparison: Comparison, role: Role) -> tuple[Direction, ...]:
     """Return the directions of a role."""
     return comparison.over if role == "over" else comparison.under
 
 
-def own_ids(mode: Mode) -> Sequence[str]:
+def own_ids(mode: Direction) -> Sequence[str]:
     """Return the ids of the samples that are most of a direction, from the set that has more of it."""
     return mode.typical(SETS_OF[mode.role][0])
 
@@ -350,7 +350,7 @@ def not_significant(count: int) -> str:
     )
 
 
-def print_unstable(modes: Sequence[Mode]) -> None:
+def print_unstable(modes: Sequence[Direction]) -> None:
     """Print what the mark of a significant direction that does not count means, where there is one."""
     if any(remark(mode) for mode in modes):
         print("– refits find less than half of it again: not counted")

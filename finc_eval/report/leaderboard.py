@@ -14,7 +14,7 @@ from finc_eval.leaderboards.entry import run_label
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.naming.unique_names import UniqueNames
-from finc_eval.partitions.modes import Kind, shown_of
+from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.report.cards.card import anchor
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.exports.made import call, source

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup
-from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
+from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
+from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup, MethodComparison
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import counted, listed, percent, points
@@ -52,7 +52,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
         **_shared(result, result.gallery_of(samples)),
         cards_shown=[_card(group, result, names, scale) for group in found],
         cards_folded=[_card(group, result, names, scale) for group in result.groups if group not in found],
-        card_of=lambda group: anchor(result.shown_mode(group).id, _place(group)),
+        card_of=lambda group: anchor(result.shown_direction(group).id, _place(group)),
         roles_by_words=TOO,
         sorts=sorts_of(names),
         explained={name: method.idea for name, method in METHODS.items()},
@@ -131,13 +131,13 @@ def summary(result: MethodComparison) -> str:
     return " ".join(sentences)
 
 
-def cells(result: MethodComparison, method: str, group: ModeGroup) -> list[tuple[int, Mode]]:
+def cells(result: MethodComparison, method: str, group: DirectionGroup) -> list[tuple[int, Direction]]:
     """Return the modes of a group that a method finds, with their ranks."""
     ranked = enumerate(modes_of(result.comparisons[method], group.role), start=1)
     return [(rank, mode) for rank, mode in ranked if mode.id in group.modes.get(method, ())]
 
 
-def significant_groups(result: MethodComparison, role: Role) -> list[ModeGroup]:
+def significant_groups(result: MethodComparison, role: Role) -> list[DirectionGroup]:
     """Return the groups of a role in which some method finds a significant mode."""
     of_role = [group for group in result.groups if group.role == role]
     return [group for group in of_role if any(_is_significant(result, method, group) for method in group.modes)]
@@ -154,27 +154,27 @@ def _rows(result: MethodComparison, role: Role) -> list[list[str]]:
     ]
 
 
-def _cell(result: MethodComparison, method: str, group: ModeGroup) -> str:
+def _cell(result: MethodComparison, method: str, group: DirectionGroup) -> str:
     return "; ".join(_text(*one) for one in cells(result, method, group))
 
 
-def _title_of(result: MethodComparison, group: ModeGroup) -> str:
+def _title_of(result: MethodComparison, group: DirectionGroup) -> str:
     """Return the letter of a group, with the name of the mode that is shown of it, or its id."""
-    return f"{group.name}. {result.shown_mode(group).title}"
+    return f"{group.name}. {result.shown_direction(group).title}"
 
 
-def _text(rank: int, mode: Mode) -> str:
+def _text(rank: int, mode: Direction) -> str:
     text = f"{rank}. {points(mode.share_difference)}"
     return text if mode.p_value <= ALPHA else f"({text})"
 
 
-def _is_significant(result: MethodComparison, method: str, group: ModeGroup) -> bool:
+def _is_significant(result: MethodComparison, method: str, group: DirectionGroup) -> bool:
     return any(mode.p_value <= ALPHA for _, mode in cells(result, method, group))
 
 
-def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> Card:
+def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str], scale: Axis) -> Card:
     """Return the card of a group: its shown mode, with the shares by every method."""
-    mode = result.shown_mode(group)
+    mode = result.shown_direction(group)
     rows = [
         [
             f"{METHOD_NAMES[method]}, {rank}.",
@@ -192,7 +192,7 @@ def _card(group: ModeGroup, result: MethodComparison, names: tuple[str, str], sc
     return replace(card, title=_title_of(result, group), table=(headings, rows))
 
 
-def _place(group: ModeGroup) -> str:
+def _place(group: DirectionGroup) -> str:
     return f"-{group.name}"
 
 
@@ -203,7 +203,7 @@ def _shared(result: MethodComparison, gallery: Gallery) -> dict[str, Any]:
         "comparison": first,
         "titles": titles(first),
         "roles": [(*one, significant_groups(result, one[0])) for one in ROLES],
-        "shown_mode": result.shown_mode,
+        "shown_direction": result.shown_direction,
         "titled": partial(_title_of, result),
         "cells": lambda method, group: cells(result, method, group),
         "own_ids": own_ids,

@@ -9,7 +9,7 @@ from statistics import fmean, median
 
 from markupsafe import Markup
 
-from finc_eval.comparison.modes import Mode, Role
+from finc_eval.comparison.direction import Direction, Role
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import counted, percent
@@ -229,7 +229,7 @@ def _row(sweep: Sweep, point: Point) -> Row:
     )
 
 
-def _significant(point: Point) -> list[tuple[Mode, float | None]]:
+def _significant(point: Point) -> list[tuple[Direction, float | None]]:
     """Return the significant modes of a comparison, each with its spreadness."""
     pairs = zip(point.comparison.directions, point.spreadness, strict=True)
     return [(mode, spreadness) for mode, spreadness in pairs if mode.p_value <= ALPHA]

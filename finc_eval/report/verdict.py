@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.headline import more_and_less, overall, qualified, top_level, untested
-from finc_eval.comparison.modes import SETS_OF, Mode, Role, significant
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 from finc_eval.report.cards.groups import of_kinds
 from finc_eval.report.cards.modes import TOO
 
-KindOrMode = TypeVar("KindOrMode", Kind, Mode)
+KindOrDirection = TypeVar("KindOrDirection", Kind, Direction)
 
 NAMED = 2
 """Kinds of each role, or examples of each group, that a sentence names."""
@@ -85,7 +85,7 @@ def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
 def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | None:
     """Return how many directions differ and the largest of them; None where none does."""
     names = UniqueNames(comparison.directions)
-    by_role: list[tuple[Role, Sequence[Mode]]] = [("over", comparison.over), ("under", comparison.under)]
+    by_role: list[tuple[Role, Sequence[Direction]]] = [("over", comparison.over), ("under", comparison.under)]
     found = [(role, [mode for mode in significant(modes, ALPHA) if mode.firm]) for role, modes in by_role]
     found_texts = _texts([modes for _, modes in found], names, titles[1])
     parts = [
@@ -97,7 +97,7 @@ def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | Non
     return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
 
-def _texts(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str | None) -> list[list[str]]:
+def _texts(groups: Sequence[Sequence[KindOrDirection]], names: UniqueNames, ref: str | None) -> list[list[str]]:
     """Return the first of each group with their shares."""
     examples = [few or group[:1] for few, group in zip(names.examples(groups, NAMED), groups, strict=True)]
     return [
@@ -106,7 +106,7 @@ def _texts(groups: Sequence[Sequence[KindOrMode]], names: UniqueNames, ref: str 
     ]
 
 
-def _with_shares(one: Kind | Mode, name: Callable[[Kind | Mode], str], ref: str | None) -> str:
+def _with_shares(one: Kind | Direction, name: Callable[[Kind | Direction], str], ref: str | None) -> str:
     decimals = int(percent(one.share_gen) == percent(one.share_ref))
     shares = percent(one.share_gen, decimals), percent(one.share_ref, decimals)
     words = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.modes import significant
+from finc_eval.comparison.direction import significant
 from finc_eval.demo.planted import gray, shipped_digits
 
 

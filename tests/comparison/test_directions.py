@@ -6,6 +6,7 @@ from scipy.stats import norm
 import finc_eval as fe
 from finc_eval.comparison import directions as differential
 from finc_eval.comparison.cross_fit import cross_fit, match, r_squared, squared_overlap
+from finc_eval.comparison.direction import significant
 from finc_eval.comparison.directions import (
     DUAL,
     EigenDirections,
@@ -16,7 +17,6 @@ from finc_eval.comparison.directions import (
     fit_directions,
 )
 from finc_eval.comparison.estimates import Estimates, Masses
-from finc_eval.comparison.modes import significant
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.numerics.eigen import LowRank, top_eigenpairs

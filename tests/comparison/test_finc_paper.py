@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 import finc_eval as fe
-from finc_eval.comparison.modes import significant
+from finc_eval.comparison.direction import significant
 
 
 def test_half_of_the_eigenvalues_of_two_sets_of_one_source_are_positive_and_none_is_a_mode(digits):

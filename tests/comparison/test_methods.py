@@ -9,7 +9,7 @@ from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, made_by
 
 import finc_eval as fe
 from finc_eval import report
-from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, MethodComparison, ModeGroup, _letters
+from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup, MethodComparison, _letters
 from finc_eval.comparison.result import Spectrum
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.set_info import SetInfo
@@ -150,9 +150,9 @@ def a_table(**changes):
         ),
     }
     groups = (
-        ModeGroup("A", "over", {"finc": ("over-1",), "rarity": ("over-3", "over-4")}),
-        ModeGroup("B", "over", {"finc": ("over-2",)}),
-        ModeGroup("C", "under", {"rarity": ("under-5",)}),
+        DirectionGroup("A", "over", {"finc": ("over-1",), "rarity": ("over-3", "over-4")}),
+        DirectionGroup("B", "over", {"finc": ("over-2",)}),
+        DirectionGroup("C", "under", {"rarity": ("under-5",)}),
     )
     return MethodComparison(comparisons, groups, provenance=made_by("9.8.7"))
 

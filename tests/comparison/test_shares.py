@@ -12,10 +12,10 @@ from scipy.stats import beta
 import finc_eval as fe
 from finc_eval.comparison import scored as scored_sets
 from finc_eval.comparison.assemble import direction_candidates
+from finc_eval.comparison.direction import significant
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import open_sets
-from finc_eval.comparison.modes import significant
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share

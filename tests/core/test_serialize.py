@@ -78,7 +78,7 @@ def test_numbers_of_numpy_and_names_that_are_not_text_become_json():
 def test_the_schema_names_every_key_of_the_json(comparison):
     data, schema = comparison.to_dict(), comparison.json_schema()
     assert set(schema["properties"]) == set(data) == set(schema["required"])
-    mode = schema["$defs"]["Mode"]
+    mode = schema["$defs"]["Direction"]
     assert set(mode["properties"]) == set(data["over"][0])
     assert "direction" not in mode["properties"] and "ratio" in mode["properties"]
 

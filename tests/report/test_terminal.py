@@ -22,7 +22,7 @@ from test_pages import a_sweep, some_changes
 
 import finc_eval as fe
 from finc_eval import report
-from finc_eval.comparison.methods import MethodComparison, ModeGroup
+from finc_eval.comparison.methods import DirectionGroup, MethodComparison
 from finc_eval.comparison.settings import Finc
 from finc_eval.core.signature import Signature
 from finc_eval.measures.score import Score, Scores
@@ -70,8 +70,8 @@ def kinds_of_nine():
 def methods(names=("finc", "ken", "rarity", "fld")):
     modes = (OVER.id, "over-cccccc")
     groups = (
-        ModeGroup("A", "over", dict.fromkeys(names, modes)),
-        ModeGroup("B", "under", dict.fromkeys(names, (UNDER.id,))),
+        DirectionGroup("A", "over", dict.fromkeys(names, modes)),
+        DirectionGroup("B", "under", dict.fromkeys(names, (UNDER.id,))),
     )
     found = dict.fromkeys(names, wide_comparison())
     if "finc" in found:

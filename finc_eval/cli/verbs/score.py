@@ -28,7 +28,7 @@ from finc_eval.naming.unique_names import with_id
 from finc_eval.report.terminal import print_notes, print_table
 
 if TYPE_CHECKING:
-    from finc_eval.partitions.modes import Kind
+    from finc_eval.partitions.kind import Kind
 
 BEFORE = ("id", "kind", "kind_name")
 """Columns before those of the directions."""

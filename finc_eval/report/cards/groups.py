@@ -10,7 +10,7 @@ from finc_eval.comparison.headline import top_level
 from finc_eval.core.words import counted
 from finc_eval.naming.in_common import in_common
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind
+from finc_eval.partitions.kind import Kind
 
 
 @dataclass(frozen=True)

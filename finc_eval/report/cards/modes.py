@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from finc_eval.comparison.modes import FIRM_STABILITY, SETS_OF, Mode, Role, SetLabel
+from finc_eval.comparison.direction import FIRM_STABILITY, SETS_OF, Direction, Role, SetLabel
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
@@ -46,7 +46,7 @@ CAUSES: dict[CauseKind | None, str] = {
     None: "–",
 }
 
-FACTS: dict[str, Callable[[Mode], str]] = {
+FACTS: dict[str, Callable[[Direction], str]] = {
     "Share, gen": lambda mode: f"{percent(mode.share_gen, 1)} {share_interval(mode.share_gen_interval)}",
     "Share, ref": lambda mode: f"{percent(mode.share_ref, 1)} {share_interval(mode.share_ref_interval)}",
     "Difference": lambda mode: difference(mode),
@@ -65,7 +65,7 @@ SORTS = {"": "difference", "gen": "share of {0}", "ref": "share of {1}", "p": "p
 
 
 def mode_card(
-    mode: Mode,
+    mode: Direction,
     names: tuple[str, str],
     scale: Axis,
     shown: int,
@@ -112,7 +112,12 @@ def mode_card(
 
 
 def mode_row(
-    mode: Mode, titles: tuple[str, str], names: UniqueNames, scale: Axis, links: Sequence[Link] = (), said: str = ""
+    mode: Direction,
+    titles: tuple[str, str],
+    names: UniqueNames,
+    scale: Axis,
+    links: Sequence[Link] = (),
+    said: str = "",
 ) -> Row:
     """Return the row of a direction: the samples that are most of it at either end, and the shares of its members."""
     own, _ = SETS_OF[mode.role]
@@ -137,7 +142,7 @@ def mode_row(
     )
 
 
-def view_of(mode: Mode, label: SetLabel, title: str, shown: int) -> View:
+def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
     """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random."""
     tail = mode.tails[0]
     heading = TYPICAL if _are_members(mode, label, shown) else "Most alike, members or not"
@@ -149,7 +154,7 @@ def view_of(mode: Mode, label: SetLabel, title: str, shown: int) -> View:
     return View(label, title, SET_NAMES[label], grids)
 
 
-def drawn_shares(mode: Mode, names: tuple[str, str]) -> list[Drawn]:
+def drawn_shares(mode: Direction, names: tuple[str, str]) -> list[Drawn]:
     """Return the shares of both sets to draw, with the titles of the sets."""
     return [
         Drawn("gen", names[0], mode.share_gen, mode.share_gen_interval),
@@ -157,7 +162,7 @@ def drawn_shares(mode: Mode, names: tuple[str, str]) -> list[Drawn]:
     ]
 
 
-def scale_of(modes: Sequence[Mode]) -> Axis:
+def scale_of(modes: Sequence[Direction]) -> Axis:
     """Return the scale on which the shares of directions of both sets are drawn."""
     return forest_scale(end for mode in modes for end in (mode.share_gen_interval[1], mode.share_ref_interval[1]))
 
@@ -167,25 +172,25 @@ def sorts_of(names: tuple[str, str]) -> dict[str, str]:
     return {key: text.format(*names) for key, text in SORTS.items()}
 
 
-def remark(mode: Mode) -> str | None:
+def remark(mode: Direction) -> str | None:
     """Return why a direction is muted; None for one that counts."""
     if mode.p_value > ALPHA:
         return NOT_SIGNIFICANT
     return None if mode.stability is None or mode.stability >= FIRM_STABILITY else UNSTABLE
 
 
-def difference(mode: Mode) -> str:
+def difference(mode: Direction) -> str:
     """Write the difference of the shares of a direction in points, with its interval."""
     return f"{points(mode.share_difference)} {points_interval(mode.share_difference_interval)}"
 
 
-def is_share_open(mode: Mode) -> bool:
+def is_share_open(mode: Direction) -> bool:
     """Return whether a direction is significant though the interval of its shares' difference holds 0."""
     low, high = mode.share_difference_interval
     return mode.p_value <= ALPHA and low <= 0 <= high
 
 
-def sentence(mode: Mode, titles: tuple[str, str]) -> str:
+def sentence(mode: Direction, titles: tuple[str, str]) -> str:
     """Return both shares of a direction and the interval of their difference, and why it may hold 0."""
     ends = points_range(mode.share_difference_interval)
     more = "more" if mode.share_difference > 0 else "fewer"
@@ -196,13 +201,13 @@ def sentence(mode: Mode, titles: tuple[str, str]) -> str:
     )
 
 
-def _opposite(mode: Mode, label: SetLabel, title: str, shown: int) -> View:
+def _opposite(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
     tail = mode.tails[1]
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()
     return View(label, title, "opposite tail", (Grid("Farthest", label, mode.opposite(label)[:shown], scores),))
 
 
-def _are_members(mode: Mode, label: SetLabel, count: int) -> bool:
+def _are_members(mode: Direction, label: SetLabel, count: int) -> bool:
     """Return whether all of the most typical samples of a set are members of a direction."""
     tail = mode.tails[0]
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores)[:count]

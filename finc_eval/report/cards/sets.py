@@ -13,7 +13,7 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind, KindShare
+from finc_eval.partitions.kind import Kind, KindShare
 from finc_eval.report.cards.card import DRAWN, TYPICAL, Card, Grid, View, anchor
 from finc_eval.report.cards.groups import below, difference_of, groups_of, more_in, not_differing, set_apart
 from finc_eval.report.cards.modes import NOT_SIGNIFICANT

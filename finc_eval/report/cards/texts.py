@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from finc_eval.core.words import points
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.modes import Kind, KindShare
+from finc_eval.partitions.kind import Kind, KindShare
 from finc_eval.report.cards.groups import below, difference_of, groups_of, not_differing
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
 

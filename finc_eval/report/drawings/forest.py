@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from finc_eval.comparison.modes import Interval
+from finc_eval.comparison.direction import Interval
 from finc_eval.core.words import percent
 from finc_eval.report.drawings.svg import Axis, Ink, drawing, line, mark
 from finc_eval.report.formats import share_interval

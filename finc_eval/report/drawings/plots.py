@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from finc_eval.comparison.modes import Role
+from finc_eval.comparison.direction import Role
 from finc_eval.core.words import figure
 from finc_eval.report.drawings.svg import Axis, Ink, drawing, line, mark, text
 

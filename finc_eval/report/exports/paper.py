@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from finc_eval.comparison.modes import significant
+from finc_eval.comparison.direction import significant
 from finc_eval.comparison.result import SET_NAMES, Comparison
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kinds import Kinds
-from finc_eval.partitions.modes import Kind
 from finc_eval.report.drawings.svg import COLORS
 from finc_eval.report.formats import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from finc_eval.comparison.modes import Interval, Mode
+    from finc_eval.comparison.direction import Direction, Interval
 
 WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
 """Inches: of a text column, from one share to the next, and above and below all shares together."""
@@ -92,7 +92,7 @@ def _found(result: Comparison | Kinds, alpha: float) -> tuple[Sequence[Any], Seq
     return known, significant(known, alpha)
 
 
-def _shares(mode: Kind | Mode) -> dict[str, tuple[float, Interval]]:
+def _shares(mode: Kind | Direction) -> dict[str, tuple[float, Interval]]:
     """Return share and interval of a kind or direction in each set."""
     if isinstance(mode, Kind):
         titles = [*(SET_NAMES.values() if mode.shares.keys() == SET_NAMES.keys() else mode.shares)]

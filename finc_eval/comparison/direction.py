@@ -1,4 +1,4 @@
-"""Modes: directions of feature space with their masses, intervals and samples."""
+"""Directions of feature space with their masses, intervals and samples."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ ROLES: tuple[Role, Role] = ("over", "under")
 Interval = tuple[float, float]
 
 FIRM_STABILITY = 0.5
-"""Stability below which a mode is muted and not counted."""
+"""Stability below which a direction is muted and not counted."""
 
 SAMPLES_PER_TAIL = 50
-"""Samples of each set that a mode keeps per tail."""
+"""Samples of each set that a direction keeps per tail."""
 
 SetLabel = Literal["gen", "ref"]
 
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
-"""Labels of the set that has more of a mode of a role, and of the other set."""
+"""Labels of the set that has more of a direction of a role, and of the other set."""
 
 OPPOSITE_SHARE = 0.1
-"""The opposite tail of a mode is shown when it carries more than this share of the excess."""
+"""The opposite tail of a direction is shown when it carries more than this share of the excess."""
 
 
 class _Tested(Protocol):
@@ -46,16 +46,16 @@ class _Tested(Protocol):
 
 Tested = TypeVar("Tested", bound=_Tested)
 
-Direction = Annotated[NDArray[np.float32], *NOT_IN_JSON]
+Vector = Annotated[NDArray[np.float32], *NOT_IN_JSON]
 """v, shape (q,), norm 1. The HDF5 file of a comparison has it, JSON does not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tail(Record):
-    """The samples that score highest at one end of a mode.
+    """The samples that score highest at one end of a direction.
 
     Attributes:
-        share: fraction of the mode's in-sample excess in this tail; the two tails add to 1.
+        share: fraction of the direction's in-sample excess in this tail; the two tails add to 1.
         gen, ref: indices of the top samples of each set, best first, at most `SAMPLES_PER_TAIL`.
         gen_ids, ref_ids: their sample ids.
         gen_scores, ref_scores: |s| = |φ(x)·v| of each, between 0 and 1.
@@ -71,7 +71,7 @@ class Tail(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Mode(Record, Shown):
+class Direction(Record, Shown):
     """A direction of feature space on which one set has more mass than the other.
 
     Its members are the samples that score beyond `threshold` on its first tail, s = φ(x)·v, and shares are exact counts
@@ -84,8 +84,8 @@ class Mode(Record, Shown):
         evidence: what supports the name.
         cause: with labels of both sets, "frequency" where these labels are drawn more often, "appearance" where samples
             of one label look different, or "both"; None where neither is significant.
-        looks_different: id of a mode of the opposite role that shows the same kind of samples, so that the sets differ
-            in how they look rather than in how many there are; None without one.
+        looks_different: id of a direction of the opposite role that shows the same kind of samples, so that the sets
+            differ in how they look rather than in how many there are; None without one.
         kinds: ids of the kinds that a tenth or more of its best samples lie in, the most frequent first.
         shown_by_kinds: whether at least half of its best samples lie in kinds that differ in the same way.
         share_gen, share_ref: fraction of each set that are members; of a sketch that keeps no samples, the mass.
@@ -93,17 +93,16 @@ class Mode(Record, Shown):
         share_difference: share_gen − share_ref.
         share_difference_interval: its interval. All intervals of a comparison hold together with probability 0.95.
         p_value: one-sided p-value of "no more than ρ times", adjusted for all directions, a family of their own.
-        stability: share of the mode that refits find again, in [0, 1]: R² between its scores and the scores of the
-            matching
-            mode of a refit, averaged over four refits, to each half of the samples and with each half of the random
-            frequencies. Near 1 the mode is a fact of the data; below 0.5 do not give it a name.
+        stability: share of the direction that refits find again, in [0, 1]: R² between its scores and the scores of the
+            matching direction of a refit, averaged over four refits, to each half of the samples and with each half of
+            the random frequencies. Near 1 the direction is a fact of the data; below 0.5 do not give it a name.
         threshold: score from which on a sample is a member.
         mass_gen, mass_ref: mean of s² over each set, in [0, 1], cross-fitted: each sample is scored by the matching
             direction of the half of the data it is not part of.
         excess: mass_gen − ρ·mass_ref for "over", mass_ref − ρ·mass_gen for "under".
         interval: interval of the excess; the intervals of all directions hold together with probability 0.95.
         standard_error: standard error of the excess.
-        fitted_excess: vᵀΛv in the data the direction was fitted to, an over-estimate; for unrotated modes
+        fitted_excess: vᵀΛv in the data the direction was fitted to, an over-estimate; for unrotated directions
             this is the eigenvalue.
         tails: positive and negative tail; the positive one carries most of the excess.
         drawn_gen, drawn_ref: ids of members of each set, drawn at random: unlike the top samples they show what most
@@ -113,8 +112,8 @@ class Mode(Record, Shown):
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> mode = fe.compare(*example_sets(), features=500).under[0]
-        >>> mode.role, mode.p_value < 0.05, mode.share_gen < mode.share_ref
+        >>> direction = fe.compare(*example_sets(), features=500).under[0]
+        >>> direction.role, direction.p_value < 0.05, direction.share_gen < direction.share_ref
         ('under', True, True)
     """
 
@@ -144,7 +143,7 @@ class Mode(Record, Shown):
     tails: tuple[Tail, Tail]
     drawn_gen: tuple[str, ...]
     drawn_ref: tuple[str, ...]
-    direction: Direction = field(default=ABSENT, kw_only=True)
+    direction: Vector = field(default=ABSENT, kw_only=True)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -154,12 +153,12 @@ class Mode(Record, Shown):
 
     @property
     def top_gen(self) -> NDArray[np.int64]:
-        """Indices of the generated samples that are most of this mode, best first."""
+        """Indices of the generated samples that are most of this direction, best first."""
         return self.tails[0].gen
 
     @property
     def top_ref(self) -> NDArray[np.int64]:
-        """Indices of the reference samples that are most of this mode, best first."""
+        """Indices of the reference samples that are most of this direction, best first."""
         return self.tails[0].ref
 
     @property
@@ -168,7 +167,7 @@ class Mode(Record, Shown):
         return self.tails[1].share > OPPOSITE_SHARE
 
     def typical(self, label: SetLabel) -> tuple[str, ...]:
-        """Return the ids of the samples of a set that are most of this mode, best first."""
+        """Return the ids of the samples of a set that are most of this direction, best first."""
         return self.tails[0].gen_ids if label == "gen" else self.tails[0].ref_ids
 
     def drawn(self, label: SetLabel) -> tuple[str, ...]:
@@ -194,12 +193,12 @@ class Mode(Record, Shown):
 
     @property
     def title(self) -> str:
-        """The name, or the id of a mode without one."""
+        """The name, or the id of a direction without one."""
         return self.name or self.id
 
     @property
     def firm(self) -> bool:
-        """True unless refits find less than half of the mode again."""
+        """True unless refits find less than half of the direction again."""
         return self.stability is None or self.stability >= FIRM_STABILITY
 
     def _summary(self) -> str:
@@ -212,7 +211,7 @@ class Mode(Record, Shown):
     def _shown(self) -> dict[str, object]:
         low, high = self.share_difference_interval
         return {
-            "mode": self.title,
+            "direction": self.title,
             "role": f"{self.role}-represented",
             "share of gen": f"{self.share_gen:.1%}",
             "share of ref": f"{self.share_ref:.1%}",
@@ -223,17 +222,17 @@ class Mode(Record, Shown):
         }
 
 
-def mode_id(role_or_set: str, best_sample: str) -> str:
-    """Return the name of the mode of a role, or a set, from its best sample: "over-1f09ab"."""
+def direction_id(role_or_set: str, best_sample: str) -> str:
+    """Return the name of the direction of a role, or a set, from its best sample: "over-1f09ab"."""
     return f"{role_or_set}-{hashlib.blake2b(text_bytes(best_sample), digest_size=3).hexdigest()}"
 
 
 def unique_id(role_or_set: str, samples: Iterable[str], taken: Container[str]) -> str:
-    """Return the first name by one of these samples that is free: two modes can share their best sample."""
-    return next(name for sample in samples if (name := mode_id(role_or_set, sample)) not in taken)
+    """Return the first name by one of these samples that is free: two directions can share their best sample."""
+    return next(name for sample in samples if (name := direction_id(role_or_set, sample)) not in taken)
 
 
-def significant(modes: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
-    """Return the modes whose adjusted p-value is at most α."""
+def significant(directions: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:
+    """Return the directions whose adjusted p-value is at most α."""
     check_fraction("alpha", alpha)
-    return tuple(mode for mode in modes if mode.p_value <= alpha)
+    return tuple(direction for direction in directions if direction.p_value <= alpha)
