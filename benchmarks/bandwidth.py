@@ -20,7 +20,7 @@ from finc_eval.comparison.direction import SAMPLES_PER_TAIL
 from finc_eval.comparison.settings import Finc
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits
-from finc_eval.numerics.bandwidth import median_distance
+from finc_eval.numerics.kernels import median_distance
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
 SEEDS = 4

@@ -16,9 +16,8 @@ from precision import digits, halves
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
 from finc_eval.feature_maps.approximation import AUTO_BOUND, AUTO_FEATURES, approximation_error
-from finc_eval.numerics.bandwidth import median_distance
 from finc_eval.numerics.eigen import top_eigenpairs
-from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.kernels import gaussian_kernel, median_distance
 
 NUMBERS = (500, 1000, 2000, 4000)
 SEEDS = 5

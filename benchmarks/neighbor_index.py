@@ -17,7 +17,7 @@ import numpy as np
 from _record import record
 
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.embeddings.search import inverted_file
+from finc_eval.embeddings.search import neighbors as inverted_file
 from finc_eval.embeddings.search.neighbors import nearest
 
 CENTERS, COPIES, K, EXACT_QUERIES = 2000, 0.01, 1, 4096

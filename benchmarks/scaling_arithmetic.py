@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image
 import finc_eval as fe
 from finc_eval.samples.shards import Shard
-from finc_eval.shards.listing import ShardList
+from finc_eval.shards.merging import ShardList
 
 def memory(what):
     lines = Path("/proc/self/status").read_text().splitlines()

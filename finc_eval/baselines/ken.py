@@ -18,7 +18,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
 from finc_eval.numerics.kernels import PairKernel
-from finc_eval.numerics.threads import single_threaded
+from finc_eval.numerics.process import single_threaded
 
 Factorization = Literal["cholesky", "eigen"]
 

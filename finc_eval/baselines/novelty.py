@@ -16,9 +16,8 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import open_pair
-from finc_eval.numerics.bandwidth import median_bandwidth
 from finc_eval.numerics.eigen import all_eigenpairs
-from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.kernels import gaussian_kernel, median_bandwidth
 from finc_eval.sketches.sketch import Sketch
 
 Form = Literal["cholesky", "eigen", "random features"]

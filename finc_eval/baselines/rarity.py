@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from finc_eval.baselines.selection import select_novel
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.search.distance_blocks import blocks
+from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
 from finc_eval.embeddings.search.neighbors import check_enough, index_signature, open_pair, radii
-from finc_eval.embeddings.search.smallest import Key, Smallest
 from finc_eval.numerics.names import SearchIndex
 
 DISTANCE_TO_BALL = Key(lambda squared, radii: squared.clamp_min(0).sqrt_().sub_(radii.sqrt()), 1)

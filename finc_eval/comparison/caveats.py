@@ -16,7 +16,7 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
 from finc_eval.feature_maps.approximation import KernelError
-from finc_eval.numerics.bandwidth import bandwidth_warning
+from finc_eval.numerics.kernels import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.far import FAR
 

@@ -44,8 +44,8 @@ from finc_eval.embeddings.search.neighbors import index_signature, least_recall,
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.approximation import approximation_error
-from finc_eval.gallery.captions import Captions, captions_of
 from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.gallery.gallery import Captions, captions_of
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide

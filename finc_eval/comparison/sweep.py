@@ -33,9 +33,8 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import KnownSamples, SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
-from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_distance, stable_bandwidth
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, gaussian_kernel, median_distance, stable_bandwidth
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.reference import bottom_rows, centered_features
 from finc_eval.sketches.sketch import Sketch, sketch_all

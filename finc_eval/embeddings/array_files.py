@@ -19,8 +19,7 @@ from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.words import counted
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.numerics.arrays import is_plain
-from finc_eval.numerics.statistics import Pair, Shapes, count_of, from_sums, pair_in
+from finc_eval.numerics.arrays import Pair, Shapes, count_of, from_sums, is_plain, pair_in
 from finc_eval.samples.rows import images_in
 from finc_eval.samples.source import reason
 

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.device import Place, sent
 from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError
-from finc_eval.core.prefetch import prefetched
 from finc_eval.core.remote.urls import is_place
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
@@ -27,6 +26,7 @@ from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.space import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows
 from finc_eval.samples.shards import Shard
+from finc_eval.samples.source import prefetched
 
 if TYPE_CHECKING:
     from PIL import Image

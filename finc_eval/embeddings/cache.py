@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from finc_eval.core.digest import text_of
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.front import BLOCK_BYTES, is_other_hdf5, is_stored
+from finc_eval.core.files.front import BLOCK_BYTES, check_type, is_other_hdf5, is_stored
 from finc_eval.core.files.reading import StoredFile, content_of
-from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.record import structured
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_place

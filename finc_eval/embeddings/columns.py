@@ -1,12 +1,23 @@
-"""Columns of metadata: one text a sample, checked and in one form, from a mapping or a data frame."""
+"""Columns of metadata: one text a sample, from a mapping, a data frame, or a file in the order of its ids."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from finc_eval.core.errors import UsageError, did_you_mean
-from finc_eval.core.words import counted
+from finc_eval.core.doors.reading import read_text
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.files.csv_text import check_cells, csv_rows, gathered
+from finc_eval.core.files.parquet import parquet_table
+from finc_eval.core.files.parsed import json_lines, json_size
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
+from finc_eval.core.remote.mirror import local
+from finc_eval.core.words import counted, listed
+from finc_eval.samples.clips import video_of
+from finc_eval.samples.source import reason
 
 Columns = dict[str, list[str]]
 
@@ -63,3 +74,114 @@ def unknown_column(column: str, columns: Sequence[str], name: str) -> UsageError
     """Return the error for a column that a set does not have."""
     has = f"it has {', '.join(columns)}" if columns else "it has no metadata"
     return UsageError(f"{name} has no column {column!r}{did_you_mean(column, columns)}: {has}")
+
+
+KEYS = ("file_name", "id")
+"""Columns that hold the ids of the samples, in the order of the search."""
+
+
+def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[str]]:
+    """Return the columns of a table in the order of the samples, and sentences on what has no partner.
+
+    The column "file_name" or "id" holds the ids; the id of a video serves all its windows. A table without such a
+    column has a row for each sample, in the order of their numbers.
+
+    Args:
+        metadata: path of a .csv, .jsonl or .parquet file, a mapping of columns, or a pandas data frame.
+        ids: ids of the samples.
+
+    Raises:
+        UsageError: it is none of these, or no sample is named in it.
+        DataError: the file cannot be read, or names a sample twice.
+    """
+    name = str(metadata) if isinstance(metadata, str | Path) else "the metadata"
+    raw = _read(local(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")
+    table = {str(column): texts(values, str(column)) for column, values in raw.items()}
+    sizes = {len(values) for values in table.values()}
+    if len(sizes) > 1:
+        raise UsageError(f"the columns of {name} have {min(sizes)} to {max(sizes)} values: give each the same number")
+    key = next((key for key in KEYS if key in table), None)
+    names = table.pop(key) if key else [str(row) for row in range(max(sizes, default=0))]
+    rows = {_normal(one): row for row, one in enumerate(names) if one}
+    if len(rows) < sum(map(bool, names)):
+        twice = next(one for row, one in enumerate(names) if one and rows[_normal(one)] != row)
+        raise DataError(f"{name} names {twice!r} twice: keep one row a sample")
+    found = [rows.get(one, rows.get(video_of(one))) for one in ids]
+    used = {row for row in found if row is not None}
+    if not used:
+        raise _names_none(name, ids, key, list(table))
+    check_cells(len(table), len(ids), name)
+    columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
+    missing, unused = found.count(None), len(names) - len(used)
+    notes = []
+    if missing:
+        notes.append(f"metadata: {missing:,} of the {counted(len(ids), 'sample')} not in {name}")
+    if unused:
+        notes.append(f"metadata: {counted(unused, 'row')} of {name} without a sample")
+    return columns, notes
+
+
+def _names_none(name: str, ids: Sequence[str], key: str | None, others: Sequence[str]) -> UsageError:
+    """Return the error for a table that names no sample: in its column `key`, or without such a column."""
+    held = f"must hold ids such as {ids[0]!r}"
+    if key is not None:
+        return UsageError(f"{name} names none of the {counted(len(ids), 'sample')}: its column {key} {held}")
+    return UsageError(
+        f"{name} has no column {' or '.join(KEYS)}, but {listed([repr(one) for one in others])}: name the column of "
+        f"ids so, which {held}"
+    )
+
+
+def _normal(name: str) -> str:
+    return str(PurePosixPath(name))
+
+
+def _read(path: Path) -> dict[str, list[Any]]:
+    """Read the columns of a file."""
+    try:
+        match path.suffix.lower():
+            case ".csv":
+                text = io.StringIO(_text(path, newline=""), newline="")
+                return _named(gathered(csv_rows(text, str(path)), str(path)), path)
+            case ".jsonl":
+                lines = _text(path)
+                check_decoded(json_size(lines), str(path))
+                return _named(gathered(map(_row, json_lines(lines, str(path))), str(path)), path)
+            case ".parquet":
+                return _parquet(path)
+            case other:
+                raise UsageError(f"{path} ends in {other or 'nothing'}: metadata are a .csv, .jsonl or .parquet file")
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist") from error
+    except (OSError, ValueError, csv.Error) as error:
+        raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error
+
+
+def _row(value: Any) -> dict[str, Any]:
+    """Return a line of JSON that has named values."""
+    if not isinstance(value, dict):
+        raise ValueError(f"each line must be a row of named values, and one is of the type {type(value).__name__}")
+    return value
+
+
+def _named(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:
+    """Return the columns that have a name."""
+    if not columns:
+        raise DataError(f"{path} must have a row of named values for each sample, and has none")
+    return {name: values for name, values in columns.items() if name}
+
+
+def _text(path: Path, newline: str | None = None) -> str:
+    return read_text(path, "utf-8-sig", newline=newline, copies=BYTES_PER_TEXT_BYTE)
+
+
+def _parquet(path: Path) -> dict[str, list[Any]]:
+    try:
+        import pyarrow as arrow
+    except ImportError as error:
+        raise UsageError(f"reading {path} needs pyarrow: pip install pyarrow, or write the table as .csv") from error
+    try:
+        columns: dict[str, list[Any]] = parquet_table(path, BYTES_PER_TEXT_BYTE).to_pydict()
+        return columns
+    except arrow.ArrowException as error:
+        raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error

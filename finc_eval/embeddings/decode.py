@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.prefetch import prefetched
 from finc_eval.extractors.card import Preprocessing
 from finc_eval.extractors.preprocess import Resized, resized
 from finc_eval.samples import Sample, Source, Traits, fingerprint
+from finc_eval.samples.source import prefetched
 
 if TYPE_CHECKING:
     import torch

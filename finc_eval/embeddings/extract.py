@@ -20,7 +20,7 @@ from finc_eval.core.progress import Progress
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.columns import Columns
+from finc_eval.embeddings.columns import Columns, metadata_table
 from finc_eval.embeddings.decode import DecodedBatch, decoded_batches
 from finc_eval.embeddings.files import (
     STREAM,
@@ -34,7 +34,6 @@ from finc_eval.embeddings.files import (
 )
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe, recipe_of
-from finc_eval.embeddings.tables import metadata_table
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card

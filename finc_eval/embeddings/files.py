@@ -7,9 +7,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.copying import copy_content
 from finc_eval.core.files.front import file_type
-from finc_eval.core.files.reading import StoredFile
+from finc_eval.core.files.reading import StoredFile, copy_content
 from finc_eval.core.files.writing import NewFile, new_file
 from finc_eval.core.locks import lock_of, only_writer_of
 from finc_eval.core.record import plain

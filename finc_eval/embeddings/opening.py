@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.front import is_stored
-from finc_eval.core.files.wrong_type import check_type
+from finc_eval.core.files.front import check_type, is_stored
 from finc_eval.core.remote.mirror import file_of, local
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file

@@ -23,9 +23,8 @@ from zipfile import ZipFile
 import numpy as np
 
 from finc_eval.core.doors.creating import PRIVATE_FILE, PRIVATE_FOLDER, copied, created
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import inside, opened
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.inside import inside
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.files.writing import new_file

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from finc_eval.core.doors.reading import inside
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.inside import inside
 from finc_eval.core.marks import text_digest
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document

@@ -13,8 +13,8 @@ from typing import ClassVar, Unpack
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.digest import sha256_of
+from finc_eval.core.doors.reading import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
-from finc_eval.core.files.inside import inside
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import after_other_writers_of

@@ -20,7 +20,7 @@ from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
-from finc_eval.numerics.bandwidth import median_bandwidth
+from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import bottom_rows

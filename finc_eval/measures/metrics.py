@@ -9,8 +9,8 @@ from typing import get_args
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
-from finc_eval.core.files.wrong_type import check_type
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics

@@ -19,7 +19,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.search.distance_blocks import blocks
+from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
 from finc_eval.embeddings.search.neighbors import (
     check_enough,
     index_signature,
@@ -28,7 +28,6 @@ from finc_eval.embeddings.search.neighbors import (
     radii,
     recall_notes,
 )
-from finc_eval.embeddings.search.smallest import Key, Smallest
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import mean_interval, wilson

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.embeddings.search.distance_blocks import blocks
-from finc_eval.embeddings.search.inverted_file import by_index
-from finc_eval.embeddings.search.neighbors import Neighbors, inverted_file, least_recall, nearest
-from finc_eval.embeddings.search.smallest import Smallest
+from finc_eval.embeddings.search.distance_blocks import Smallest, blocks
+from finc_eval.embeddings.search.neighbors import Neighbors, by_index, inverted_file, least_recall, nearest
 from finc_eval.numerics.folds import fold_of
 from finc_eval.numerics.names import SearchIndex
 

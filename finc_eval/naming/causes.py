@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
-from finc_eval.naming.enrichment import Counts, enrichment_p
+from finc_eval.naming.questions import Counts, enrichment_p
 from finc_eval.numerics.exact_tests import hypergeometric_masses
 from finc_eval.numerics.inference import holm
 

@@ -1,15 +1,22 @@
-"""Properties that a sample has or lacks: values of metadata columns and words of prompts."""
+"""Properties that a sample has or lacks: values of metadata, words of prompts, classes by the extractor."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from finc_eval.core.errors import DataError
+from finc_eval.embeddings.recipe import spaces_of
+from finc_eval.extractors.catalog import available_cards, load_card
+from finc_eval.extractors.head import Classifier, load_classifier
+from finc_eval.naming.evidence import CLASSIFIER
 from finc_eval.naming.panel import Panel
 
 MAX_VALUES = 1000
@@ -78,3 +85,39 @@ def _are_kinds(per_set: Sequence[Sequence[str]]) -> bool:
     distinct = [set(mine) - {""} for mine in per_set]
     given = sum(value != "" for mine in per_set for value in mine)
     return max(map(len, distinct)) > 1 and len(set().union(*distinct)) <= min(MAX_VALUES, given / 2)
+
+
+BEST_CLASSES = 5
+"""Classes of a sample that count as seen: near classes share the probability of a thing between them."""
+
+
+def class_properties(panel: Panel) -> Iterator[Properties]:
+    """Yield the most probable classes of each sample, where the last layer of its extractor is at hand."""
+    sets = list(panel.by_set())
+    classifiers = [classifier_of(one.space) for one, _, _ in sets]
+    classifier = next((one for one in classifiers if one), None)
+    if classifier is None:
+        return
+    known = np.zeros(panel.members.shape[1], bool)
+    chance = torch.zeros(len(known), len(classifier.names))
+    for (one, rows, place), own in zip(sets, classifiers, strict=True):
+        if own is not None:
+            known[place], chance[place] = True, own.probabilities(one.rows_at(rows))
+    seen = torch.zeros_like(chance).scatter_(1, chance.topk(BEST_CLASSES).indices, 1)
+    has = csr_matrix(seen.numpy().astype(np.int64) * known[:, None])
+    yield Properties(CLASSIFIER, classifier.names, has, known, weights=chance.numpy())
+
+
+@lru_cache(maxsize=4)
+def classifier_of(space: str) -> Classifier | None:
+    """Return the last layer of the extractor of a space; None where it has none, or its weights are not here."""
+    name = space.partition("@")[0]
+    if name not in available_cards():
+        return None
+    card = load_card(name)
+    if card.head is None:
+        return None
+    try:
+        return load_classifier(card) if space in spaces_of(card) else None
+    except DataError:  # the weights cannot be used: the mode goes without this evidence
+        return None

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.naming.enrichment import larger_p
 from finc_eval.naming.evidence import TRAIT, Evidence
 from finc_eval.naming.panel import Panel
-from finc_eval.naming.questions import Question
+from finc_eval.naming.questions import Question, larger_p
 
 SIDE = 64
 """Side of the thumbnails in pixels."""

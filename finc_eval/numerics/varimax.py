@@ -7,7 +7,7 @@ from math import sqrt
 import torch
 
 from finc_eval.core.device import sent
-from finc_eval.numerics.threads import single_threaded
+from finc_eval.numerics.process import single_threaded
 
 MAX_SERIAL_LOADINGS = 1 << 20
 """Number of loadings up to which varimax runs on one thread: 40 000 × 20 take 14 ms a step, and with two threads

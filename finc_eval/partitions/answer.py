@@ -14,8 +14,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import listed
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Name
-from finc_eval.naming.in_common import in_common
-from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.naming.unique_names import UniqueNames, in_common
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.counts import Counted, Counts, Examples, count, tally_sets
 from finc_eval.partitions.difference import Difference, total_variation

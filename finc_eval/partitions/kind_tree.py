@@ -18,7 +18,7 @@ from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.numerics.axes import MAX_AXES, PrincipalAxes
+from finc_eval.numerics.eigen import MAX_AXES, PrincipalAxes
 from finc_eval.partitions.communities import NEIGHBORS, communities
 from finc_eval.partitions.kmeans import kmeans
 from finc_eval.partitions.pooled import pooled_sample

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from finc_eval.core.device import sent
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.numerics.axes import PrincipalAxes, unit_of
+from finc_eval.numerics.eigen import PrincipalAxes, unit_of
 
 ITERATIONS = 12
 """Steps of Lloyd's algorithm. What a comparison finds hardly changes after ten."""

@@ -6,10 +6,9 @@ import io
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.doors.reading import opened, read_text
+from finc_eval.core.doors.reading import inside, opened, read_text
 from finc_eval.core.errors import DataError, FincEvalError
-from finc_eval.core.files.arrow import check_stream, check_values
-from finc_eval.core.files.inside import inside
+from finc_eval.core.files.parquet import check_stream, check_values
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.samples.files import FileSource

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from finc_eval.core.checks import check_count
 from finc_eval.core.doors.reading import check_regular
 from finc_eval.core.errors import DataError, UsageError, close_match
-from finc_eval.core.files.wrong_type import check_type
+from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
 from finc_eval.core.remote.urls import disk_path, is_url
 from finc_eval.core.words import counted

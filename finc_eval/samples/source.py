@@ -274,6 +274,15 @@ def ahead(
                 future.cancel()
 
 
+def prefetched(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """Yield the same items in the same order; a thread makes the next item while one is in use."""
+    with ThreadPoolExecutor(1) as reader:
+        waiting = reader.submit(lambda: next(items, None))
+        while (item := waiting.result()) is not None:
+            waiting = reader.submit(lambda: next(items, None))
+            yield item
+
+
 def counted(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
     """Return the same function, which counts what its thread decodes until it returns."""
 

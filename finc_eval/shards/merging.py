@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
-from finc_eval.core.errors import UsageError
-from finc_eval.core.files.front import file_type
-from finc_eval.core.files.wrong_type import check_type
+import numpy as np
+
+from finc_eval.core.digest import sha256_of
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.files.front import check_type, file_type
+from finc_eval.core.files.reading import StoredFile, content_of, existing_file, join_content
+from finc_eval.core.files.writing import new_file
 from finc_eval.core.progress import Progress, automatic
+from finc_eval.core.record import plain, structured
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import out_path
+from finc_eval.core.words import listed
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
-from finc_eval.shards.caches import merge_caches
-from finc_eval.shards.sketches import merge_sketches
-from finc_eval.sketches.header import SKETCH
+from finc_eval.embeddings.files import only_writer, whole_cache
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, CacheHeader, Identity, changes
+from finc_eval.embeddings.whole_file import DIGESTS, FAILED, TRAITS
+from finc_eval.samples import Traits
+from finc_eval.samples.profile import Profile
+from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, joined, joined_in_order
+from finc_eval.samples.source import DIGEST_BYTES, Manifest, manifest_digest
+from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.sketch import Sketch
 
 
@@ -73,3 +90,207 @@ def _files(shards: Iterable[str | Path], target: Path) -> Iterator[Path]:
         if path.resolve() == whole:
             raise UsageError(f"{target} is one of the shards, which the merged file would replace: choose another name")
         yield path
+
+
+class ShardList:
+    """Files of shards of one set: added in any order, and listed in the order of their samples.
+
+    It is a temporary file, which the system removes even if the process is killed. What fits into the 2 MB that SQLite
+    holds never reaches the disk.
+    """
+
+    def __init__(self) -> None:
+        self._first: Shard | None = None
+        self._len = 0
+        self._table = sqlite3.connect("", isolation_level=None)
+        self._table.execute("CREATE TABLE files (path BLOB, first INT, last INT, start INT, stop INT)")
+        self._table.execute("BEGIN")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._table.close()
+
+    def __len__(self) -> int:
+        return self._len
+
+    def __iter__(self) -> Iterator[Path]:
+        """Yield the paths in the order of the samples."""
+        for (path,) in self._in_order("path"):
+            yield Path(os.fsdecode(path))
+
+    def add(self, path: Path, shard: Shard) -> None:
+        """Add the file of a shard, of the same division of the same set as all others."""
+        self._first = self._first or shard
+        with _disk_errors():
+            values = (os.fsencode(path), shard.first, shard.last, shard.start, shard.stop)
+            self._table.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?)", values)
+        self._len += 1
+
+    def check(self) -> None:
+        """Raise DataError if samples are in two files, and MissingShards if some are in none."""
+        check_complete(joined_in_order(self._shards()))
+
+    def _shards(self) -> Iterator[tuple[str, Shard]]:
+        for path, first, last, start, stop in self._in_order("path, first, last, start, stop"):
+            assert self._first is not None
+            yield os.fsdecode(path), replace(self._first, first=first, last=last, start=start, stop=stop)
+
+    def _in_order(self, columns: str) -> Iterator[tuple[Any, ...]]:
+        with _disk_errors():
+            rows = self._table.execute(f"SELECT {columns} FROM files ORDER BY start, stop, path")
+            yield from iter(rows.fetchone, None)  # from the cursor itself, it would be closed after its list
+
+
+@contextmanager
+def _disk_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise DataError(
+            f"the list of shards cannot be kept in the folder of temporary files ({error}): free some space there, or "
+            "name another folder in SQLITE_TMPDIR"
+        ) from error
+
+
+SAMPLES = 4096
+"""Samples whose ids and digests are read together."""
+
+AGAIN = "make this shard again"
+
+
+def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progress) -> EmbeddingCache:
+    """Join the shards of one set; see `merge`."""
+    with ShardList() as in_order:
+        first, shard = _checked(paths, in_order)
+        if ids_digest(name for name, _ in _samples(in_order)) != shard.ids:
+            raise DataError(f"the ids in the shards of {first.source} are not those of the set: make all of them again")
+        manifest = Manifest("shards", shard.n, manifest_digest(_samples(in_order)), first.ignored, shard.metadata)
+        identity = Identity(first.source, manifest, first.extractor, first.recipe)
+        with only_writer(out):
+            cache = whole_cache(out, identity.key, identity.origin, force)
+            if cache is not None:
+                return cache
+            if force and out.exists() and file_type(out) != WHOLE:
+                out.unlink()
+            with new_file(out, WHOLE, CACHE_LAYOUT) as new:
+                for done in join_content(in_order, _opened, new, (DIGESTS, FAILED, TRAITS)):
+                    progress("merge", done, len(in_order))
+                profile = Profile.of(_traits(in_order))
+                new.header |= plain(CacheHeader.of(identity, profile, first.columns, first.outputs))
+    return EmbeddingCache(out)
+
+
+def _checked(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]:
+    """Check that files are all shards of one set, made alike, and list them.
+
+    Returns:
+        The header of the first file, and its shard.
+    """
+    remaining = iter(paths)
+    first_path = next(remaining)
+    first, readable = _header(first_path)
+    shard = _shard(first, first_path)
+    files.add(first_path, shard)
+    for path in remaining:
+        header, rows = _header(path)
+        own = _shard(header, path)
+        check_same_set(str(first_path), shard, str(path), own)
+        if header.extractor_digest != first.extractor_digest:
+            differ = "; ".join(changes(first.recipe, header.recipe))
+            raise IncompatibleError(f"{first_path} and {path} were made in unlike ways ({differ}): make one again")
+        if (header.columns, header.outputs) != (first.columns, first.outputs):
+            raise IncompatibleError(
+                f"{first_path} has the metadata {listed(first.columns) or 'none'}, and {path} "
+                f"{listed(header.columns) or 'none'}: make one again, with the same --metadata"
+            )
+        readable += rows
+        files.add(path, own)
+    files.check()
+    if not readable:
+        raise DataError(f"none of the {shard.n:,} samples of {first.source} can be read: repair or replace them")
+    return first, shard
+
+
+def _header(path: Path) -> tuple[CacheHeader, int]:
+    with _opened(path) as file, content_of(path, AGAIN):
+        return structured(CacheHeader, file.header, str(path)), len(file.stored("embeddings"))
+
+
+def _shard(header: CacheHeader, path: Path) -> Shard:
+    if header.shard is None:
+        raise DataError(f"{path} holds a whole set, and merge joins shards of one set: leave it out")
+    return header.shard
+
+
+def _opened(path: Path) -> StoredFile:
+    return StoredFile(path, WHOLE, CACHE_LAYOUT, AGAIN)
+
+
+def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
+    """Yield the id and the content digest of each sample, also of those that could not be read."""
+    for path in paths:
+        with _opened(path) as file, content_of(path, AGAIN):
+            digests = file.rows(DIGESTS, None, DIGEST_BYTES, dtype="|u1")
+            failed = file.array(FAILED, None, dtype="<i8")
+            good, bad = file.texts("ids"), file.texts("failures/ids", len(failed))
+            if len(good) + len(failed) != len(digests) or (np.diff(failed, prepend=-1) < 1).any():
+                raise ValueError("its numbers of samples differ")
+            for start in range(0, len(digests), SAMPLES):
+                contents = digests.between(start, start + SAMPLES)
+                before, after = np.searchsorted(failed, (start, start + len(contents))).tolist()
+                names = good.between(start - before, start + len(contents) - after)
+                for number, name in zip(failed[before:after].tolist(), bad.between(before, after), strict=True):
+                    names.insert(number - start, name)
+                yield from zip(names, (one.tobytes() for one in contents), strict=True)
+
+
+def _traits(paths: Iterable[Path]) -> Iterator[Traits]:
+    for path in paths:
+        with _opened(path) as file, content_of(path, AGAIN):
+            traits = file.texts(TRAITS)
+            for start in range(0, len(traits), SAMPLES):
+                yield from [Traits.decode(one.encode("ascii")) for one in traits.between(start, start + SAMPLES)]
+
+
+def merge_sketches(paths: Sequence[Path], out: Path, force: bool, progress: Progress) -> Sketch:
+    """Add up sketches, one after the other; see `merge`."""
+    sources = _sources(paths)
+    if out.is_dir():
+        raise UsageError(f"{out} is a folder: name the file to write")
+    if out.exists() and not force and (file_type(out) != SKETCH or _sketch_header(out).sources != sources):
+        raise UsageError(f"{out} holds other work, which would be lost: choose another name, or pass --force")
+    total = Sketch.load(paths[0])
+    for done, path in enumerate(paths[1:], start=2):
+        total = total + Sketch.load(path)
+        progress("merge", done, len(paths))
+    total.sources = sources
+    if force and out.exists() and file_type(out) != SKETCH:
+        out.unlink()
+    total.save(out)
+    return total
+
+
+def _sources(paths: Sequence[Path]) -> tuple[str, ...]:
+    """Check that no sample is in two sketches and that no shard is missing, and return the digests of the sets."""
+    of: dict[str, Path] = {}
+    named, n = [], 0
+    for path in paths:
+        header = _sketch_header(path)
+        n += max(header.n.values())
+        named += [(str(path), shard) for shard in header.shards]
+        for source in header.sources:
+            if source in of:
+                raise DataError(f"{of[source]} and {path} are sketches of the same samples: leave one of them out")
+            of[source] = path
+    check_complete(joined(named))
+    if not n:
+        raise DataError(f"no sample is in any of the {len(paths)} sketches: merge them with those of the other shards")
+    # A thousand shards of one set are one set, whose digest should not be a thousand digests.
+    return (sha256_of(*sorted(of)),) if named else tuple(sorted(of))
+
+
+def _sketch_header(path: Path) -> SketchHeader:
+    with existing_file(path, SKETCH, SKETCH_LAYOUT) as file:
+        return structured(SketchHeader, file.header, str(path))

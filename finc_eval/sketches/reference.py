@@ -11,8 +11,8 @@ from finc_eval.feature_maps.approximation import enough_features
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.numerics.bandwidth import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.numerics.folds import without_fold
+from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
 from finc_eval.sketches.far import FAR

@@ -14,10 +14,9 @@ from _files import content, forge
 
 import finc_eval as fe
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.copying import copy_content
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, file_type, front_of
 from finc_eval.core.files.parsed import MAX_DEPTH, foreign_json, json_lines, parsed_json, parsed_toml
-from finc_eval.core.files.reading import StoredFile, existing_file, header_of
+from finc_eval.core.files.reading import StoredFile, copy_content, existing_file, header_of
 from finc_eval.core.files.writing import new_file
 
 ROWS = np.random.default_rng(0).standard_normal((3 * BLOCK_BYTES // 40 + 17, 10)).astype(np.float32)

@@ -34,7 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 import finc_eval
-from finc_eval.core import prefetch
+from finc_eval.samples import source as reading
 from finc_eval.core.device import sent
 
 NAME = "sim"
@@ -301,7 +301,7 @@ def simulated():
     device = Device()
     Stack.watching.append(device)
     try:
-        with watched(), patch.object(prefetch, "ThreadPoolExecutor", Readers):
+        with watched(), patch.object(reading, "ThreadPoolExecutor", Readers):
             yield device
     finally:
         Stack.watching.remove(device)

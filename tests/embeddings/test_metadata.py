@@ -12,7 +12,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.embeddings import extract as extraction
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.tables import metadata_table
+from finc_eval.embeddings.columns import metadata_table
 
 IMAGES = np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), dtype=np.uint8)
 CSV = 'file_name,clip,note\n0.png,a,x\n1.png,a,\n2.png,b,"y, z"\n3.png,b,x\n4.png,c,x\n5.png,,x\n'

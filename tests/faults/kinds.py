@@ -19,9 +19,9 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.embeddings import folder as cache_folder
+from finc_eval.embeddings.columns import metadata_table
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import Identity, recipe_of
-from finc_eval.embeddings.tables import metadata_table
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
 from finc_eval.gates.history import History

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import max_decoded
 from finc_eval.embeddings.array_files import read_array_file
-from finc_eval.embeddings.tables import metadata_table
+from finc_eval.embeddings.columns import metadata_table
 from finc_eval.samples import files, images, open_source
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.video_files import open_clips

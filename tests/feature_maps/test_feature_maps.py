@@ -7,8 +7,7 @@ from finc_eval import CosineFeatures, FincEvalError, RandomFourierFeatures
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.feature_maps.cosine import MAX_COSINE_ENTRIES
 from finc_eval.feature_maps.fourier import FREQUENCY_BITS
-from finc_eval.numerics.bandwidth import median_bandwidth
-from finc_eval.numerics.kernels import gaussian_kernel
+from finc_eval.numerics.kernels import gaussian_kernel, median_bandwidth
 from finc_eval.numerics.precision import rounded
 
 

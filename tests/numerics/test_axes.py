@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from finc_eval.numerics.axes import MAX_AXES, PrincipalAxes, leading_axes, unit_of
+from finc_eval.numerics.eigen import MAX_AXES, PrincipalAxes, leading_axes, unit_of
 
 
 @pytest.mark.parametrize("shape", [(50, 200), (300, 200)])

@@ -5,16 +5,16 @@ import pytest
 import torch
 
 import finc_eval as fe
-from finc_eval.numerics.bandwidth import (
+from finc_eval.numerics.kernels import (
     BANDWIDTH_FACTOR,
     STABLE_VARIANCE,
     bandwidth_warning,
     effective_kinds,
+    gaussian_kernel,
     median_bandwidth,
     median_distance,
     stable_bandwidth,
 )
-from finc_eval.numerics.kernels import gaussian_kernel
 
 
 def test_the_median_is_that_of_the_distances_of_all_pairs(digits):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from finc_eval.numerics import eigen
-from finc_eval.numerics.threads import single_threaded
+from finc_eval.numerics.process import single_threaded
 from finc_eval.numerics.varimax import varimax
 
 

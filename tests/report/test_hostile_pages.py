@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.demo import example_sets
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gallery.captions import Caption
+from finc_eval.gallery.gallery import Caption
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report.comparison import fragment, page

@@ -298,7 +298,6 @@ NAMES = {"ZipFile", "ParquetFile", "load_file", "safe_open", "load_from_disk"}
 REVIEWED = {
     "core/doors/reading.py": {"os.open": 1},
     "core/doors/creating.py": {"os.open": 1},
-    "core/locks.py": {"os.open": 1},  # asks at once, and follows no link
     "core/files/archives.py": {"zipfile.ZipFile": 1, "archive.open": 1, "tarfile.open": 1},  # of opened files
     "core/files/npz.py": {"np.memmap": 1},  # of an opened file
     "core/files/parquet.py": {"parquet.ParquetFile": 2},  # of an opened file

@@ -23,7 +23,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.core.remote import mirror, store
 from finc_eval.core.remote.mirror import local
 from finc_eval.embeddings.array_files import read_array_file
-from finc_eval.embeddings.tables import metadata_table
+from finc_eval.embeddings.columns import metadata_table
 from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.video_files import open_clips

@@ -13,8 +13,8 @@ import finc_eval as fe
 from finc_eval.cli.config import configured
 from finc_eval.core.errors import DataError, close_match, did_you_mean
 from finc_eval.core.files.parsed import parsed_json, parsed_toml
+from finc_eval.embeddings.columns import metadata_table
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.tables import metadata_table
 from finc_eval.extractors.catalog import load_card
 from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import _version

@@ -11,7 +11,7 @@ import pytest
 
 from finc_eval.core.errors import DataError
 from finc_eval.samples.shards import MissingShards, Shard
-from finc_eval.shards.listing import ShardList
+from finc_eval.shards.merging import ShardList
 
 WHOLE = Shard("0" * 64, None, 100, 10, 1, 1, 0, 10, ("finc-eval", "extract", "x"))
 
@@ -65,7 +65,7 @@ import resource, sys
 from dataclasses import replace
 from pathlib import Path
 from finc_eval.samples.shards import Shard
-from finc_eval.shards.listing import ShardList
+from finc_eval.shards.merging import ShardList
 n = int(sys.argv[1])
 def fill(n):
     with ShardList() as files:

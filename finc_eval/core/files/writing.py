@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import zlib
@@ -15,13 +16,84 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import text_bytes
+from finc_eval.core.doors.creating import created
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
-from finc_eval.core.files.sink import Sink
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.storage import PROGRAM, written_whole
 
 if TYPE_CHECKING:
     import h5py
+    from typing_extensions import Buffer
+
+
+class Sink(io.RawIOBase):
+    """A new file whose first failure is kept and raised by `check`; what comes after it is thrown away.
+
+    Args:
+        path: the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = created(path).detach()
+        self._error: OSError | None = None
+
+    def check(self) -> None:
+        """Raise the error of the first write that failed, if there is one."""
+        if self._error is not None:
+            raise self._error
+
+    def write(self, data: Buffer, /) -> int:
+        """Write all of the data, unless something failed before."""
+        left = memoryview(data).cast("B")
+        size = len(left)
+        try:
+            while self._error is None and left:
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            self._error = error
+        return size
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        """Read into all of the buffer; what was thrown away is zeros."""
+        into = memoryview(buffer).cast("B")
+        done = self._file.readinto(into)
+        into[done:] = bytes(len(into) - done)
+        return len(into)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        """Set the length of the file."""
+        try:
+            if self._error is None:
+                self._file.truncate(size)
+        except OSError as error:
+            self._error = error
+        return self._file.tell() if size is None else size
+
+    def seek(self, place: int, whence: int = io.SEEK_SET, /) -> int:
+        """Go to a place."""
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
 
 HEADER = "header"
 """Dataset of the header: fixed bytes, JSON."""

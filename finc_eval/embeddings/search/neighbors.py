@@ -1,29 +1,158 @@
-"""Nearest neighbors of sets of any size: exact, or approximate with a measured recall where that is asked for."""
+"""Nearest neighbors of sets of any size: exact, or by an inverted file of faiss with a measured recall.
+
+The inverted file divides the base by k-means, and compares a query with the samples of the nearest cells. It looks into
+as few cells as reach `RECALL` on a sample of the queries, whose exact neighbors are found. All distances are exact.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple, get_args
+from collections.abc import Iterator
+from importlib.util import find_spec
+from math import sqrt
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_choice, check_count
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.words import counted
-from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.search.distance_blocks import blocks, blocks_within
-from finc_eval.embeddings.search.inverted_file import (
-    RECALL,
-    InvertedFile,
-    by_index,
-    recall_of,
-    sampled_queries,
-)
-from finc_eval.embeddings.search.smallest import Smallest
+from finc_eval.embeddings.search.distance_blocks import Smallest, blocks, blocks_within
 from finc_eval.embeddings.space import check_alike
 from finc_eval.numerics.names import SearchIndex
+
+EXACT_PAIRS = 10**10
+"""Pairs of samples up to which all are compared: 100 000 × 100 000 take minutes on a CPU."""
+
+RECALL = 0.95
+"""Share of the exact neighbors of a sample of queries that the inverted file has to find."""
+
+RECALL_QUERIES = 200
+"""Queries whose exact neighbors are found, to measure the recall: its standard error is at most 1.6 points."""
+
+CELLS_PER_ROOT = 4
+"""Cells of the inverted file per root of the number of samples, as faiss advises."""
+
+TRAINED_PER_CELL = 40
+"""Samples per cell that k-means sees, as faiss advises."""
+
+FIRST_PROBES = 4
+"""Cells that are looked into at first; the number is doubled until the recall is reached."""
+
+ADDED_ROWS = 1 << 16
+"""Rows that enter the index together."""
+
+QUERIES_TOGETHER = 1024
+"""Queries that are searched together: the pairs with 5 neighbors each, of 2048 entries, are 84 MB in float64."""
+
+FOUND_TOGETHER = 1 << 25
+"""Pairs within a radius that are found together at most, which a collapsed set has: 400 MB."""
+
+
+def by_index(index: SearchIndex, queries: int, base: int) -> bool:
+    """Return whether so many pairs are searched by an inverted file."""
+    return index == "auto" and queries * base > EXACT_PAIRS and find_spec("faiss") is not None
+
+
+class InvertedFile:
+    """An inverted file of a base, which it holds in memory.
+
+    Args:
+        base: embeddings, shape (m, d).
+    """
+
+    def __init__(self, base: Embeddings) -> None:
+        import faiss
+
+        cells = max(min(int(CELLS_PER_ROOT * sqrt(base.n)), base.n // TRAINED_PER_CELL), 1)
+        drawn = np.random.default_rng(0).choice(base.n, min(TRAINED_PER_CELL * cells, base.n), replace=False)
+        rows = _rows(base, np.sort(drawn))
+        # Float32 keeps its digits near the origin; no distance depends on it.
+        self._center = rows.mean(0, dtype=np.float64).astype(np.float32)
+        self._index: Any = faiss.IndexIVFFlat(faiss.IndexFlatL2(base.dim), base.dim, cells)
+        self._index.cp.seed = 0
+        self._index.train(rows - self._center)
+        for places in _portions(base.n, ADDED_ROWS):
+            self._index.add(_rows(base, places) - self._center)
+        self._index.make_direct_map()
+        self.cells, self.probes = cells, min(FIRST_PROBES, cells)
+
+    def look_further(self) -> bool:
+        """Double the number of cells that a query looks into; return whether there were more."""
+        before, self.probes = self.probes, min(2 * self.probes, self.cells)
+        return self.probes > before
+
+    def search(
+        self, queries: Embeddings, k: int, own: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Find k neighbors of every query: squared distances and rows of the base, each (n, k).
+
+        A query whose cells have fewer samples looks into all cells: a radius that is not known would be infinite.
+
+        Args:
+            queries: embeddings, shape (n, d).
+            k: number of neighbors, at most the samples of the base without the query.
+            own: row of each query in the base, which is not a neighbor of itself, shape (n,).
+        """
+        squared, indices = np.empty((queries.n, k)), np.empty((queries.n, k), np.int64)
+        for places in _portions(queries.n, QUERIES_TOGETHER):
+            rows = _rows(queries, places) - self._center
+            mine = None if own is None else own[places]
+            squared[places], indices[places] = self._found(rows, k, mine, self.probes)
+            few = np.flatnonzero(indices[places, -1] < 0)
+            if len(few):
+                found = self._found(rows[few], k, None if mine is None else mine[few], self.cells)
+                squared[places[few]], indices[places[few]] = found
+        return squared, indices
+
+    def _found(
+        self, rows: NDArray[np.float32], k: int, own: NDArray[np.int64] | None, probes: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Find the neighbors of rows in some cells; infinite and −1, in the last places, where there are too few."""
+        squared, indices = np.full((len(rows), k), np.inf), np.full((len(rows), k), -1, np.int64)
+        self._index.nprobe = probes
+        _, found = self._index.search(rows, k + (own is not None))
+        there = found >= 0 if own is None else (found >= 0) & (found != own[:, None])
+        rank = there.cumsum(1) - 1
+        i, j = np.nonzero(there & (rank < k))
+        difference = rows[i].astype(np.float64) - self._index.reconstruct_batch(found[i, j])
+        squared[i, rank[i, j]] = np.einsum("ij,ij->i", difference, difference)
+        indices[i, rank[i, j]] = found[i, j]
+        order = np.lexsort((indices, squared), axis=1)
+        return np.take_along_axis(squared, order, 1), np.take_along_axis(indices, order, 1)
+
+    def within(self, queries: Embeddings, squared_radius: float) -> NDArray[np.int64]:
+        """Count the samples of the base within a radius of every query, in the cells that are looked into: (n,)."""
+        found = np.zeros(queries.n, np.int64)
+        self._index.nprobe = self.probes
+        for places in _portions(queries.n, min(QUERIES_TOGETHER, max(FOUND_TOGETHER // self._index.ntotal, 1))):
+            limits, _, _ = self._index.range_search(_rows(queries, places) - self._center, squared_radius)
+            found[places] = np.diff(limits.astype(np.int64))
+        return found
+
+
+def sampled_queries(queries: Embeddings) -> tuple[Subset, NDArray[np.int64]]:
+    """Return the queries that the recall is measured on, and their rows."""
+    rows = np.sort(np.argsort(queries.id_keys(), kind="stable")[:RECALL_QUERIES])
+    return Subset(queries, rows), rows
+
+
+def recall_of(found: NDArray[np.float64], exact: NDArray[np.float64]) -> float:
+    """Return the share of exact neighbors that were found, by squared distances, each (n, k); of ties any counts."""
+    return float((found <= exact[:, -1:] * (1 + 1e-6)).mean())
+
+
+def _portions(n: int, size: int) -> Iterator[NDArray[np.int64]]:
+    return (np.arange(start, min(start + size, n)) for start in range(0, n, size))
+
+
+def _rows(source: Embeddings, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    rows: torch.Tensor = source.rows_at(places)
+    return np.ascontiguousarray(rows.cpu().numpy())
 
 
 class Neighbors(NamedTuple):

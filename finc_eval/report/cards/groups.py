@@ -8,7 +8,7 @@ from functools import partial
 
 from finc_eval.comparison.headline import top_level
 from finc_eval.core.words import counted
-from finc_eval.naming.in_common import in_common
+from finc_eval.naming.unique_names import in_common
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 

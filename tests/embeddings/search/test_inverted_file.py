@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.embeddings.search import inverted_file
+from finc_eval.embeddings.search import neighbors as inverted_file
 from finc_eval.embeddings.search.neighbors import nearest, radii
 
 pytest.importorskip("faiss")
@@ -116,7 +116,7 @@ def test_an_audit_by_an_inverted_file_finds_the_copies_and_tells_its_recall(few_
 
 def test_what_is_within_a_radius_is_counted():
     from finc_eval.embeddings.base import ArrayEmbeddings
-    from finc_eval.embeddings.search.inverted_file import InvertedFile
+    from finc_eval.embeddings.search.neighbors import InvertedFile
 
     inverted = InvertedFile(ArrayEmbeddings(REF))
     while inverted.look_further():
