@@ -34,8 +34,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 import finc_eval
-from finc_eval.samples import source as reading
 from finc_eval.core.device import sent
+from finc_eval.samples import source as reading
 
 NAME = "sim"
 WAITS = ("item", "to host", "data shape", "solver check", "plain copy")
