@@ -36,10 +36,10 @@ from finc_eval.sketches.far import FarSamples
 ENTRIES, FEATURES, STAND_INS = 8, 16, 256
 STAGES = {
     "hash the ids": (CachedEmbeddings, "_hashes_between"),
-    "look for repeats": (inputs, "repeats_as_groups"),
+    "look for repeats": (inputs, "grouped_sets"),
     "look for near-repeats": (inputs, "near_repeat_warnings"),
     "bandwidth and frequencies": (inputs, "reference_feature_map"),
-    "sketch": (inputs, "_sketched"),
+    "sketch": (inputs, "_sketch"),
     "divide into kinds": (KindTree, "fit"),
     "count kinds": (Counter, "of"),
     "test kinds": (answer, "node_tests"),

@@ -33,7 +33,7 @@ from finc_eval.comparison.caveats import (
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, open_sets
+from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, sketched_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
@@ -104,7 +104,7 @@ def compare(
     """
     run = Run.of(run)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree
-    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
+    opened = sketched_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     return compare_opened(opened, opened.settings, run, tree)
 
 

@@ -13,29 +13,26 @@ import torch
 
 from finc_eval.comparison.directions import FoldedMoments
 from finc_eval.comparison.settings import Settings
-from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.opening import as_embeddings, opened_sets
-from finc_eval.embeddings.repeats import few_groups, near_repeat_warnings, repeats_as_groups, too_few_groups, ungrouped
+from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.repeats import few_groups, near_repeat_warnings, too_few_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
-from finc_eval.embeddings.space import check_all_alike
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.numerics.folds import fold_of, rows_of
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
-from finc_eval.sketches.opening import as_sketch
+from finc_eval.sketches.opening import SetInput, as_sketch, grouped_sets, seen_rows
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-SetInput = Sketch | Embeddings
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,7 @@ class OpenSets:
     warnings: tuple[str, ...] = ()
 
 
-def open_sets(
+def sketched_sets(
     sources: Mapping[str, object],
     reference: Sequence[str],
     settings: Settings,
@@ -176,54 +173,11 @@ def open_sets(
 def open_inputs(
     sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, SetInput], tuple[str, ...]]:
-    """Open what the caller has of each set, by label, with its samples grouped; return sentences on groups and repeats.
-
-    Samples are grouped by the column of the settings; a set without it keeps its own grouping. Where a set has none,
-    exact repeats are its groups.
-
-    Raises:
-        UsageError: no set has the column.
-    """
-    inputs = opened_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
-    check_all_alike(inputs)
-    inputs, unknown = (inputs, []) if settings.groups is None else _group(inputs, settings.groups)
-    found, sentences = _without_repeats(inputs, run)
-    return found, (*unknown, *sentences)
-
-
-def _group(inputs: Mapping[str, SetInput], column: str) -> tuple[dict[str, SetInput], list[str]]:
-    has = {label: _columns(one) for label, one in inputs.items()}
-    if not any(column in columns for columns in has.values()):
-        known = list(dict.fromkeys(name for columns in has.values() for name in columns))
-        raise UsageError(
-            f"none of {', '.join(inputs)} has the column {column!r} that groups asks for{did_you_mean(column, known)}: "
-            + (f"they have {', '.join(known)}" if known else "give the samples metadata (fe.EmbeddingSet, --metadata)")
-        )
-    sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
-    grouped = {label: one.grouped(column) for label, one in sets.items() if column in one.columns}
-    return {**inputs, **grouped}, [line for label, one in sets.items() for line in ungrouped(label, one, column)]
-
-
-def _without_repeats(inputs: Mapping[str, SetInput], run: Run) -> tuple[dict[str, SetInput], list[str]]:
-    """Make groups of exact repeats, and return sentences on them and on near-repeats."""
-    sets: dict[str, Embeddings] = {}
-    for label, one in inputs.items():
-        if isinstance(one, Embeddings):
-            sets[label] = one
-        elif len(rows := one.sample.rows):
-            # The sample of a sketch shows what the other sets share with it; its own repeats are counted already.
-            sets[label] = as_embeddings(rows, label).with_groups(one.sample.keys, "sketch")
-    grouped, warnings = repeats_as_groups(sets, run)
-    warnings += near_repeat_warnings(grouped, run)
-    found = {label: grouped[label] if isinstance(one, Embeddings) else one for label, one in inputs.items()}
-    return found, warnings
-
-
-def _columns(one: SetInput) -> tuple[str, ...]:
-    """Return the columns by which a set is, or can be, grouped."""
-    if isinstance(one, Embeddings):
-        return one.columns
-    return () if one.groups is None else (one.groups,)
+    """Open what the caller has of each set, by label, grouped; return sentences on groups and repeats."""
+    opened = open_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
+    grouped, sentences = grouped_sets(opened, settings.groups, run)
+    found = {**opened, **grouped}
+    return found, (*sentences, *near_repeat_warnings(seen_rows(found), run))
 
 
 def groups_signature(sketches: Iterable[Sketch]) -> tuple[tuple[str, str], ...]:

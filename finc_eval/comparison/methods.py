@@ -12,7 +12,7 @@ import torch
 
 from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.direction import ROLES, Direction, Role, SetLabel, significant
-from finc_eval.comparison.inputs import SketchedSet, open_sets
+from finc_eval.comparison.inputs import SketchedSet, sketched_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
@@ -156,7 +156,7 @@ def compare_methods(
     chosen = methods_of(methods)
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(DIRECTION_METHODS)}")
-    opened = open_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
+    opened = sketched_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     comparisons: dict[str, Comparison] = {}
     for method in chosen:
         with_method = replace(opened.settings, method=method)

@@ -1,4 +1,4 @@
-"""`as_embeddings` and `opened_sets`: open whatever the caller has of a set; samples are embedded first."""
+"""`as_embeddings` and `open_sets`: open whatever the caller has of a set; samples are embedded first."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def name_of(path: str | Path) -> str:
     return whole.name if whole.is_dir() else whole.name.split(".")[0]
 
 
-def opened_sets(
+def open_sets(
     sources: Mapping[str, object],
     open_one: Callable[[object, str], Opened],
     extractor: AnyExtractor,
@@ -175,9 +175,9 @@ def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: boo
 def embedded_sources(
     sources: Mapping[str, object], extractor: AnyExtractor, run: Run, spaces: Iterable[str] = ()
 ) -> dict[str, object]:
-    """Return sets by label, those that are samples as their caches; see `opened_sets`. Arrays are not looked at."""
+    """Return sets by label, those that are samples as their caches; see `open_sets`. Arrays are not looked at."""
     held = {label: one for label, one in sources.items() if isinstance(one, str | Path | Source | EmbeddingCache)}
-    opened = opened_sets(held, as_embeddings, extractor, run, spaces)
+    opened = open_sets(held, as_embeddings, extractor, run, spaces)
     return {
         label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()

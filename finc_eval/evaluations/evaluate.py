@@ -13,7 +13,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.opening import as_embeddings, opened_sets
+from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.evaluations.result import Evaluation, PartName
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.measures.metrics import metrics
@@ -79,7 +79,7 @@ def evaluate(
         raise UsageError("an audit needs both a training set and a holdout: pass both, or neither")
     settings, run = settings_of(settings, options), Run.of(run)
     given = {"gen": gen, "ref": ref} | ({} if train is None else {"train": train, "holdout": holdout})
-    sets = opened_sets(given, as_embeddings, extractor, run)
+    sets = open_sets(given, as_embeddings, extractor, run)
     x, y = sets["gen"], sets["ref"]
     two = {"gen": x, "ref": y}
     missing = {"audit": NO_AUDIT} if train is None else {}

@@ -13,13 +13,13 @@ from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import check_own_folder, write_text
 from finc_eval.core.words import counted, listed
-from finc_eval.embeddings.opening import opened_sets
+from finc_eval.embeddings.opening import open_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import REFUSED, STATED, Bundle, is_bundle, write_bundle
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Limit, Verdict
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.sets import OpenedSet, opened_set
+from finc_eval.partitions.sets import OpenedSet, countable_set
 
 NUMBER = re.compile(r"[0-9]{4,}")
 """Name of the folder of a bundle."""
@@ -99,7 +99,7 @@ class History:
         parent = self.bundles[-1] if self.bundles else None
         spaces = () if parent is None else (parent.stated.space,)
         samples = samples_of(gen)
-        (opened,) = opened_sets({"gen": samples}, opened_set, extractor, run, spaces).values()
+        (opened,) = open_sets({"gen": samples}, countable_set, extractor, run, spaces).values()
         own = isinstance(samples, Path) and parent is not None and samples == parent.samples
         if parent is not None and (own or parent.stated.content == opened.embeddings.digest):
             raise UsageError(f"this release is the latest baseline already, {parent.folder}: pass a new one")

@@ -12,11 +12,12 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.pairs import partners
-from finc_eval.partitions.sets import MIN_SAMPLES, open_sets
+from finc_eval.partitions.sets import MIN_SAMPLES, countable_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
 """Labels of the sets; with replicates, the baselines are called baseline-1, baseline-2 …"""
@@ -86,7 +87,7 @@ class GateSets:
         """Open the sets, and check that they are of one extractor.
 
         Raises:
-            UsageError: samples are to be paired with several baselines.
+            UsageError: samples are to be paired with several baselines, or a set does not have the column of groups.
             DataError: samples to be paired do not belong together.
         """
         if pairs is not None and len(baselines) > 1:
@@ -94,8 +95,10 @@ class GateSets:
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
-        opened, warnings = open_sets(sources, groups, run, extractor)
+        opened, warnings = countable_sets(sources, groups, run, extractor)
         embeddings = {label: one.embeddings for label, one in opened.items()}
+        if without := [one for one in embeddings.values() if groups not in (None, *one.columns)]:
+            raise unknown_column(str(groups), without[0].columns, without[0].name)  # a warning may be overlooked
         sets = cls(
             gen=embeddings[GEN],
             baselines={label: embeddings[label] for label in labels},

@@ -19,7 +19,7 @@ from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.partitions.sets import OpenedSet, open_sets
+from finc_eval.partitions.sets import OpenedSet, countable_sets
 
 
 @arithmetic("float32")
@@ -105,11 +105,11 @@ def open_models(
     run: Run,
     extractor: AnyExtractor,
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
-    """Open the sets of all training runs, and the reference, by label; see `open_sets`."""
+    """Open the sets of all training runs, and the reference, by label; see `countable_sets`."""
     labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
     if len(labels) < sum(map(len, models.values())):
         raise UsageError("a model is called as the second run of another would be: rename it")
-    opened, warnings = open_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor)
+    opened, warnings = countable_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor)
     for name, runs in by_model(models, opened).items():
         digests = [one.embeddings.digest for one in runs]
         for number, digest in enumerate(digests):

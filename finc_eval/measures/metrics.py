@@ -15,7 +15,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.opening import name_of, opened_sets
+from finc_eval.embeddings.opening import name_of, open_sets
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
@@ -112,7 +112,7 @@ def _scores_in(
     for label, source in sources.items():
         check_type(source, label, "embeddings", "sketch")
     try:
-        sets = opened_sets(sources, open_set, how, run, preferred=preferred)
+        sets = open_sets(sources, open_set, how, run, preferred=preferred)
     except (DataError, IncompatibleError) as error:
         if alone:
             raise

@@ -23,7 +23,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings, Subset
-from finc_eval.embeddings.opening import as_embeddings, opened_sets
+from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.search.neighbors import (
     Neighbors,
     index_signature,
@@ -133,7 +133,7 @@ def audit(
         20 of 200 samples are training samples, with equal embeddings.
     """
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
-    sets = _open_sets(gen, train, holdout, reference, extractor, run)
+    sets = _audited_sets(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
     _check_halves(halves)
@@ -212,7 +212,7 @@ class NearTraining:
     ) -> NearTraining:
         """Measure a generated set; arguments and errors as in `audit`."""
         run = Run.of(run)
-        sets = _open_sets(gen, train, holdout, None, extractor, run)
+        sets = _audited_sets(gen, train, holdout, None, extractor, run)
         x, members, others = sets.values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
         own, fresh = (nearest(one, members, k, device=run.torch_device) for one in (x, others))
@@ -333,12 +333,12 @@ class AuditData:
         return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE, self.run)
 
 
-def _open_sets(
+def _audited_sets(
     gen: object, train: object, holdout: object, reference: object | None, extractor: AnyExtractor, run: Run
 ) -> dict[str, Embeddings]:
     """Open the sets and check that they are of one space, distinct, and large enough."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
-    sets = opened_sets(given, as_embeddings, extractor, run)
+    sets = open_sets(given, as_embeddings, extractor, run)
     for label, one in sets.items():
         if label != "gen":
             open_pair(sets["gen"], one)

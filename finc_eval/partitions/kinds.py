@@ -27,7 +27,7 @@ from finc_eval.partitions.answer import divide
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
 from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, shown_of
-from finc_eval.partitions.sets import open_sets
+from finc_eval.partitions.sets import countable_sets
 from finc_eval.partitions.settings import KindOptions, KindSettings
 
 
@@ -206,7 +206,7 @@ def _count(
 ) -> Kinds:
     """Count and test sets by the kinds of a tree; None: by kinds of their own samples."""
     run = Run.of(run)
-    opened, warnings = open_sets(sets, settings.groups, run, extractor)
+    opened, warnings = countable_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}
     answer = divide(embeddings, kinds=None if divided is None else divided.tree, seed=settings.seed, run=run)
     listed, headings = answer.described(embeddings)

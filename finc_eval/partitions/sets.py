@@ -9,12 +9,11 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import as_embeddings, opened_sets
-from finc_eval.embeddings.repeats import few_groups, mean_group_size, repeats_as_groups, ungrouped
+from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.repeats import few_groups, mean_group_size
 from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
-from finc_eval.embeddings.space import check_all_alike
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.sketches.opening import as_sketch
+from finc_eval.sketches.opening import as_sketch, grouped_sets
 from finc_eval.sketches.sketch import Sketch
 
 MIN_SAMPLES = 20
@@ -44,10 +43,9 @@ class OpenedSet:
             return set_info(self.label, self.embeddings, self.embeddings.n, self.embeddings.digest)
         return set_info(self.sketch.name or self.label, None, self.sketch.n, "+".join(self.sketch.sources))
 
-    def warnings(self, groups: str | None) -> list[str]:
-        """Warn of a sketch that holds only some of its samples, and of samples without groups, or in few of them."""
+    def warnings(self) -> list[str]:
+        """Warn of a sketch that holds only some of its samples, and of samples in few groups."""
         warnings = notes_on(self.label, self.embeddings)
-        warnings += [] if groups is None else ungrouped(self.label, self.embeddings, groups)
         if self.sketch is not None and self.embeddings.n != self.sketch.n:
             held = f"{self.embeddings.n:,} embeddings that it holds are counted, of {self.sketch.n:,} samples"
             warnings.append(f"{self.label} is a sketch: the {held}, so smaller differences are missed")
@@ -55,22 +53,19 @@ class OpenedSet:
         return warnings + few_groups(self.label, n, mean_group_size(self.embeddings), name)
 
 
-def open_sets(
-    sets: Mapping[str, object], groups: str | None, run: Run, extractor: AnyExtractor = None
+def countable_sets(
+    sources: Mapping[str, object], groups: str | None, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
-    """Open the sets of a partition, check that they belong together, and return sentences on their groups."""
-    if len(sets) < 2:
-        raise UsageError(f"at least two sets are needed to compare, got {len(sets)}")
-    opened = opened_sets(sets, lambda source, label: opened_set(source, label, groups), extractor, run)
-    embeddings = {label: one.embeddings for label, one in opened.items()}
-    check_all_alike(embeddings)
-    grouped, sentences = repeats_as_groups(embeddings, run)
+    """Open sets whose samples are counted, with groups of what is not independent, and return sentences on them."""
+    if len(sources) < 2:
+        raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
+    opened = open_sets(sources, lambda source, label: countable_set(source, label, groups), extractor, run)
+    grouped, sentences = grouped_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
-    warnings = (warning for one in found.values() for warning in one.warnings(groups))
-    return found, (*warnings, *sentences)
+    return found, (*(warning for one in found.values() for warning in one.warnings()), *sentences)
 
 
-def opened_set(source: object, label: str, groups: str | None = None) -> OpenedSet:
+def countable_set(source: object, label: str, groups: str | None = None) -> OpenedSet:
     """Open a set that is embedded.
 
     Raises:
@@ -92,7 +87,6 @@ def opened_set(source: object, label: str, groups: str | None = None) -> OpenedS
         embeddings: Embeddings = held
     else:
         embeddings = as_embeddings(source, label)
-        embeddings = embeddings if groups is None else embeddings.grouped(groups)
     if embeddings.n < MIN_SAMPLES:
         raise DataError(f"{label} has {counted(embeddings.n, 'sample')}: at least {MIN_SAMPLES} of each set are needed")
     return OpenedSet(label, embeddings, sketch)

@@ -139,3 +139,27 @@ def test_samples_without_a_group_give_a_warning(metadata, note):
     rows = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
     found = fe.compare(fe.EmbeddingSet(rows, metadata=metadata), frames(1), SETTINGS)
     assert [one for one in found.warnings if one.startswith(note)]
+
+
+VERBS = {
+    "compare": lambda gen, ref, groups: fe.compare(gen, ref, features=20, groups=groups),
+    "sweep": lambda gen, ref, groups: fe.sweep(gen, ref, "rho", [1], features=20, groups=groups),
+    "kinds": lambda gen, ref, groups: fe.kinds({"gen": gen, "ref": ref}, groups=groups),
+    "leaderboard": lambda gen, ref, groups: fe.leaderboard({"gen": gen}, ref, metrics=["fd"], groups=groups),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_opens_groups_by_one_rule(verb):
+    run, other = VERBS[verb], frames(1, column="label")
+    note = "ref has no column 'clip': each of its samples is taken for a group of its own"
+    assert note in run(frames(0), other, "clip").warnings
+    assert not any("column" in line for line in run(frames(0), frames(1), "clip").warnings)
+    with pytest.raises(UsageError, match=r"none of gen, ref has the column 'clop'.*they have clip"):
+        run(frames(0), frames(1), "clop")
+
+
+def test_a_gate_refuses_a_set_without_the_groups_of_its_policy():
+    policy = {"groups": "clip", "kinds": {"lose": 0.5}}
+    with pytest.raises(UsageError, match="has no column 'clip'"):
+        fe.gate(frames(0), frames(1, column="label"), frames(2), policy)

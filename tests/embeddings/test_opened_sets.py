@@ -11,7 +11,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.demo import example_sets
-from finc_eval.embeddings.opening import as_embeddings, is_samples, labeled, opened_sets
+from finc_eval.embeddings.opening import as_embeddings, is_samples, labeled, open_sets
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ def test_a_subset_does_not_replace_a_larger_set_of_embeddings(sets):
 
 def test_sets_keep_their_order(sets):
     fe.extract("ref", "pixels", "ref.h5")
-    opened = opened_sets({"a": "gen", "b": "ref.h5"}, as_embeddings, None, Run())
+    opened = open_sets({"a": "gen", "b": "ref.h5"}, as_embeddings, None, Run())
     assert list(opened) == ["a", "b"] and opened["a"].title == "gen"
 
 

@@ -117,8 +117,8 @@ def test_folders_are_embedded_once_and_their_page_shows_pictures(digits, tmp_pat
             pixels = (digits[0][row].reshape(28, 28) * 255).astype(np.uint8)
             Image.fromarray(pixels).save(tmp_path / name / f"{row}.png")
     opened = []
-    true = evaluations.opened_sets
-    monkeypatch.setattr(evaluations, "opened_sets", lambda *given: opened.append([*given[0]]) or true(*given))
+    true = evaluations.open_sets
+    monkeypatch.setattr(evaluations, "open_sets", lambda *given: opened.append([*given[0]]) or true(*given))
     inputs = ["--gen", tmp_path / "gen", "--ref", tmp_path / "ref", "--extractor", "pixels", "--features", "50"]
     command = ["evaluate", *map(str, inputs), "--out", str(tmp_path / "out"), "--quiet"]
     result = CliRunner().invoke(app, command)

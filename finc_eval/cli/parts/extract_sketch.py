@@ -66,13 +66,13 @@ def sketch(
         from finc_eval.embeddings.opening import (  # loads torch: wrong options need not wait
             as_embeddings,
             as_embeddings_of_any_shard,
-            opened_sets,
+            open_sets,
         )
 
         shared = None if feature_map_of is None else fe.Sketch.load(feature_map_of)
         spaces = [] if shared is None else [shared.space]
         open_one = as_embeddings if extraction.shard is None else as_embeddings_of_any_shard
-        embeddings = opened_sets({"samples": samples}, open_one, extraction, run, spaces)["samples"]
+        embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces)["samples"]
         if (embeddings.shard and embeddings.shard.name) != extraction.shard:
             raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
         refuse_loss(out, lambda found: _sources(found) == [embeddings.digest], force)

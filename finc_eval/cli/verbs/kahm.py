@@ -296,9 +296,9 @@ def _classify_together(
 def _opened(
     sources: dict[str, Any], extraction: Extraction, run: Run, spaces: Sequence[str] = ()
 ) -> dict[str, Embeddings]:
-    from finc_eval.embeddings.opening import as_embeddings, opened_sets  # loads torch: wrong options need not wait
+    from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
 
-    return opened_sets(sources, as_embeddings, extraction, run, [space for space in spaces if space])
+    return open_sets(sources, as_embeddings, extraction, run, [space for space in spaces if space])
 
 
 def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:

@@ -69,7 +69,7 @@ def score(
     """
     check_given([comparison, samples], extraction.extractor)
     check_suffix(out, ".csv")
-    from finc_eval.embeddings.opening import as_embeddings, opened_sets  # loads torch: wrong options need not wait
+    from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
     from finc_eval.embeddings.set_info import notes_on, set_info
 
     result = fe.Comparison.load(comparison)
@@ -78,7 +78,7 @@ def score(
     counts = np.zeros(len(result.kinds) + 1, int)
     with work.running() as run:
         sources = {"samples": samples}
-        embeddings = opened_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
+        embeddings = open_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
         with written_whole(out) as temporary, created_text(temporary) as file:
             writer = csv.writer(file)
             writer.writerow(columns)

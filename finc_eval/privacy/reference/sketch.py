@@ -25,7 +25,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.opening import as_embeddings, opened_sets
+from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.space import check_same_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
@@ -158,7 +158,7 @@ class PrivateSketch(Shown):
             DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
         """
         run, label = Run.of(run), "the generated set"
-        embeddings = opened_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
+        embeddings = open_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
         check_same_space(label, embeddings.space, "the private sketch", self.space)
         if embeddings.n < 2:
             raise DataError("a score against a private sketch needs at least two samples, got one")
