@@ -33,6 +33,8 @@ def encode(suffix, frames, rate=25, options=None, times=None, mark=None):
         stream = container.add_stream(codec, rate=rate, options=options or {})
         stream.height, stream.width = frames.shape[1:3]
         stream.pix_fmt = pixel_format
+        if times is not None:
+            stream.codec_context.time_base = Fraction(1, 1000)
         if codec == "libx265":
             stream.options = {"x265-params": "log-level=none"}
         for number, pixels in enumerate(frames):

@@ -19,7 +19,7 @@ from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard
 
 CACHE_LAYOUT = 3
-DECODING = 2
+DECODING = 3
 """Version of the rules by which bytes become pixels: other pixels are never under the same key."""
 DTYPE = "<f4"
 """Type of the numbers of a cache: float32."""

@@ -1,4 +1,4 @@
-"""Sets whose samples are windows of videos: sample v · windows + w is window w of video v.
+"""Sets whose samples are windows of videos, as of arrays: sample v · windows + w is window w of video v.
 
 The id of a clip is that of its video, "a/b.mp4"; where a video has several windows, their number follows: "a/b.mp4#3".
 """
@@ -10,10 +10,17 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from finc_eval.samples.clips import Clip
+import numpy as np
+import numpy.typing as npt
+
+from finc_eval.core.errors import DataError
+from finc_eval.samples.clips import Clip, DecodedWindow, Seconds, plan_windows
+from finc_eval.samples.in_memory import check_dtype
 from finc_eval.samples.metadata import Metadata
+from finc_eval.samples.rows import NpzSource
 from finc_eval.samples.source import (
     NOT_OF_THE_SAMPLE,
     THREADS,
@@ -24,9 +31,10 @@ from finc_eval.samples.source import (
     ahead,
     counted,
     failure_digest,
+    pixels_digest,
     reason,
 )
-from finc_eval.samples.traits import Traits
+from finc_eval.samples.traits import Traits, is_gray
 
 Item = TypeVar("Item")
 
@@ -38,6 +46,7 @@ class Window(NamedTuple):
     traits: Traits | None
     content: bytes
     error: str | None = None
+    times: Seconds | None = None
 
 
 class ClipSource(RandomAccessSource):
@@ -115,17 +124,17 @@ def group_by_video(numbers: Iterable[int], clip: Clip) -> Iterator[tuple[int, li
         yield video, [window for _, window in group]
 
 
-def decoded_windows(decoded: Iterator[tuple[Pixels, Traits]], contents: Iterable[bytes]) -> Iterator[Window]:
+def decoded_windows(decoded: Iterator[DecodedWindow], contents: Iterable[bytes]) -> Iterator[Window]:
     """Yield decoded windows with the digests of their bytes; after an error, the rest of them as failures.
 
     Args:
-        decoded: pixels and encoding of each window.
+        decoded: the windows.
         contents: digest of each window, which is asked for when the window has been decoded.
     """
     waiting = iter(contents)
     try:
-        for pixels, traits in decoded:
-            yield Window(pixels, traits, next(waiting))
+        for one in decoded:
+            yield Window(one.pixels, one.traits, next(waiting), times=one.times)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes
@@ -140,7 +149,7 @@ def name_windows(
     names = iter([ids[video * clip.windows + number] for number in numbers])
     try:
         for window in windows:
-            yield Sample(next(names), window.pixels, window.error, window.traits, window.content)
+            yield Sample(next(names), window.pixels, window.error, window.traits, window.content, window.times)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
@@ -180,3 +189,74 @@ def _interleaved(
         finally:
             for _, waiting in begun:
                 waiting.cancel()
+
+
+class ArrayClips(ClipSource):
+    """Windows of the rows of an array, (n, frames, height, width, 3) uint8."""
+
+    kind = "array"
+
+    def __init__(self, array: npt.NDArray[np.uint8], clip: Clip) -> None:
+        check_clips(array.shape, array.dtype, "the array")
+        super().__init__("array", [str(row) for row in range(len(array))], clip, {})
+        self._array = array
+
+    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
+        # A copy, so that what is decoded is what was hashed, whatever happens to the array.
+        return _windows_of_row(self._array[video].copy(), self._clip, windows)
+
+    def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
+        return [pixels_digest(self._array[video])] * len(windows)
+
+
+class NpzClips(NpzSource):
+    """Windows of the rows of an array in an npz file, (n, frames, height, width, 3) uint8, streamed."""
+
+    def __init__(self, path: Path, clip: Clip) -> None:
+        super().__init__(path)
+        self.ids = clip_ids(self.ids, clip)
+        self.labels = repeat_by_window(self.labels, clip)
+        self._clip = clip
+
+    def check_shape(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
+        check_clips(shape, dtype, who)
+
+    def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
+        groups = list(group_by_video(numbers, self._clip))
+        rows = self.rows([video for video, _ in groups])
+        for group, row in zip(groups, rows, strict=True):
+            yield from name_windows(self.ids, self._clip, group, _windows_of_row(row, self._clip, group[1]))
+
+    def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        groups = list(group_by_video(numbers, self._clip))
+        rows = self.rows([video for video, _ in groups])
+        for (_, windows), row in zip(groups, rows, strict=True):
+            yield from itertools.repeat(pixels_digest(row), len(windows))
+
+
+def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
+    """Raise DataError for an array that is not n videos, and say how to turn it into one."""
+    found = f"{who} has shape {shape} and dtype {dtype}"
+    check_dtype(dtype, found)
+    if len(shape) != 5 or shape[4] != 3:
+        how = "reshape it"
+        if len(shape) == 5 and 3 in shape[1:3]:
+            how = f"pass x.transpose(0, {'2, 3, 4, 1' if shape[1] == 3 else '1, 3, 4, 2'})"
+        elif len(shape) in (3, 4):
+            how = "images need an extractor for images (finc-eval doctor extractors list)"
+        raise DataError(f"{found}, but clips must be (n, frames, height, width, 3): {how}")
+    if 0 in shape:
+        raise DataError(f"{found}: it holds no pixels")
+
+
+def _windows_of_row(row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[Window]:
+    height, width = row.shape[1:3]
+
+    def decoded() -> Iterator[DecodedWindow]:
+        plan = plan_windows(len(row), None, clip)
+        for indices, times in zip(plan.indices[list(windows)], plan.times[list(windows)], strict=True):
+            pixels = row[indices]
+            traits = Traits("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
+            yield DecodedWindow(pixels, times, traits)
+
+    return decoded_windows(decoded(), [pixels_digest(row)] * len(windows))

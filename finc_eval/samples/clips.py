@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field, FiniteFloat, PositiveInt
 
 from finc_eval.samples.source import Pixels
+from finc_eval.samples.traits import Traits
 
 FrameIndices = npt.NDArray[np.int64]
+Seconds = npt.NDArray[np.float64]
+
+ASSUMED_FPS = 25.0
+"""Frame rate of clips that do not state one, as arrays and folders of frames, where the card states none either."""
+
+ROUNDED_SECONDS = 0.0005
+"""Error of a presentation time: Matroska, FLV and ASF round to milliseconds."""
 
 WINDOW = re.compile(r"#\d+$")
 """End of the id of a window of a video: "#3" in "clip.mp4#3"."""
@@ -23,12 +32,38 @@ MAX_RATE_DENOMINATOR = 10_000
 """Largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001."""
 
 
-def window_indices(n: int, fps: Fraction | float | None, clip: Clip) -> FrameIndices:
-    """Return the numbers of the frames in each window of a video.
+class DecodedWindow(NamedTuple):
+    """One window of a video.
 
-    With `clip.fps`, a video of n frames and duration n / fps is first sampled at the m = ⌈n · clip.fps / fps⌉ instants
-    k / clip.fps, k = 0 … m − 1; the frame shown at each is ⌊k · fps / clip.fps⌋. Without it m = n. Frames count as
-    evenly spaced at `fps`, even where their own times vary.
+    Attributes:
+        pixels: (frames, height, width, 3) uint8 RGB.
+        times: instants in seconds at which the frames are shown, (frames,).
+        traits: encoding of the video.
+    """
+
+    pixels: Pixels
+    times: Seconds
+    traits: Traits
+
+
+class Plan(NamedTuple):
+    """Frames of each window of a video.
+
+    Attributes:
+        indices: numbers of the frames, (windows, frames).
+        times: instants in seconds at which they are shown, (windows, frames), from the start of the video. Instants
+            beyond its end, in a video that is too short, count as its last one.
+    """
+
+    indices: FrameIndices
+    times: Seconds
+
+
+def plan_windows(n: int, fps: Fraction | float | None, clip: Clip, shown: Seconds | None = None) -> Plan:
+    """Choose the frames in each window of a video.
+
+    With `clip.fps`, a video that lasts T seconds is first sampled at the m = ⌈T · clip.fps⌉ instants k / clip.fps,
+    k = 0 … m − 1, by the frame that is shown at each. Without it the m = n frames are taken as they are stored.
 
     A window spans S = (frames − 1) · stride + 1 of these m instants. Window w of W starts at ⌊w · (m − S) / (W − 1)⌋:
     the first starts with the video and the last ends with it. A single window starts at ⌊(m − S) / 2⌋, in the middle.
@@ -37,31 +72,59 @@ def window_indices(n: int, fps: Fraction | float | None, clip: Clip) -> FrameInd
 
     Args:
         n: number of frames in the video.
-        fps: frame rate of the video; None: its frames count as having the rate `clip.fps`.
+        fps: frame rate of the video, whose frames are evenly spaced unless `shown` is given; None: it counts as
+            `clip.fps` or else `ASSUMED_FPS`.
         clip: choice of the frames.
-
-    Returns:
-        (windows, frames) numbers in 0 … n − 1; the last numbers of the windows never decrease.
+        shown: instants at which the frames begin, increasing from 0, and at which the last one ends, (n + 1,); None:
+            k / fps.
 
     Raises:
         ValueError: the video has no frames, or too few of them and `clip.short` is "refuse".
     """
     if n < 1:
         raise ValueError("a video without frames")
-    resampled = clip.fps is not None and fps is not None
-    ratio = _rate(fps) / _rate(clip.fps) if clip.fps is not None and fps is not None else Fraction(1)
+    known = _rate(fps if fps is not None else clip.fps or ASSUMED_FPS)
+    ratio = known / _rate(clip.fps) if clip.fps is not None else Fraction(1)
     m = -(-n * ratio.denominator // ratio.numerator)
+    if shown is not None and clip.fps is not None:
+        m = max(1, math.ceil(float(shown[-1] * clip.fps) - ROUNDED_SECONDS * clip.fps))
     span = (clip.frames - 1) * clip.stride + 1
     if m < span and clip.short == "refuse":
-        rate = f" at {clip.fps:g} frames a second" if resampled else ""
+        rate = f" at {clip.fps:g} frames a second" if clip.fps is not None and fps is not None else ""
         raise ValueError(f"too short: {m} frames{rate}, and a window spans {span}")
     room = max(0, m - span)
     w = np.arange(clip.windows)
     starts = w * room // (clip.windows - 1) if clip.windows > 1 else w + room // 2
     instants = starts[:, None] + clip.stride * np.arange(clip.frames)
     # Only in a video that is too short do instants lie beyond its end.
-    instants = instants % m if clip.short == "loop" else instants.clip(max=m - 1)
-    return instants * ratio.numerator // ratio.denominator
+    held = instants.clip(max=m - 1)
+    instants = instants % m if clip.short == "loop" else held
+    if clip.fps is None:
+        return Plan(instants, held / float(known) if shown is None else shown[held])
+    if shown is None:
+        return Plan(instants * ratio.numerator // ratio.denominator, held / clip.fps)
+    indices = np.searchsorted(shown[:-1], instants / clip.fps + ROUNDED_SECONDS, side="right") - 1
+    return Plan(indices, held / clip.fps)
+
+
+def window_indices(n: int, fps: Fraction | float | None, clip: Clip, shown: Seconds | None = None) -> FrameIndices:
+    """Return the numbers of the frames in each window of a video, (windows, frames): see `plan_windows`."""
+    return plan_windows(n, fps, clip, shown).indices
+
+
+def unmerged(clip: Clip, shown: Seconds | None) -> Clip:
+    """Return the choice of frames for an animation, whose equal frames in sequence were merged.
+
+    Args:
+        clip: choice of the frames.
+        shown: instants at which the frames begin, and the last one ends; None for a video.
+
+    Returns:
+        The same choice, at the rate of the shortest delay if `clip` states no rate.
+    """
+    if shown is None or clip.fps is not None:
+        return clip
+    return replace(clip, fps=float(1 / np.diff(shown).min().round(4)))
 
 
 def gathered(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pixels]:
@@ -122,7 +185,7 @@ class Clip:
         short: treatment of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats its
             last frame, "refuse" makes it a failure.
         fps: frame rate to which the video is resampled first, by the frame shown at each instant; None: take the frames
-            as they are stored.
+            as they are stored, and of an animation, which merges equal frames, those shown at its shortest delay.
     """
 
     frames: PositiveInt

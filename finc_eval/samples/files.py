@@ -46,7 +46,9 @@ there are 100,000 ways, which take minutes."""
 FOLLOW_LINKS = "FINC_EVAL_FOLLOW_LINKS"
 """Environment variable that lets links in a folder of samples lead out of it."""
 
-VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v"})
+VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v", ".3gp", ".flv"}) | frozenset(
+    {".mpg", ".mpeg", ".ts", ".wmv", ".ogv"}
+)
 
 
 OTHER_SUFFIXES = VIDEO_SUFFIXES | {".csv", ".json", ".jsonl", ".txt", ".npy", ".npz", ".tar", ".zip", ".pt", ".h5"}
@@ -299,15 +301,19 @@ def is_hidden(path: PurePosixPath) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 
-def no_images(name: str, ignored: dict[str, int]) -> DataError:
-    """Return the error for a set without images, which says what it holds instead."""
-    if ignored and set(ignored) <= VIDEO_SUFFIXES:
-        return DataError(
-            f"{name} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
-            "(finc-eval doctor extractors list)"
-        )
-    holds = f"holds no images, only other files ({in_short(ignored)})" if ignored else "holds nothing"
-    return DataError(f"{name} {holds}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}")
+class NoImagesError(DataError):
+    """A set without images, which says what it holds instead; `as_videos` is the sentence for one without videos."""
+
+    def __init__(self, name: str, ignored: dict[str, int]) -> None:
+        def holds(what: str) -> str:
+            return f"{name} holds " + (f"no {what}, only other files ({in_short(ignored)})" if ignored else "nothing")
+
+        self.as_videos = f"{holds('videos')}: videos end in {', '.join(sorted(VIDEO_SUFFIXES | {'.gif'}))}"
+        ways = f"{holds('images')}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}"
+        if ignored and set(ignored) <= VIDEO_SUFFIXES:
+            ways = f"{name} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
+            ways += "(finc-eval doctor extractors list)"
+        super().__init__(ways)
 
 
 def in_short(ignored: Mapping[str, int]) -> str:

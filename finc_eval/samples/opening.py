@@ -22,9 +22,9 @@ from finc_eval.samples.files import (
     Files,
     FolderFiles,
     ImageFiles,
+    NoImagesError,
     UrlFiles,
     ZipFiles,
-    no_images,
     sort_out,
 )
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
@@ -96,7 +96,10 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
 def _open_clips(source: Any, clip: Clip, n: int | None) -> Source:
     if opened := open_clips(source, clip):
         return opened
-    name = _open_images(source, n).name
+    try:
+        name = _open_images(source, n).name
+    except NoImagesError as error:
+        raise DataError(error.as_videos) from error
     raise DataError(
         f"{name} holds images, but the extractor takes clips: pass videos, folders of frames, or an array of shape "
         "(n, frames, height, width, 3), or choose an extractor for images (finc-eval doctor extractors list)"
@@ -163,7 +166,7 @@ def _open_path(path: Path | str) -> Source:
         zipped = ZipFiles(path)
         ids, ignored = sort_out(zipped)
         if not ids:
-            raise no_images(zipped.name, ignored)
+            raise NoImagesError(zipped.name, ignored)
         return ImageFiles(zipped, ids, ignored)
     if suffix == ".npz":
         return NpzSource(path)
@@ -187,7 +190,7 @@ def _open_folder(files: Files, folder: str | Path) -> Source:
         return ImageFiles(files, ids, ignored)
     shards = [name for name in names if name.lower().endswith(".tar")]
     if not shards:
-        raise no_images(files.name, ignored)
+        raise NoImagesError(files.name, ignored)
     return open_tar_folder(folder, shards)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from itertools import accumulate
 from math import log
+from statistics import NormalDist
 from typing import Any, Self, TypeVar
 
 from finc_eval.core.record import Record
@@ -30,9 +31,12 @@ MAX_QUALITY_DIFFERENCE = 5
 MAX_SIZE_RATIO = 1.5
 MAX_ASPECT_RATIO = 1.1
 MAX_FPS_RATIO = 1.02
+MAX_LENGTH_RATIO = 1.1
 MIN_ALPHA_SHARE = 0.01
 MOST_SHALLOW = 0.95
 """Differences between two sets beyond which there is a warning."""
+
+UNMARKED = "unmarked"
 
 Key = TypeVar("Key", str, int, float)
 Number = TypeVar("Number", int, float)
@@ -55,6 +59,10 @@ class Profile(Record):
         aspects: number of samples by ratio of width to height, to three digits.
         qualities: number of JPEGs by quality.
         fps: number of videos by frame rate, to two decimals.
+        frames: number of videos by their number of frames.
+        seconds: number of videos by duration, to three digits.
+        colors: number of videos by their marks of color matrix and transfer function; "unmarked" without.
+        pixel_aspects: number of videos by ratio of width to height of a pixel, to three digits.
     """
 
     n: int = 0
@@ -68,6 +76,10 @@ class Profile(Record):
     aspects: dict[float, int] = field(default_factory=dict)
     qualities: dict[int, int] = field(default_factory=dict)
     fps: dict[float, int] = field(default_factory=dict)
+    frames: dict[int, int] = field(default_factory=dict)
+    seconds: dict[float, int] = field(default_factory=dict)
+    colors: dict[str, int] = field(default_factory=dict)
+    pixel_aspects: dict[float, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, traits: Iterable[Traits]) -> Self:
@@ -95,6 +107,10 @@ class Profile(Record):
             aspects=counted(lambda one: float(f"{one.width / one.height:.3g}")),
             qualities=counted(lambda one: one.quality),
             fps=counted(lambda one: None if one.fps is None else round(one.fps, 2)),
+            frames=counted(lambda one: one.frames),
+            seconds=counted(lambda one: None if one.seconds is None else float(f"{one.seconds:.3g}")),
+            colors=counted(lambda one: None if one.fps is None else one.color or UNMARKED),
+            pixel_aspects=counted(lambda one: None if one.fps is None else float(f"{one.aspect:.3g}")),
         )
 
     def __add__(self, other: Profile) -> Profile:
@@ -153,7 +169,7 @@ def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]
     """
     if not gen.n or not ref.n:
         return []
-    checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps)
+    checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps, _length, _color, _pixel_shape)
     return [sentence for check in checks for sentence in check(gen, ref, name)]
 
 
@@ -181,13 +197,13 @@ def _quality(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
 
 
 def _size(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    ours, theirs = gen.median_size, ref.median_size
-    if ours is None or theirs is None:
-        return
-    if max(max(a / b, b / a) for a, b in zip(ours, theirs, strict=True)) > MAX_SIZE_RATIO:
+    sides = ((gen.widths, ref.widths), (gen.heights, ref.heights))
+    if any(_unlike(ours, theirs, MAX_SIZE_RATIO) for ours, theirs in sides):
+        (wide, others_wide), (high, others_high) = ((_span(one), _span(other)) for one, other in sides)
         yield (
-            f"the median size is {ours[0]}x{ours[1]} in gen and {theirs[0]}x{theirs[1]} in {name}: after resizing for "
-            "the network, the smaller ones are blurrier; bring both sets to one size with one good filter"
+            f"samples are {wide} pixels wide and {high} high in gen, {others_wide} and {others_high} in {name} (from "
+            "the 10th to the 90th percentile): after resizing for the network, the smaller ones are blurrier; bring "
+            "both sets to one size with one good filter"
         )
 
 
@@ -197,9 +213,9 @@ def _aspect(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     # Wasserstein distance between the two distributions of logarithms.
     distance = sum(abs(log(a / b)) for a, b in zip(ours, theirs, strict=True)) / len(levels)
     if distance > log(MAX_ASPECT_RATIO):
-        spans = [f"{one[2]:g}" if one[2] == one[-3] else f"{one[2]:g} to {one[-3]:g}" for one in (ours, theirs)]
         yield (
-            f"width to height is {spans[0]} in gen and {spans[1]} in {name} (from the 10th to the 90th percentile): "
+            f"width to height is {_span(gen.aspects)} in gen and {_span(ref.aspects)} in {name} (from the 10th to the "
+            "90th percentile): "
             "extractors squash or crop the two sets differently; crop both to one shape"
         )
 
@@ -223,14 +239,100 @@ def _alpha(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
 
 
 def _fps(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    if not gen.fps or not ref.fps:
-        return
-    ours, theirs = _quantile(gen.fps, 0.5), _quantile(ref.fps, 0.5)
-    if min(ours, theirs) > 0 and max(ours / theirs, theirs / ours) > MAX_FPS_RATIO:
+    if _unlike(gen.fps, ref.fps, MAX_FPS_RATIO):
         yield (
-            f"gen has {ours:g} frames a second in the median and {name} {theirs:g}: the same motion looks slower or "
-            "faster to the network; use an extractor whose card sets clip.fps, or bring both to one rate"
+            f"gen has {_span(gen.fps)} frames a second and {name} {_span(ref.fps)} (from the 10th to the 90th "
+            "percentile): the same motion looks slower or faster to the network; bring both to one rate, as fps does "
+            "(--fps on the command line), or use an extractor whose card sets clip.fps"
         )
+    shares = [sum(one.fps.values()) / sum(one.frames.values()) for one in (gen, ref) if one.frames]
+    if len(shares) == 2 and abs(shares[0] - shares[1]) > MAX_SHARE_DIFFERENCE:
+        yield (
+            f"{shares[0]:.0%} of gen and {shares[1]:.0%} of {name} state their frame rate: the others count as having "
+            "that of the extractor, which may be too slow or too fast; store both sets as videos"
+        )
+
+
+def _length(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+    if gen.seconds and ref.seconds:
+        unlike = _unlike(gen.seconds, ref.seconds, MAX_LENGTH_RATIO)
+        ours, theirs = f"{_span(gen.seconds)} seconds", _span(ref.seconds)
+    else:
+        unlike = _unlike(gen.frames, ref.frames, MAX_LENGTH_RATIO)
+        ours, theirs = (f"{_span(one.frames)} frames" if one.frames else "" for one in (gen, ref))
+    if unlike:
+        yield (
+            f"videos last {ours} in gen and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
+            "sees other parts of them, and repeats frames of short ones; cut both to one length"
+        )
+
+
+def _color(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+    if _unlike_shares(gen.colors, ref.colors):
+        yield (
+            f"the colors of gen are marked {_mostly(gen.colors)} and those of {name} {_mostly(ref.colors)} (matrix and "
+            "transfer function, ISO 23091-2; 16 and 18 are HDR): the same colors come out differently; encode both "
+            "sets alike"
+        )
+
+
+def _pixel_shape(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+    if _unlike(gen.pixel_aspects, ref.pixel_aspects, MAX_FPS_RATIO):
+        yield (
+            f"pixels are {_span(gen.pixel_aspects)} times as wide as high in gen and {_span(ref.pixel_aspects)} in "
+            f"{name}, and are read as squares: one set looks narrower; scale both to square pixels"
+        )
+
+
+def _unlike(ours: dict[Number, int], theirs: dict[Number, int], ratio: float) -> bool:
+    """Return whether two distributions differ by more than a ratio in more samples than allowed, and than by chance.
+
+    The distance is that of Kolmogorov and Smirnov, where values within the ratio count as equal.
+    """
+    if not ours or not theirs:
+        return False
+    shares = [
+        (_share_below(one, value), _share_below(other, value * ratio))
+        for one, other in ((ours, theirs), (theirs, ours))
+        for value in one
+    ]
+    return _beyond_chance(shares, sum(ours.values()), sum(theirs.values()))
+
+
+def _unlike_shares(ours: dict[str, int], theirs: dict[str, int]) -> bool:
+    """Return whether the share of some value differs by more than allowed, and than by chance."""
+    if not ours or not theirs:
+        return False
+    n, m = sum(ours.values()), sum(theirs.values())
+    shares = [(ours.get(key, 0) / n, theirs.get(key, 0) / m) for key in {*ours, *theirs}]
+    return _beyond_chance([*shares, *((theirs, ours) for ours, theirs in shares)], n, m)
+
+
+def _beyond_chance(shares: list[tuple[float, float]], n: int, m: int) -> bool:
+    """Return whether the first share of a pair is larger by more than allowed, and by chance in 5 % of pairs of sets.
+
+    Args:
+        shares: shares of samples with several properties in a set of n, and in one of m.
+        n: size of the first set.
+        m: size of the second set.
+    """
+    larger = NormalDist().inv_cdf(1 - 0.05 / len(shares))  # Bonferroni
+    for one, other in shares:
+        pooled = (n * one + m * other) / (n + m)
+        error = (pooled * (1 - pooled) * (1 / n + 1 / m)) ** 0.5
+        if one - other > 0.99 or one - other > max(MAX_SHARE_DIFFERENCE, larger * error):
+            return True
+    return False
+
+
+def _share_below(counts: dict[Number, int], value: float) -> float:
+    return sum(count for one, count in counts.items() if one <= value) / sum(counts.values())
+
+
+def _span(counts: dict[Number, int]) -> str:
+    """Return the range from the 10th to the 90th percentile."""
+    low, high = _quantile(counts, 0.1), _quantile(counts, 0.9)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def _has_alpha(mode: str) -> bool:

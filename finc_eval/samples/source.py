@@ -62,6 +62,7 @@ class Sample:
         error: short phrase that says why the sample cannot be read; None if it can.
         traits: encoding of the sample; None for a sample that cannot be read.
         content: digest of the bytes that were decoded, as `Source.contents` yields it.
+        times: instants in seconds at which the frames of a clip are shown, (frames,); None for an image.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Sample:
     error: str | None = None
     traits: Traits | None = None
     content: bytes = b""
+    times: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)

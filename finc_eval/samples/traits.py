@@ -28,7 +28,7 @@ MAX_TABLE_DEVIATION = 0.1
 GRAY_GRID = 64
 """Pixels a side that are looked at to find out whether an image is gray."""
 
-MAX_TRAITS_BYTES = 48
+MAX_TRAITS_BYTES = 96
 MAX_MODE_LENGTH = 12
 
 SHALLOW_VALUES = 16
@@ -46,7 +46,12 @@ class Traits:
         height: height of the upright image in pixels.
         is_gray: whether the three channels are equal on a grid of pixels.
         quality: quality of a JPEG, 1 to 100, by its quantization table; None for other formats.
-        fps: frames per second of a video; None for an image.
+        fps: frames per second of a video, in the mean if they vary; None for an image.
+        frames: number of frames of a video; of an animation, at its shortest delay. None for an image.
+        seconds: duration of a video; None for an image, and where it is not known.
+        color: marks of the color matrix and the transfer function of a video, by their numbers in ISO 23091-2 ("1/1" is
+            BT.709, "9/16" is HDR PQ); None without marks.
+        aspect: width of a pixel by its height.
     """
 
     format: str
@@ -56,26 +61,40 @@ class Traits:
     is_gray: bool
     quality: int | None = None
     fps: float | None = None
+    frames: int | None = None
+    seconds: float | None = None
+    color: str | None = None
+    aspect: float = 1.0
 
     def encode(self) -> bytes:
-        """Write the traits in at most 48 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
+        """Write the traits in at most 96 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
-        `decode` returns the same traits unless `fps` has more than five digits or the names are too long; the name of
-        the format is cut first.
+        Of a video, "29.97 48 1.6 1/1 1" follows: rate, frames, seconds, color and shape of the pixels. `decode` returns
+        the same traits unless a number has more than five digits or the names are too long; the name of the format is
+        cut first.
         """
-        quality = "-" if self.quality is None else str(self.quality)
-        fps = "-" if self.fps is None else f"{self.fps:.5g}"
         gray = "g" if self.is_gray else "c"
-        rest = f" {_name(self.mode)[:MAX_MODE_LENGTH]} {self.width}x{self.height} {gray} {quality} {fps}"
+        facts = [_digits(self.quality), _digits(self.fps)]
+        if self.frames is not None:
+            facts += [_digits(self.frames), _digits(self.seconds), self.color or "-", _digits(self.aspect)]
+        rest = f" {_name(self.mode)[:MAX_MODE_LENGTH]} {self.width}x{self.height} {gray} {' '.join(facts)}"
         return (_name(self.format)[: MAX_TRAITS_BYTES - len(rest)] + rest).encode("ascii")
 
     @classmethod
     def decode(cls, text: bytes) -> Traits:
         """Build the traits from the text that `encode` wrote."""
-        name, mode, size, gray, quality, fps = text.decode("ascii").split(" ")
+        name, mode, size, gray, quality, fps, *rest = text.decode("ascii").split(" ")
         width, height = map(int, size.split("x"))
-        known_quality = None if quality == "-" else int(quality)
-        return cls(name, mode, width, height, gray == "g", known_quality, None if fps == "-" else float(fps))
+        known = [None if one == "-" else one for one in (quality, fps, *(rest or "----"))]
+        return cls(
+            *(name, mode, width, height, gray == "g"),
+            quality=None if known[0] is None else int(known[0]),
+            fps=None if known[1] is None else float(known[1]),
+            frames=None if known[2] is None else int(known[2]),
+            seconds=None if known[3] is None else float(known[3]),
+            color=known[4],
+            aspect=1.0 if known[5] is None else float(known[5]),
+        )
 
 
 def marked(mode: str, pixels: npt.NDArray[np.uint8]) -> str:
@@ -109,6 +128,10 @@ def _ijg_tables() -> npt.NDArray[np.int64]:
     factor = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)
     tables: npt.NDArray[np.int64] = np.clip((IJG_LUMINANCE * factor[:, None] + 50) // 100, 1, 255)
     return tables
+
+
+def _digits(number: float | None) -> str:
+    return "-" if number is None else str(number) if isinstance(number, int) else f"{number:.5g}"
 
 
 def _name(name: str) -> str:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
 import numpy as np
 
 from finc_eval.core.doors.reading import opened
+from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url, place_of
-from finc_eval.samples.clip_rows import ArrayClips, NpzClips
-from finc_eval.samples.clip_source import ClipSource, Window, decoded_windows
-from finc_eval.samples.clips import Clip, FrameIndices, gathered, window_indices
+from finc_eval.core.words import counted
+from finc_eval.samples.animations import ANIMATION_SUFFIXES, is_animation
+from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, Window, decoded_windows
+from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gathered, plan_windows
 from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, UrlFiles, ZipFiles, metadata_of, whole
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor, tensor_values
+from finc_eval.samples.metadata import METADATA_FILES
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Source, bytes_digest, failure_digest, reason
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
@@ -27,15 +33,20 @@ from finc_eval.samples.video import read_windows
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
 FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES
 
+DIGITS = "0123456789"
+FRAME_NUMBER = re.compile(r"[0-9]{1,18}$")
+"""Number of a frame, at the end of its name."""
+
 
 def open_clips(source: Any, clip: Clip) -> Source | None:
     """Open a set of clips.
 
     Args:
         source: one of
-            a folder or .zip of videos at any depth; images among the videos are ignored;
+            a folder or .zip of videos at any depth, GIF and animated WebP and PNG among them; images among the videos
+            are ignored;
             a folder or .zip of folders of images, each with the frames of one video in natural order (frame2 before
-            frame10);
+            frame10); one whose numbers have gaps is a failure;
             a single video file;
             a uint8 array or tensor of shape (n, frames, height, width, 3), or an .npz with one.
             Labels and prompts of videos are found as those of images: by folder, or in a metadata.csv whose file_name
@@ -63,7 +74,7 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
         return _open_files(ZipFiles(path), clip)
     if suffix == ".npz":
         return NpzClips(path, clip)
-    if suffix in CLIP_SUFFIXES:
+    if suffix in CLIP_SUFFIXES | ANIMATION_SUFFIXES:
         return VideoFiles(_OneFile(path), [path.name], clip, {})
     return None
 
@@ -105,11 +116,11 @@ class FrameFolders(ClipSource):
         names, plan = self._frames[video], self._plan(video, windows)
         seen: dict[int, bytes] = {}
 
-        def decoded() -> Iterator[tuple[Pixels, Traits]]:
+        def decoded() -> Iterator[DecodedWindow]:
             traits: list[Traits] = []
 
             def frames() -> Iterator[tuple[int, Pixels]]:
-                for number in np.unique(plan).tolist():
+                for number in np.unique(plan.indices).tolist():
                     with self._files.open(names[number]) as stream:
                         data = whole(stream)
                     seen[number] = bytes_digest(data)
@@ -119,16 +130,19 @@ class FrameFolders(ClipSource):
                     traits.append(encoding)
                     yield number, pixels
 
-            for pixels in gathered(plan, frames()):
-                yield pixels, traits[0]
+            for pixels, times in zip(gathered(plan.indices, frames()), plan.times, strict=False):
+                yield DecodedWindow(pixels, times, replace(traits[0], frames=len(names)))
 
-        return decoded_windows(decoded(), self._digests(names, plan, seen))
+        yield from decoded_windows(decoded(), self._digests(names, plan.indices, seen))
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
-        return list(self._digests(self._frames[video], self._plan(video, windows), {}))
+        return list(self._digests(self._frames[video], self._plan(video, windows).indices, {}))
 
-    def _plan(self, video: int, windows: Sequence[int]) -> FrameIndices:
-        return window_indices(len(self._frames[video]), None, self._clip)[list(windows)]
+    def _plan(self, video: int, windows: Sequence[int]) -> Plan:
+        if phrase := _missing_frames(self._frames[video]):
+            raise ValueError(phrase)
+        plan = plan_windows(len(self._frames[video]), None, self._clip)
+        return Plan(plan.indices[list(windows)], plan.times[list(windows)])
 
     def _digests(self, names: Sequence[str], plan: FrameIndices, seen: dict[int, bytes]) -> Iterator[bytes]:
         """Yield the digest of each window: that of the digests of its frames, of which some are known."""
@@ -171,23 +185,58 @@ class _OneFile:
 
 
 def _open_files(files: Files, clip: Clip) -> Source | None:
-    """Open the videos among the files; without any, the folders of frames; None without either."""
+    """Open the videos among the files; without any, the folders of frames; None without either.
+
+    Raises:
+        DataError: a folder of frames holds several videos, or frames twice.
+    """
+    names = [name for name in files.names() if name not in METADATA_FILES]
+    animated = _animated(files, names)
     by_suffix: dict[str, list[str]] = {}
-    for name in files.names():
+    for name in names:
         by_suffix.setdefault(PurePosixPath(name).suffix.lower(), []).append(name)
 
-    def divide(suffixes: frozenset[str]) -> tuple[list[str], dict[str, int]]:
-        chosen = [name for suffix in suffixes for name in by_suffix.get(suffix, ())]
-        others = sorted(set(by_suffix) - suffixes)
-        return chosen, {suffix or "no suffix": len(by_suffix[suffix]) for suffix in others}
+    def ignored(chosen: Iterable[str]) -> dict[str, int]:
+        others = Counter(PurePosixPath(name).suffix.lower() or "no suffix" for name in set(names).difference(chosen))
+        return dict(sorted(others.items()))
 
-    videos, ignored = divide(CLIP_SUFFIXES)
+    videos = sorted([name for suffix in CLIP_SUFFIXES for name in by_suffix.get(suffix, ())] + animated)
+    frames = [name for suffix in FRAME_SUFFIXES for name in by_suffix.get(suffix, ()) if name not in set(animated)]
     if videos:
-        return VideoFiles(files, sorted(videos), clip, ignored)
-    frames, ignored = divide(FRAME_SUFFIXES)
+        folders = {name.rpartition("/")[0] for name in frames}
+        if sequences := [one for one in folders if sum(name.rpartition("/")[0] == one for name in frames) > 1]:
+            warnings.warn(
+                f"{files.name} holds {counted(len(videos), 'video')}, and {counted(len(frames), 'image')} in "
+                f"{counted(len(sequences), 'folder')}, which are left out: if they are the frames of videos, pass them "
+                "as a set of their own",
+                stacklevel=2,
+            )
+        return VideoFiles(files, videos, clip, ignored(videos))
     if frames:
-        return FrameFolders(files, _by_folder(frames, PurePosixPath(files.name).stem), clip, ignored)
+        folders_of = _by_folder(frames, PurePosixPath(files.name).stem)
+        for folder, inside in folders_of.items():
+            _check_one_video(folder, inside)
+        return FrameFolders(files, folders_of, clip, ignored(frames))
     return None
+
+
+def _animated(files: Files, names: Sequence[str]) -> list[str]:
+    """Return the WebP and PNG files of folders in which the first of them is an animation."""
+    found: list[str] = []
+    groups: dict[tuple[str, str], list[str]] = {}
+    for name in sorted(names):
+        suffix = PurePosixPath(name).suffix.lower()
+        if suffix in ANIMATION_SUFFIXES:
+            groups.setdefault((name.rpartition("/")[0], suffix), []).append(name)
+    for group in groups.values():
+        try:
+            with files.open(group[0]) as stream:
+                found += group if is_animation(stream) else []
+        except NOT_OF_THE_SAMPLE:
+            raise
+        except Exception:  # zipfile's readers raise almost anything on damaged bytes
+            continue
+    return found
 
 
 def _by_folder(frames: list[str], root: str) -> dict[str, list[str]]:
@@ -196,6 +245,39 @@ def _by_folder(frames: list[str], root: str) -> dict[str, list[str]]:
     for name in sorted(frames, key=_natural):
         folders.setdefault(name.rpartition("/")[0] or root, []).append(name)
     return dict(sorted(folders.items()))
+
+
+def _check_one_video(folder: str, frames: Sequence[str]) -> None:
+    """Raise DataError for a folder whose files are not the frames of one video, each of them once."""
+    stems = Counter(PurePosixPath(name).stem for name in frames)
+    twice = [stem for stem, times in stems.items() if times > 1]
+    if twice:
+        suffixes = sorted({PurePosixPath(name).suffix for name in frames if PurePosixPath(name).stem == twice[0]})
+        raise DataError(
+            f"the folder {folder} holds {counted(len(twice), 'frame')} more than once, such as {twice[0]} as "
+            f"{' and '.join(suffixes)}: keep one file for each frame"
+        )
+    series = Counter(stem.rstrip(DIGITS) for stem in stems)
+    several = [(name, times) for name, times in series.items() if times > 1]
+    if len(several) > 1:
+        shown = ", ".join(f"{name}* ({times} files)" for name, times in several[:3])
+        raise DataError(
+            f"the folder {folder} holds the frames of {len(several)} videos ({shown}): give each a folder of its own"
+        )
+
+
+def _missing_frames(names: Sequence[str]) -> str | None:
+    """Return a phrase if numbers are missing among the frames of a video; None where each step is like the others."""
+    ends = [FRAME_NUMBER.search(PurePosixPath(name).stem) for name in names]
+    numbers = [int(end[0]) for end in ends if end]
+    if len(numbers) < max(3, len(names)):
+        return None
+    steps = np.diff(numbers)
+    wide = np.flatnonzero(steps >= 2 * max(1, int(np.median(steps))))
+    if not len(wide):
+        return None
+    first = int(wide[0])
+    return f"frames are missing between {numbers[first]} and {numbers[first + 1]}: restore them, or renumber the others"
 
 
 def _natural(name: str) -> tuple[list[tuple[str, int, str]], str]:

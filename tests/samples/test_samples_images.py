@@ -238,16 +238,25 @@ def test_a_single_colored_pixel_on_the_grid_makes_an_image_colored():
         Traits("PNG", "I;16", 1, 89478485, True),
         Traits("WEBP-lossless", "RGBA", 10_000, 8_000, False),
         Traits("h264", "yuv420p", 1920, 1080, False, None, 29.97),
+        Traits("hevc", "yuv420p10le", 720, 576, False, None, 25.0, 50, 2.0, "9/16", 1.0667),
+        Traits("gif", "bgr0", 64, 48, False, None, 10.0, 16, None, None),
     ],
 )
 def test_traits_come_back_from_their_bytes(traits):
     assert Traits.decode(traits.encode()) == traits
 
 
-def test_traits_never_need_more_than_48_bytes():
-    longest = Traits("a codec with a very long name", "yuva444p10le", 10_000, 100_000, False, None, 1234567.891)
-    assert len(longest.encode()) == 48
+def test_traits_never_need_more_than_96_bytes():
+    name = "a codec with a very long name, and a longer one"
+    longest = Traits(
+        name, "yuva444p10le", 10_000, 100_000, False, None, 1234567.891, 1_000_000, 1e6 / 3, "10/18", 1.0667
+    )
+    assert len(longest.encode()) == 96
     assert Traits.decode(longest.encode()).width == 10_000
+
+
+def test_traits_of_older_files_are_read():
+    assert Traits.decode(b"h264 yuv420p 64x48 c - 29.97") == Traits("h264", "yuv420p", 64, 48, False, fps=29.97)
 
 
 def test_real_photographs_are_read_as_pillow_reads_them(assets):

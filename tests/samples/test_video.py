@@ -1,7 +1,9 @@
 """One video file: its windows have the frames that PyAV reads one by one, and damage does not pass for content."""
 
 import io
+import itertools
 import struct
+from fractions import Fraction
 
 import av
 import numpy as np
@@ -13,6 +15,7 @@ from PIL import Image
 
 from finc_eval.samples import video
 from finc_eval.samples.clips import Clip, window_indices
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.video import read_windows
 
 FRAMES = scene()
@@ -21,7 +24,8 @@ ALL = Clip(len(FRAMES), 1, 1, "refuse")
 
 def windows(data, clip, wanted=None):
     stream = io.BytesIO(data)
-    return list(read_windows(stream, clip, range(clip.windows) if wanted is None else wanted))
+    wanted = range(clip.windows) if wanted is None else wanted
+    return [(one.pixels, one.traits) for one in read_windows(stream, clip, wanted)]
 
 
 def pixels(data, clip):
@@ -58,7 +62,7 @@ def test_the_frames_are_those_of_the_scene_in_their_order(files):
 
 @pytest.mark.parametrize(
     ("suffix", "codec", "mode"),
-    [("mp4", "h264", "yuv420p"), ("avi", "mpeg4", "yuv420p"), ("mkv", "hevc", "yuv420p10le"), ("gif", "gif", "bgra")],
+    [("mp4", "h264", "yuv420p"), ("avi", "mpeg4", "yuv420p"), ("mkv", "hevc", "yuv420p10le"), ("gif", "gif", "bgr0")],
 )
 def test_traits_say_how_a_video_is_encoded(files, suffix, codec, mode):
     ((_, traits),) = windows(files[suffix], ALL)
@@ -129,6 +133,113 @@ def test_a_video_is_turned_upright(files, turn):
     ((window, traits),) = windows(bytes(turned), ALL)
     np.testing.assert_array_equal(window, upright(every_frame(files["mp4"])))
     assert (traits.width, traits.height) == window.shape[2:0:-1]
+
+
+def shown_at(times, end, fps):
+    """Numbers of the frames that a player shows at 0, 1 / fps, … before `end`, by arithmetic."""
+    instants = itertools.takewhile(lambda time: time < end - 1e-9, (k / fps for k in itertools.count()))
+    return [max(i for i, time in enumerate(times) if time <= instant + 1e-9) for instant in instants]
+
+
+IRREGULAR = {
+    "fast, then slow": [i / 30 for i in range(12)] + [0.4 + i / 5 for i in range(12)],
+    "a second without frames": [i / 25 for i in range(12)] + [1.48 + i / 25 for i in range(12)],
+    "a dropped frame in ten": [(i + i // 10) / 25 for i in range(24)],
+}
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv", "mov", "webm"])
+@pytest.mark.parametrize("times", IRREGULAR)
+@pytest.mark.parametrize("fps", [7.5, 10.0])
+def test_another_rate_takes_the_frames_that_are_shown_by_their_own_times(suffix, times, fps):
+    times = IRREGULAR[times]
+    data = encode(suffix, FRAMES, times=[round(1000 * time) for time in times])
+    expected = shown_at(times, times[-1] + 0.01, fps)
+    window, _ = pixels(data, Clip(len(expected), 1, 2, "loop", fps))  # the first of two starts with the video
+    np.testing.assert_array_equal(window, every_frame(data)[expected])
+
+
+def animation(kind, frames, delays):
+    pictures, file = [Image.fromarray(frame) for frame in frames], io.BytesIO()
+    if kind == "GIF":
+        pictures = [picture.quantize(256) for picture in pictures]
+    options = {"lossless": True} if kind == "WEBP" else {}
+    pictures[0].save(file, kind, save_all=True, append_images=pictures[1:], duration=delays, loop=0, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_an_animation_whose_equal_frames_were_merged_keeps_its_length(kind):
+    still = FRAMES[np.minimum(np.arange(16), 8)]
+    data = animation(kind, still, 100)
+    # With a rate or without, also where the policy refuses short videos.
+    for clip in (Clip(16, 1, 1, "refuse", 10.0), Clip(16, 1, 1, "refuse")):
+        ((window, traits),) = windows(data, clip)
+        np.testing.assert_array_equal(window, still)
+        assert (traits.frames, traits.fps, traits.seconds) == (16, 10.0, pytest.approx(1.6))
+
+
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+def test_delays_of_an_animation_are_followed(kind):
+    delays = [40] * 10 + [500] * 4
+    data = animation(kind, FRAMES[:14], delays)
+    starts = [sum(delays[:i]) / 1000 for i in range(14)]
+    expected = shown_at(starts, 2.4, 7.5)
+    (window,) = pixels(data, Clip(len(expected), 1, 1, "refuse", 7.5))
+    np.testing.assert_array_equal(window, FRAMES[expected])
+
+
+@pytest.mark.parametrize("kind", ["WEBP", "PNG"])
+def test_an_animation_cut_short_is_a_failure(kind):
+    data = animation(kind, FRAMES, 40)
+    for share in (0.3, 0.6, 0.9):
+        with pytest.raises((ValueError, OSError, SyntaxError, EOFError)):
+            windows(data[: int(share * len(data))], ALL)
+
+
+FURTHER = {
+    "mpg": ("mpeg", "mpeg2video"),
+    "ts": ("mpegts", "libx264"),
+    "wmv": ("asf", "wmv2"),
+    "flv": ("flv", "flv"),
+    "ogv": ("ogg", "libvpx"),
+    "3gp": ("3gp", "mpeg4"),
+}
+
+
+@pytest.mark.parametrize("suffix", FURTHER)
+def test_further_containers_are_read(suffix, tmp_path):
+    path, (form, codec) = tmp_path / f"a.{suffix}", FURTHER[suffix]
+    with av.open(str(path), "w", format=form) as container:
+        stream = container.add_stream(codec, rate=25, options={"b": "4000k"})
+        stream.height, stream.width, stream.pix_fmt = *FRAMES.shape[1:3], "yuv420p"
+        for frame in FRAMES:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    assert open_source(tmp_path, clip=ALL).ids == [path.name]
+    np.testing.assert_array_equal(pixels(path.read_bytes(), ALL), [every_frame(path.read_bytes())])
+
+
+def test_a_video_has_alpha_only_where_a_pixel_is_transparent():
+    ((_, opaque),) = windows(animation("GIF", FRAMES, 40), ALL)
+    assert opaque.mode == "bgr0"
+    alpha = [np.full((*FRAMES.shape[1:3], 1), 255 * (number % 2), np.uint8) for number in range(len(FRAMES))]
+    clear = [Image.fromarray(np.dstack(pair)) for pair in zip(FRAMES, alpha, strict=True)]
+    file = io.BytesIO()
+    clear[0].save(file, "GIF", save_all=True, append_images=clear[1:], duration=40, disposal=2)
+    ((_, transparent),) = windows(file.getvalue(), ALL)
+    assert transparent.mode == "bgra"
+
+
+def test_traits_say_how_long_a_video_is_and_how_its_colors_are_marked():
+    def mark(stream, frame):
+        for target in (stream.codec_context, frame):
+            target.colorspace, target.color_trc = 9, 16
+        stream.sample_aspect_ratio = Fraction(16, 15)
+
+    ((_, traits),) = windows(encode("mp4", FRAMES, mark=mark), ALL)
+    assert (traits.frames, traits.seconds) == (24, pytest.approx(0.96))
+    assert (traits.color, traits.aspect) == ("9/16", pytest.approx(16 / 15))
 
 
 def test_frames_of_irregular_times_are_taken_as_they_come():
@@ -211,6 +322,41 @@ def test_a_damaged_frame_is_not_guessed(files, suffix):
             guessed += 1
             assert error(bytes(data)).startswith("damaged or cut short at frame")
     assert guessed >= 2
+
+
+DAMAGED = {"mjpeg": ("avi", "yuvj420p"), "libvpx-vp9": ("webm", "yuv420p"), "libvpx": ("webm", "yuv420p")}
+
+
+@pytest.mark.parametrize("codec", DAMAGED)
+def test_damage_that_the_codec_can_tell_is_a_failure(codec):
+    """One, 16 or 200 bytes are overwritten; FFmpeg's own decoders of VP8 and VP9 accept most of these files."""
+    noise = np.random.default_rng(7).integers(0, 60, (60, 96, 128, 3), dtype=np.uint8)
+    frames = np.stack([np.roll(noise[0], 3 * number, axis=1) + number for number in range(40)])
+    (form, pixel_format), file = DAMAGED[codec], io.BytesIO()
+    with av.open(file, "w", format=form) as container:
+        stream = container.add_stream(codec, rate=25, options={"b": "600k"})
+        stream.height, stream.width, stream.pix_fmt = 96, 128, pixel_format
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
+        container.mux(stream.encode())
+    data, clip, accepted = file.getvalue(), Clip(40, 1, 1, "hold"), 0
+    (whole,) = pixels(data, clip)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        start, length = int(rng.uniform(0.2, 0.85) * len(data)), int(rng.choice([1, 16, 200]))
+        broken = data[:start] + rng.bytes(length) + data[start + length :]
+        try:
+            (window,) = pixels(broken, clip)
+        except ValueError:
+            continue
+        accepted += bool((np.abs(window.astype(int) - whole).mean((1, 2, 3)) > 8).any())
+    assert accepted <= 2
+
+
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+def test_an_avi_that_ends_between_two_frames_is_cut_short(files, share):
+    data = files["avi"]
+    assert "of the AVI are missing" in error(data[: data.index(b"00dc", int(share * data.index(b"idx1")))])
 
 
 def test_what_is_no_video_is_said_to_be_none(files):

@@ -13,6 +13,7 @@ from PIL import Image
 from finc_eval.core.errors import FincEvalError
 from finc_eval.samples import clip_source, video_files
 from finc_eval.samples.clips import Clip, window_indices
+from finc_eval.samples.opening import open_source
 from finc_eval.samples.video_files import open_clips
 
 CLIP = Clip(4, 2, 3, "refuse")
@@ -189,6 +190,72 @@ def test_frames_at_the_top_are_one_clip_and_a_bad_frame_spoils_only_the_windows_
     samples = list(open_clips(root, CLIP).samples())
     assert [sample.id for sample in samples] == ["clip#0", "clip#1", "clip#2"]
     assert samples[0].error == "no image that can be recognized"
+
+
+def sequence(folder, names):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        Image.fromarray(np.full((8, 8, 3), 100, np.uint8)).save(folder / name)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([f"{video}_{k:04d}.png" for video in "abc" for k in range(8)], r"3 videos \(a_\* \(8 files\), b_"),
+        ([f"{stream}_{k:03d}.jpg" for stream in ("rgb", "depth") for k in range(8)], r"2 videos \(depth_\* \(8 "),
+        (
+            [f"{k:04d}.{suffix}" for suffix in ("png", "jpg") for k in range(8)],
+            "8 frames more than once, such as 0000 as",
+        ),
+    ],
+)
+def test_a_folder_of_several_videos_is_refused(names, words, tmp_path):
+    sequence(tmp_path / "clips" / "one", names)
+    with pytest.raises(FincEvalError, match=words):
+        open_clips(tmp_path / "clips", CLIP)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "fault"),
+    [
+        ([0, 1, 2, 3, 8, 9, 10, 11], "frames are missing between 3 and 8"),
+        ([*range(5), *range(6, 12)], "frames are missing between 4 and 6"),
+        (range(1, 12), None),
+        (range(0, 55, 5), None),
+        ([0, 33, 67, 100, 133, 167, 200, 233], None),
+    ],
+)
+def test_a_video_with_a_gap_in_its_frames_is_a_failure(numbers, fault, tmp_path):
+    sequence(tmp_path / "clips" / "one", [f"frame{number}.png" for number in numbers])
+    for sample in open_clips(tmp_path / "clips", CLIP).samples():
+        assert fault is None if sample.error is None else sample.error.startswith(fault)
+
+
+def test_folders_of_frames_beside_videos_are_told(folder, tmp_path):
+    (tmp_path / "a.mp4").write_bytes((folder / "walk/a.MP4").read_bytes())
+    sequence(tmp_path / "b", [f"{number}.png" for number in range(8)])
+    with pytest.warns(UserWarning, match="1 video, and 8 images in 1 folder, which are left out"):
+        assert open_clips(tmp_path, CLIP).ids == [f"a.mp4#{window}" for window in range(3)]
+
+
+@pytest.mark.parametrize("suffix", ["webp", "png"])
+def test_animations_are_videos_and_their_pictures_are_not_frames(suffix, tmp_path):
+    pictures = [Image.fromarray(frame) for frame in scene(9)]
+    for name in "ab":
+        options = {"lossless": True} if suffix == "webp" else {}
+        pictures[0].save(
+            tmp_path / f"{name}.{suffix}", save_all=True, append_images=pictures[1:], duration=40, **options
+        )
+    samples = list(open_clips(tmp_path, Clip(9, 1, 1, "refuse")).samples())
+    assert [(sample.id, sample.error) for sample in samples] == [(f"a.{suffix}", None), (f"b.{suffix}", None)]
+    np.testing.assert_array_equal(samples[0].pixels, scene(9))
+    np.testing.assert_allclose(samples[0].times, np.arange(9) / 25)
+
+
+def test_a_folder_without_videos_says_how_videos_end(tmp_path):
+    (tmp_path / "notes.md").write_text("nothing")
+    with pytest.raises(FincEvalError, match=r"holds no videos, only other files \(1 x .md\): videos end in .3gp, "):
+        open_source(tmp_path, clip=CLIP)
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------

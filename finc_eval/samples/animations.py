@@ -1,0 +1,84 @@
+"""Animations that FFmpeg does not read: WebP and PNG files of several frames, with the times at which each is shown.
+
+Pillow composes the frames, and turns them into RGB as it does with images; alpha is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from typing import IO
+
+import numpy as np
+from PIL import Image
+
+from finc_eval.core.memory import DECODED, excess
+from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Seconds, gathered, plan_windows, unmerged
+from finc_eval.samples.images import fixed_settings, take_pixels
+from finc_eval.samples.source import COPIES, Pixels
+from finc_eval.samples.traits import Traits, is_gray
+
+ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})
+"""Suffixes of files that are images, or animations."""
+
+HEAD_BYTES = 4096
+"""Bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them."""
+
+MIN_DELAY = 0.01
+"""Seconds that a frame lasts at least: players do not show others as stated."""
+
+
+def is_animation(stream: IO[bytes]) -> bool:
+    """Return whether a file is a WebP or PNG of several frames (RFC 9649, flag A; PNG third edition, acTL)."""
+    stream.seek(0)
+    head = stream.read(HEAD_BYTES)
+    stream.seek(0)
+    if head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8X":
+        return bool(head[20] & 2)
+    return head[:8] == b"\x89PNG\r\n\x1a\n" and b"acTL" in head.partition(b"IDAT")[0]
+
+
+def animated_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
+    """Decode windows of an animation; see `finc_eval.samples.video.read_windows`."""
+    with Image.open(stream, formats=("WEBP", "PNG")) as image:
+        name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
+        count = int(getattr(image, "n_frames", 1))
+    take_pixels(width, height)
+    delays = np.array([delay for _, delay in _frames(stream, count, frozenset())])
+    shown: Seconds = np.append(0.0, np.cumsum(delays))
+    chosen = unmerged(clip, shown)
+    plan = plan_windows(count, None if chosen.fps is None else chosen.fps, chosen, shown)
+    if phrase := excess(COPIES * clip.frames * 3 * width * height):
+        raise ValueError(f"a window of {phrase}")
+    DECODED.take(COPIES * clip.frames * 3 * width * height)
+    indices: FrameIndices = plan.indices[list(windows)]
+    wanted = frozenset(indices.ravel().tolist())
+    shortest = unmerged(Clip(1, 1, 1, "hold"), shown).fps or 1.0
+
+    def frames() -> Generator[tuple[int, Pixels], None, None]:
+        with closing(_frames(stream, count, wanted)) as found:
+            yield from ((number, pixels) for number, (pixels, _) in enumerate(found) if pixels is not None)
+
+    for pixels, times in zip(gathered(indices, frames()), plan.times[list(windows)], strict=True):
+        gray, seconds = all(map(is_gray, pixels)), float(shown[-1])
+        traits = Traits(
+            *(name, mode if mode in ("RGB", "L") else "RGB", width, height, gray),
+            fps=shortest,
+            frames=max(1, round(seconds * shortest)),
+            seconds=seconds,
+        )
+        yield DecodedWindow(pixels, times, traits)
+
+
+def _frames(
+    stream: IO[bytes], count: int, wanted: frozenset[int]
+) -> Generator[tuple[Pixels | None, float], None, None]:
+    """Yield the pixels of each wanted frame, and the seconds that every frame is shown."""
+    stream.seek(0)
+    with Image.open(stream, formats=("WEBP", "PNG")) as image:
+        for number in range(count):
+            with fixed_settings():
+                image.seek(number)
+                image.load()
+                pixels = np.asarray(image.convert("RGB")) if number in wanted else None
+            yield pixels, max(MIN_DELAY, float(image.info.get("duration") or 0) / 1000)
