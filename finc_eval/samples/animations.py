@@ -5,6 +5,7 @@ Pillow composes the frames, and turns them into RGB as it does with images; alph
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import IO
@@ -12,7 +13,7 @@ from typing import IO
 import numpy as np
 from PIL import Image
 
-from finc_eval.core.memory import DECODED, excess
+from finc_eval.core.memory import DECODED, excess, max_decoded, readable
 from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Seconds, gathered, plan_windows, unmerged
 from finc_eval.samples.images import fixed_settings, take_pixels
 from finc_eval.samples.source import COPIES, Pixels
@@ -26,6 +27,13 @@ HEAD_BYTES = 4096
 
 MIN_DELAY = 0.01
 """Seconds that a frame lasts at least: players do not show others as stated."""
+
+
+MAX_UNPACKING = 100_000
+"""Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
+
+MAX_STILL_SETS = 16
+"""Times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other."""
 
 
 def is_animation(stream: IO[bytes]) -> bool:
@@ -44,6 +52,7 @@ def animated_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> I
         name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
         count = int(getattr(image, "n_frames", 1))
     take_pixels(width, height)
+    check_length(count, 3 * count * width * height, stream)
     delays = np.array([delay for _, delay in _frames(stream, count, frozenset())])
     shown: Seconds = np.append(0.0, np.cumsum(delays))
     chosen = unmerged(clip, shown)
@@ -68,6 +77,12 @@ def animated_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> I
             seconds=seconds,
         )
         yield DecodedWindow(pixels, times, traits)
+
+
+def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
+    """Raise ValueError for a small file of so many large frames that decoding would take hours."""
+    if size > max(MAX_STILL_SETS * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
+        raise ValueError(f"{frames:,} frames of {readable(size)} in a small file: cut it, or make its frames smaller")
 
 
 def _frames(

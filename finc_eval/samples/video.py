@@ -22,8 +22,8 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from finc_eval.core.memory import DECODED, excess, max_decoded, max_pixels, readable
-from finc_eval.samples.animations import animated_windows, is_animation
+from finc_eval.core.memory import DECODED, excess, max_pixels
+from finc_eval.samples.animations import animated_windows, check_length, is_animation
 from finc_eval.samples.clips import (
     ASSUMED_FPS,
     ROUNDED_SECONDS,
@@ -64,12 +64,6 @@ UNMARKED = (0, 2, 3)
 
 MAX_BYTES_AT_ONCE = 64 << 20
 """Bytes of pixels up to which all windows of a video are held in memory together."""
-
-MAX_UNPACKING = 100_000
-"""Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
-
-MAX_STILL_SETS = 16
-"""Times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other."""
 
 MAX_MISSING_SECONDS = Fraction(1, 4)
 """Seconds by which a file may end before its stated duration: not every packet states how long it lasts."""
@@ -238,12 +232,6 @@ def _timeline(times: Sequence[int | None], facts: _Facts) -> Seconds | None:
         return None
     typical = float(np.median(np.diff(starts))) if len(starts) > 1 else 1 / float(facts.rate or ASSUMED_FPS)
     return np.append(starts, starts[-1] + (facts.last or typical))
-
-
-def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
-    """Raise ValueError for a small file of so many large frames that decoding would take hours."""
-    if size > max(MAX_STILL_SETS * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
-        raise ValueError(f"{frames:,} frames of {readable(size)} in a small file: cut it, or make its frames smaller")
 
 
 class _Reading:

@@ -562,6 +562,13 @@ def use_video(path):
     return use_samples(path.parent, CLIP)
 
 
+def make_animation(path):
+    from _videos import scene
+
+    frames = [Image.fromarray(frame) for frame in scene(8, 32, 32)]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=40)
+
+
 def write_gaussian(path):
     rows = torch.from_numpy(numbers()).double()
     write_statistics(path, GaussianStatistics(N, rows.mean(0), rows.T.cov(), "x", "pixels@1234"))
@@ -619,6 +626,8 @@ KINDS = {
     "JPEG": Kind(".jpg", make_image, lambda path: use_samples(path.parent)),
     "WebP": Kind(".webp", make_image, lambda path: use_samples(path.parent)),
     "MP4": Kind(".mp4", make_video, use_video),
+    "animated WebP": Kind(".webp", make_animation, use_video),
+    "APNG": Kind(".png", make_animation, use_video),
     "AVI": Kind(".avi", make_video, use_video),
     "npy": Kind(".npy", lambda path: np.save(path, numbers()), use_array_file, of_npy),
     "embeddings npz": Kind(
