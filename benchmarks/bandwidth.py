@@ -16,11 +16,11 @@ from _real import tiny_imagenet, ucf101
 from _record import record
 
 import finc_eval as fe
-from finc_eval.comparison.direction import SAMPLES_PER_TAIL
 from finc_eval.comparison.settings import Finc
 from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits
-from finc_eval.numerics.kernels import median_distance
+from finc_eval.gallery.counts import KEPT
+from finc_eval.numerics.bandwidth import median_distance
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
 SEEDS = 4
@@ -52,7 +52,7 @@ def recovery(comparison, kinds, planted):
     purities, found, sizes = [], set(), Counter(kinds)
     for mode in modes:
         kind, _ = Counter(kinds[i] for i in mode.top_gen).most_common(1)[0]
-        best = mode.top_gen[: min(SAMPLES_PER_TAIL, sizes[kind])]
+        best = mode.top_gen[: min(KEPT, sizes[kind])]
         purities.append(sum(kinds[i] == kind for i in best) / len(best))
         if purities[-1] > FOUND_PURITY and kind in planted:
             found.add(kind)

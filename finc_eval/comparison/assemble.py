@@ -32,9 +32,6 @@ NUMERICAL_ZERO = 1e-6
 LABEL = "label"
 """Column of metadata that decides whether a direction is due to frequency or to appearance."""
 
-OFTEN, MOSTLY = 0.1, 0.5
-"""Parts of a direction's best samples from which on it points to a kind, and from which on kinds show it."""
-
 Sign = Literal[1, -1]
 
 Indices = NDArray[np.int64]
@@ -102,8 +99,7 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
     if not any(one.proposal.fit.full.vectors.shape[1] for one in proposals):
         return []
     estimates = [one.estimates(settings.rho) for one in proposals]
-    weight, _ = settings.weights
-    adjusted = adjusted_p_values(proposals, estimates, weight)
+    adjusted = adjusted_p_values(proposals, estimates, 1 / settings.families)
     confidence = confidence_of(settings.families * len(adjusted))
     found = []
     for role, scored, estimate in zip(ROLES, proposals, estimates, strict=True):
@@ -266,7 +262,9 @@ def named(directions: Sequence[tuple[Candidate, Direction]], gen: SketchedSet, r
 def placed_in_kinds(
     direction: Direction, at: Embeddings, kinds: Sequence[Kind], alike: NDArray[np.bool_], divided: KindsOfSamples
 ) -> Direction:
-    """Return a direction with the kinds that its best samples lie in, of the set that has more.
+    """Return a direction with the kinds that most of its best samples lie in, of the set that has more.
+
+    Kinds show a direction if most of these samples are of kinds that differ in the same way.
 
     Args:
         direction: the direction.
@@ -279,11 +277,12 @@ def placed_in_kinds(
     if not len(best):
         return direction
     count = np.bincount(divided.places(at.rows_at(best).cpu()), minlength=len(kinds))
-    often = [place for place in np.argsort(-count, kind="stable") if count[place] >= OFTEN * len(best)]
+    order = np.argsort(-count, kind="stable")
+    most = order[: 1 + int(np.searchsorted(count[order].cumsum(), len(best) / 2))]
     return replace(
         direction,
-        kinds=tuple(kinds[place].id for place in often),
-        shown_by_kinds=bool(count[alike].sum() >= MOSTLY * len(best)),
+        kinds=tuple(kinds[place].id for place in most),
+        shown_by_kinds=bool(2 * count[alike].sum() >= len(best)),
     )
 
 

@@ -20,9 +20,6 @@ from finc_eval.numerics.kernels import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.far import FAR
 
-FEW_SAMPLES = 500
-"""Samples of a set below which a comparison carries a warning."""
-
 LARGE_KERNEL_ERROR = 0.1
 """Rms error of the kernel from which a comparison carries a warning: 43 frequencies on digits; 2 000 have 0.02."""
 
@@ -42,7 +39,7 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, sent
     """Warn of small sets, unreadable samples, windows, unlike encodings, and copies, unless `sentences` name them."""
     found = []
     for one in (gen, ref):
-        found += [*_few(one.label, one.sketch.n), *one.info().warnings(one.label)]
+        found += [*one.info().warnings(one.label)]
     for one, cache in ((gen, gen.cache), (ref, ref.cache)):
         notes = notes_on(one.label, CachedEmbeddings(cache)) if cache else []
         found += [note for note in notes if note not in found]
@@ -105,8 +102,3 @@ def fld_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
     if not count:
         return []
     return [f"{count} of the {gen.sketch.dim} features are constant in one of the sets, and FLD leaves them out there"]
-
-
-def _few(label: str, n: int) -> list[str]:
-    few = f"{label} has only {n} samples: expect wide intervals and unstable modes below {FEW_SAMPLES}"
-    return [few] if n < FEW_SAMPLES else []

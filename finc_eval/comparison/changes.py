@@ -240,8 +240,8 @@ def _check_alike(old: Comparison, new: Comparison) -> None:
 
 def _against_ref(one: Comparison) -> NDArray[np.float64]:
     """Return the adjusted p-value of each node in a comparison, shape (nodes,)."""
-    _, part = one.settings.weights
-    found: NDArray[np.float64] = test_kinds(one.counted_kinds.tallies, one.settings.rho, part).adjusted.min(0)
+    tests = test_kinds(one.counted_kinds.tallies, one.settings.rho, 1 / one.settings.families)
+    found: NDArray[np.float64] = tests.adjusted.min(0)
     return found
 
 

@@ -114,11 +114,10 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     if not (gen.has_rows and ref.has_rows):
         settings = without_clusters(settings)
-    _, part = settings.weights
     answer = None
-    if part:
+    if settings.has_kinds:
         sets = {one.label: one.at_hand for one in (gen, ref)}
-        answer = divide(sets, kinds=kinds, rho=settings.rho, part=part, seed=settings.seed, run=run)
+        answer = divide(sets, kinds=kinds, rho=settings.rho, part=1 / settings.families, seed=settings.seed, run=run)
     fits = _fit(gen, ref, settings, run)
     proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
     scored = score_sets(opened.sets, proposed, run)
@@ -185,7 +184,7 @@ def _describe(
         difference=overall.value if overall else None,
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
-        detectable=answer.tests.detectable(settings.weights[1] * ALPHA) if answer else None,
+        detectable=answer.tests.detectable(ALPHA / settings.families) if answer else None,
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,

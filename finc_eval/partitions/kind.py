@@ -19,7 +19,7 @@ from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tests import KindTests
 
-NOT_ZERO = 1e-9
+NOT_ZERO = float(np.finfo(np.float32).eps)
 """End of an interval that leaves out 0 and nothing else."""
 
 

@@ -12,7 +12,8 @@ from finc_eval.embeddings.keys import mixed
 from finc_eval.numerics.folds import without_fold
 
 FIT_SAMPLES = 10_000
-"""Samples of all sets that kinds are fitted to, at most."""
+"""Samples of all sets that kinds are fitted to, at most. Small planted kinds of 16 000 digits are met with a mean
+Jaccard index of .50, .61, .67, .71 with 2 500, 5 000, 10 000, 16 000, in 1.0, 1.6, 4.1, 4.8 seconds."""
 
 
 def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:

@@ -17,7 +17,8 @@ from finc_eval.sketches.opening import as_sketch, grouped_sets
 from finc_eval.sketches.sketch import Sketch
 
 MIN_SAMPLES = 20
-"""Samples that each set needs."""
+"""Samples that each set needs. With 20 in each, a kind of one set alone is found from a share of .42 on; with 8,
+from .70."""
 
 
 @dataclass(frozen=True)

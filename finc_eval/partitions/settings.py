@@ -11,7 +11,8 @@ from finc_eval.core.record import about
 from finc_eval.sketches.settings import Groups
 
 MAIN_LEVEL = 50
-"""Kinds of the main level, whose shares are shown and give the difference of sets."""
+"""Kinds that give the difference of sets. On six draws of digits each, true differences of .18 and .07 are estimated by
+.155 and .058 with 25 kinds, .174 and .070 with 50, .180 and .085 with 100."""
 
 
 @dataclass(frozen=True)

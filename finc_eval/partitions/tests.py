@@ -17,9 +17,6 @@ from finc_eval.partitions.tally import Tally
 
 Array = NDArray[np.float64]
 
-MAX_COUNT = 2000
-"""Members that the search for the smallest detectable share tries at most."""
-
 MIN_FITTED = 8
 """Samples of a kind that must be among those that kinds are fitted to, for it to be found. At 50 000 + 50 000 samples,
 a tree is fitted to 10 000. There, a separate kind of 5 samples was found in 3 of 4 runs, and a kind of 10 in all 4."""
@@ -73,10 +70,14 @@ class KindTests:
         drawn = min(1.0, FIT_SAMPLES / units.sum())
         found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
         for own in units:
-            count = np.arange(1.0, min(own, MAX_COUNT) + 1)
-            alone = self.family.of_one_set(count, own, units.sum() - own)  # falls with the count
-            least = bisect(range(len(count)), True, key=lambda k: bool(self.family.family_level(alone[k])[0] <= alpha))
-            found.append(float(detectable_share(least + 1, own, POWER)) if least < len(count) else 1.0)
+
+            def found_with(count: int, own: float = own) -> bool:
+                alone = self.family.of_one_set(np.array([float(count)]), own, units.sum() - own)
+                return bool(self.family.family_level(alone[0])[0] <= alpha)
+
+            counts = range(1, int(own) + 1)
+            least = bisect(counts, True, key=found_with)
+            found.append(float(detectable_share(counts[least], own, POWER)) if least < len(counts) else 1.0)
         return max(found)
 
 

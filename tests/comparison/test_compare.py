@@ -263,12 +263,6 @@ def test_a_sketch_without_frequencies_asks_for_none(digits):
     assert fe.compare(digits[0][60:120, 300:340] + 1, sketch, features=50).settings.kernel == "cosine"
 
 
-def test_few_samples_carry_a_warning(digits):
-    x = digits[0]
-    few = fe.compare(gen=x[:100], ref=x[100:220], features=100)
-    assert any("gen has only 100 samples" in warning for warning in few.warnings)
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_cpu_and_gpu_agree(thinned):
