@@ -24,11 +24,7 @@ class Configured(Record):
 
     @classmethod
     def read(cls, path: str | Path, table: str | None = None) -> Self:
-        """Read settings from a table of a TOML file.
-
-        Args:
-            path: the file.
-            table: name of the table; default: that of the class, such as "compare".
+        """Read settings from a table of a TOML file; by default, the table of the class, such as "compare".
 
         Raises:
             DataError: the file cannot be read, lacks the table, or has a key or value that is not valid.

@@ -94,7 +94,7 @@ def readable(size: int) -> str:
 class Budget:
     """Bytes that the threads of this process may decode side by side: as many as one thing may take alone.
 
-    A thread takes what it needs within `decoding()`, which gives it back. The first `take` waits for room. Later ones
+    A thread takes what it needs within `counted()`, which gives it back. The first `take` waits for room. Later ones
     do not, because two threads could wait for each other.
     """
 
@@ -103,20 +103,21 @@ class Budget:
         self._room = threading.Condition()
         self._mine = threading.local()
 
-    def begin(self) -> None:
-        """Count what this thread takes from now on."""
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count what this thread takes in the block, and give it back at the end."""
         self._mine.held = 0
-
-    def end(self) -> None:
-        """Give back what this thread has taken since `begin`."""
-        held, self._mine.held = self._mine.held, None
-        if held:
-            with self._room:
-                self._used -= held
-                self._room.notify_all()
+        try:
+            yield
+        finally:
+            held, self._mine.held = self._mine.held, None
+            if held:
+                with self._room:
+                    self._used -= held
+                    self._room.notify_all()
 
     def take(self, size: int) -> None:
-        """Take bytes until `end`; do nothing outside of `decoding()`, and for what is not worth counting."""
+        """Take bytes until `counted()` ends; do nothing outside of it, and for what is not worth counting."""
         held = getattr(self._mine, "held", None)
         if held is None or size < NEGLIGIBLE_BYTES:
             return
@@ -135,10 +136,5 @@ that no two wait for each other."""
 @contextmanager
 def decoding() -> Iterator[None]:
     """Count what this thread decodes until the block ends."""
-    ENCODED.begin()
-    DECODED.begin()
-    try:
+    with ENCODED.counted(), DECODED.counted():
         yield
-    finally:
-        ENCODED.end()
-        DECODED.end()

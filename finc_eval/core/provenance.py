@@ -62,11 +62,7 @@ class Provenance(Record):
 
     @classmethod
     def here(cls, device: Device = None) -> Provenance:
-        """Describe this process and its working folder.
-
-        Args:
-            device: the torch device, or its name; default: CUDA if available.
-        """
+        """Describe this process and its working folder."""
         revision = revision_of(Path.cwd())
         git = GitState(revision) if revision else None
         return cls(_versions(), _device_name(device), git, command_line(), config=config_in_use.get())

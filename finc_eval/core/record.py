@@ -126,15 +126,10 @@ def _finite(value: Any) -> Any:
 
 
 def structured(cls: type[T], data: Mapping[str, Any], where: str) -> T:
-    """Build a record from what `plain` returned.
-
-    Args:
-        cls: class of the record.
-        data: plain JSON types, and the fields that JSON leaves out. Derived values are ignored.
-        where: what to call the data in a message, such as the name of a file.
+    """Build a record from what `plain` returned, and the fields that JSON leaves out. Derived values are ignored.
 
     Raises:
-        DataError: a key is missing or has a value of a wrong type.
+        DataError: a key is missing or has a value of a wrong type; the message names `where`.
     """
     try:
         return _adapter(cls).validate_python(data, extra="ignore")  # type: ignore[no-any-return]
@@ -143,12 +138,7 @@ def structured(cls: type[T], data: Mapping[str, Any], where: str) -> T:
 
 
 def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """Build a record from a table that a person wrote: every key must be known, every value of its exact type.
-
-    Args:
-        cls: class of the record.
-        table: the table, as `tomllib` returns it.
-        where: what to call the table in a message.
+    """Build a record from a table of TOML that a person wrote: every key must be known, every value of its exact type.
 
     Raises:
         DataError: a key is unknown or missing, or a value has a wrong type.

@@ -20,8 +20,6 @@ from finc_eval.core.storage import PROGRAM, write_text
 LAYOUT = 2
 """Layout of the JSON of all results. Layout 1 is older, and is not read."""
 
-"""Key of the digest of all other keys."""
-
 
 def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
     """Read a result of one of these types in JSON, and check that it is what was written.

@@ -13,12 +13,7 @@ def percent(value: float, decimals: int = 0) -> str:
 
 
 def figure(value: float | None, form: str = ".4g") -> str:
-    """Write a number as pages and tables do: "−" is its minus, and "–" stands for none. CSV and JSON do not.
-
-    Args:
-        value: the number.
-        form: format of Python, such as ".4g" for four digits.
-    """
+    """Write a number as pages and tables do, with "−" for minus and "–" for none. CSV and JSON do not."""
     return "–" if value is None else format(value, form).replace("-", "−")
 
 

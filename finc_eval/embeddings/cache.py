@@ -21,8 +21,7 @@ from finc_eval.core.remote.urls import is_place
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.journal import title_of
-from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, Recipe
-from finc_eval.embeddings.whole_file import column_array
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.samples.clips import Clip
 
 if TYPE_CHECKING:
@@ -107,9 +106,14 @@ class EmbeddingCache(Shown):
                     failed = (self._file.texts(f"failures/{name}").all() for name in ("ids", "reasons"))
                     self.failures: list[tuple[str, str]] = list(zip(*failed, strict=True))
                     self._columns = {name: self._file.texts(column_array(name), self.n) for name in header.columns}
-                    self.clip = _clip(header.recipe)
+                    policy = header.recipe["clip"]
+                    self.clip = policy and Clip(**policy)
             if output is not None and output not in self.outputs:
-                raise _no_output(self.path, output, self.outputs)
+                has = f"it has {', '.join(self.outputs)}" if self.outputs else "it has only the embeddings"
+                raise UsageError(
+                    f'{self.path} has no output "{output}"{did_you_mean(output, self.outputs)}: {has}; extract with a '
+                    "card that keeps it"
+                )
         except BaseException:
             self.close()
             raise
@@ -217,8 +221,8 @@ class EmbeddingCache(Shown):
             return cast(Floats, self._rows.between(rows[0], rows[-1] + 1))
         wanted, result = rows.ravel(), np.empty((rows.size, self.dim), np.float32)
         order = wanted.argsort(kind="stable")
-        # Together what has one checksum.
-        for part in np.split(order, np.flatnonzero(np.diff(wanted[order] // block_rows(self.dim))) + 1):
+        together = max(1, BLOCK_BYTES // (self.dim * self.dtype.itemsize))  # what has one checksum
+        for part in np.split(order, np.flatnonzero(np.diff(wanted[order] // together)) + 1):
             if len(part):
                 first, last = wanted[part[0]], wanted[part[-1]]
                 result[part] = self._rows.between(first, last + 1)[wanted[part] - first]
@@ -282,20 +286,3 @@ def _open(path: Path) -> StoredFile:
     if not is_stored(path) or is_other_hdf5(path):
         raise DataError(NOT_A_CACHE.format(path))
     return StoredFile(path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN)
-
-
-def _clip(recipe: Recipe) -> Clip | None:
-    policy = recipe["clip"]
-    return policy and Clip(**policy)
-
-
-def _no_output(path: Path, name: str, outputs: tuple[str, ...]) -> UsageError:
-    has = f"it has {', '.join(outputs)}" if outputs else "it has only the embeddings"
-    return UsageError(
-        f'{path} has no output "{name}"{did_you_mean(name, outputs)}: {has}; extract with a card that keeps it'
-    )
-
-
-def block_rows(dim: int) -> int:
-    """Return the number of rows that are read or written together, about 256 KiB."""
-    return max(1, BLOCK_BYTES // (dim * np.dtype(DTYPE).itemsize))

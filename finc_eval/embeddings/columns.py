@@ -23,12 +23,7 @@ Columns = dict[str, list[str]]
 
 
 def columns_of(metadata: object, n: int, name: str) -> Columns:
-    """Return the columns of a mapping or a pandas data frame as texts; a missing value is "".
-
-    Args:
-        metadata: values of each column, one a sample.
-        n: number of samples.
-        name: name of the set in messages.
+    """Return the columns of a mapping or a pandas data frame as n texts each; a missing value is "".
 
     Raises:
         UsageError: it is neither, or a column has another number of values.

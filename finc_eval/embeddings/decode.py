@@ -77,14 +77,7 @@ def decoded_batches(
 ) -> Generator[DecodedBatch, None, None]:
     """Yield the samples from index `start` on, `size` at a time; the next batch is made while one is in use.
 
-    Args:
-        samples: the set.
-        start: index of the first sample.
-        size: samples per batch; the last batch may be smaller.
-        how: preprocessing of the card.
-        workers: number of threads that decode and resize.
-        place: function that the reader applies to the pixels of a batch, such as one that sends them to a device;
-            default: none.
+    The reader's thread applies `place` to the pixels of a batch, such as to send them to a device.
     """
 
     def batches() -> Generator[DecodedBatch, None, None]:

@@ -16,8 +16,7 @@ from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.storage import disk_errors, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache
 from finc_eval.embeddings.journal import new_of, title_of
-from finc_eval.embeddings.recipe import CACHE_LAYOUT, Identity, origin_of
-from finc_eval.embeddings.whole_file import column_array, write_columns
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, Identity, column_array, origin_of
 
 PART = ".part"
 
@@ -57,8 +56,8 @@ def whole_cache(
             larger = n is not None and cache.n + len(cache.failures) > n
             own = "" if larger else origin_of(cache.source, cache.extractor)
         _refuse_loss(path, what, own, origin, force)
-    elif (unfinished := _unfinished(path)) and unfinished[0] != key:
-        own = unfinished[1] if n is None else ""
+    elif (unfinished := title_of(part_of(path))) and unfinished.key != key:
+        own = unfinished.origin if n is None else ""
         _refuse_loss(part_of(path), "unfinished embeddings of other samples", own, origin, force)
     return None
 
@@ -102,12 +101,6 @@ def _at(path: Path, force: bool) -> EmbeddingCache | None:
         raise
 
 
-def _unfinished(path: Path) -> tuple[str, str] | None:
-    """Return key and origin of the unfinished cache of `path`; None if there is none that can be read."""
-    title = title_of(part_of(path))
-    return None if title is None else (title.key, title.origin)
-
-
 def _refuse_loss(path: Path, what: str, own: str, origin: str, force: bool) -> None:
     if not force and (not origin or own != origin):
         raise UsageError(
@@ -145,6 +138,12 @@ def _copy(cache: EmbeddingCache, new: NewFile, columns: Mapping[str, Sequence[st
         copy_content(old, new, [column_array(name) for name in columns])
     write_columns(new, columns)
     new.header["columns"] = list(dict.fromkeys([*cache.columns, *columns]))
+
+
+def write_columns(file: NewFile, columns: Mapping[str, Sequence[str]]) -> None:
+    """Write columns of metadata."""
+    for name, strings in columns.items():
+        file.texts(column_array(name), strings)
 
 
 @contextmanager

@@ -40,14 +40,10 @@ def joined(parts: Sequence[Hashes]) -> Hashes:
 
 
 def keys_of(ids: NDArray[np.uint64], groups: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
-    """Return the keys of samples, which assign folds and draw samples in any order and batching.
+    """Return the keys of samples, from the hashes of their ids and groups: keys assign folds and draw samples.
 
     The lowest bit is the fold. It follows from the group: the samples of a group are alike, and one half of a set must
     not learn from the other.
-
-    Args:
-        ids: hashes of the ids.
-        groups: hash of the group of each sample; None where every sample stands for itself.
     """
     return ids if groups is None else (ids & ~FOLD_BIT) | (groups & FOLD_BIT)
 

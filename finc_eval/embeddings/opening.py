@@ -152,10 +152,7 @@ def open_sets(
 def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: bool) -> None:
     """Raise UsageError if an extractor is asked for that did not make the embeddings that are there.
 
-    Args:
-        extractor: the extractor.
-        ready: sets that are embedded already.
-        needed: whether other sets will be embedded by it.
+    `needed` says whether other sets will be embedded by it.
     """
     name = load_card(extractor).name
     known = {label: extractor_of(one.space) for label, one in ready.items() if not one.space.startswith(ARRAY_SPACE)}

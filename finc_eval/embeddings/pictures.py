@@ -110,10 +110,7 @@ class HeldSamples:
 
 
 def picture(image: object) -> Image.Image:
-    """Return an image as a PIL image, of a clip its middle frame.
-
-    Args:
-        image: PIL image, or uint8 array of shape (h, w), (h, w, 3) or (frames, h, w, 3).
+    """Return a PIL image, or uint8 (h, w), (h, w, 3) or (frames, h, w, 3), as a PIL image; of a clip its middle frame.
 
     Raises:
         UsageError: it is neither.

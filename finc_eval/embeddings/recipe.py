@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
+from urllib.parse import quote
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.record import Record
@@ -23,6 +24,9 @@ DECODING = 3
 """Version of the rules by which bytes become pixels: other pixels are never under the same key."""
 DTYPE = "<f4"
 """Type of the numbers of a cache: float32."""
+
+DIGESTS, FAILED, TRAITS = "shard/digests", "shard/failed", "shard/traits"
+"""Arrays of a shard until it is merged: the digest of each sample, the numbers of those that failed, and traits."""
 
 Recipe = dict[str, Any]
 
@@ -100,6 +104,11 @@ class CacheHeader(Record):
             outputs=outputs,
             shard=identity.shard,
         )
+
+
+def column_array(name: str) -> str:
+    """Return the name of the list of texts of a column; HDF5 reads "/" and "." in a name as a path."""
+    return f"metadata/{quote(name, safe=' ').replace('.', '%2E')}"
 
 
 def origin_of(source: str, extractor: str) -> str:

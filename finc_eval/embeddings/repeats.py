@@ -91,10 +91,6 @@ def repeats_as_groups(
     single, unless nearly all occur equally often, as in a folder whose files were duplicated. Repeats of the reference
     are groups, unless the other sets have them about as often, as draws of a law with few values.
 
-    Args:
-        sets: sets by label.
-        run: portions and progress.
-
     Returns:
         The sets, grouped where that is needed, and sentences on sets with many repeats and on samples they share.
     """
@@ -149,14 +145,10 @@ def duplicated(hashes: NDArray[np.uint64]) -> bool:
 
 
 def drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
-    """Return whether samples meet equal ones in another set about as often as in their own.
+    """Return whether samples meet equal ones in another set about as often as in their own, by hashes of rows.
 
     Both the pairs of equal samples are compared, which copies of a few common samples dominate, and the samples that
     meet an equal one among equally many of either set.
-
-    Args:
-        own: hashes of the rows of a set, shape (n,).
-        other: those of the other set, shape (m,).
     """
     atoms, place, counts = np.unique(own, return_inverse=True, return_counts=True)
     found, elsewhere = np.unique(other, return_counts=True)
@@ -185,17 +177,12 @@ def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None)
 
 
 def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run | None = None) -> dict[str, float]:
-    """Estimate the share of the samples of sets that have a near-copy in theirs, from the neighborhoods of some.
+    """Estimate the share of the samples of some sets that have a near-copy in theirs, from the neighborhoods of some.
 
     The neighbors of a sample are found in all sets together. Around independent samples the normalized spacings
     j·log(d_{j+1}/d_j) of their distances are exponential with the local dimension as their rate, whatever the density
     (Rényi; Hill's estimator). A sample has near-repeats where one of the first spacings is a gap; they are copies
     where all neighbors within the gap are of its own set more often than sizes explain.
-
-    Args:
-        sets: sets by label, compared with each other.
-        labels: labels of the sets to examine.
-        run: device.
 
     Returns:
         The share of each set by its label, without sets that have too few neighbors to say anything.
@@ -309,13 +296,7 @@ FEW_INDEPENDENT = 40
 
 
 def ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:
-    """Warn of samples without a value in the column that names the groups.
-
-    Args:
-        label: label of the set.
-        embeddings: the set.
-        column: the column.
-    """
+    """Warn of samples without a value in the column that names the groups."""
     if column not in embeddings.columns:
         own = embeddings.grouping
         taken = f"its samples are grouped by {own}" if own else "each of its samples is taken for a group of its own"
@@ -331,16 +312,10 @@ def ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:
 
 
 def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[str]:
-    """Warn of groups that are worth few independent samples.
-
-    Args:
-        label: label of the set.
-        n: number of its samples.
-        per_group: mean size of the group of a sample.
-        name: what groups them.
+    """Warn of n samples in groups of mean size `per_group`, by `name`, that are equivalent to few independent ones.
 
     Raises:
-        DataError: they are worth fewer than 4. Of exact repeats, which nobody named, nothing is tested then.
+        DataError: they are equivalent to fewer than 4. Of exact repeats, which nobody named, nothing is tested then.
     """
     independent = n / per_group
     if per_group <= 1 or independent >= FEW_INDEPENDENT:

@@ -19,15 +19,16 @@ import numpy.typing as npt
 
 from finc_eval.core.doors.reading import changed
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.writing import filled_file
+from finc_eval.core.files.writing import NewFile, filled_file
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import put_in_place
 from finc_eval.embeddings.cache import WHOLE, Floats
-from finc_eval.embeddings.files import part_of, resumable
+from finc_eval.embeddings.files import part_of, resumable, write_columns
 from finc_eval.embeddings.journal import Batch, Journal, Title, new_of
-from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, Identity
-from finc_eval.embeddings.whole_file import Texts, write_cache
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, DTYPE, FAILED, TRAITS, CacheHeader, Identity
 from finc_eval.samples import Traits
+from finc_eval.samples.profile import Profile
 from finc_eval.samples.source import Digests
 
 REASON_BYTES, TRAITS_BYTES = 200, 48
@@ -111,13 +112,9 @@ class CacheWriter:
             if due or self.done == len(self._ids):
                 self._checkpoint()
 
-    def failed(self) -> list[int]:
-        """Return the indices of the samples that failed so far."""
-        return sorted(self._journal.failures)
-
     def failures(self) -> list[tuple[str, str]]:
         """Return (id, reason) of the samples that failed so far."""
-        return [(self._ids[row], self._journal.failures[row]) for row in self.failed()]
+        return [(self._ids[row], reason) for row, reason in sorted(self._journal.failures.items())]
 
     def finish(
         self,
@@ -145,11 +142,49 @@ class CacheWriter:
         with resumable(self.path, self._worth_keeping), _removed_on_error(new):
             _check_room(self.path, self._bytes)
             with filled_file(new, WHOLE, CACHE_LAYOUT) as file:
-                texts = Texts(self._ids, {**_given(label=labels, prompt=prompts), **(columns or {})}, self.failures())
-                write_cache(file, self._journal, identity, self._widths, texts, digests, progress)
-            _sync(new)
+                given = {"label": labels, "prompt": prompts, **(columns or {})}
+                texts = {name: values for name, values in given.items() if values is not None}
+                self._write_rows(file, identity, texts, digests, progress)
+            with changed(new) as written:
+                os.fsync(written.fileno())
             put_in_place(new, target or self.path)
             self.discard()
+
+    def _write_rows(
+        self,
+        file: NewFile,
+        identity: Identity,
+        columns: Mapping[str, Sequence[str]],
+        digests: Digests | None,
+        progress: Progress,
+    ) -> None:
+        """Write the good rows, each output to its own array, and all that describes them."""
+        n, lost = self._journal.done, self._journal.failures
+        kept = [row for row in range(n) if row not in lost]
+        targets = [
+            file.rows(name if name == "embeddings" else f"outputs/{name}", (len(kept), entries), DTYPE)
+            for name, entries in self._widths.items()
+        ]
+        content = file.rows("content", (len(kept),), "<u8")
+        ends, done, traits = np.cumsum([*self._widths.values()]).tolist(), 0, list[str]()
+        for batch in self._journal.batches():
+            good = np.array([reason is None for reason in batch.reasons])
+            content.append(batch.content[good])
+            for target, rows in zip(targets, np.split(batch.rows[good], ends[:-1], axis=1), strict=True):
+                target.append(rows)
+            traits += [one for one, fine in zip(batch.traits, good, strict=True) if fine and one]
+            done += len(good)
+            progress("write cache", done, n)
+        file.texts("ids", [self._ids[row] for row in kept])
+        write_columns(file, {name: [values[row] for row in kept] for name, values in columns.items()})
+        file.texts("failures/ids", [name for name, _ in self.failures()])
+        file.texts("failures/reasons", [reason for _, reason in self.failures()])
+        if identity.shard is not None and digests is not None:
+            file.array(DIGESTS, digests)
+            file.array(FAILED, np.array(sorted(lost), np.int64))
+            file.texts(TRAITS, traits)
+        profile = Profile.of(Traits.decode(one.encode("ascii")) for one in traits)
+        file.header |= plain(CacheHeader.of(identity, profile, tuple(columns), tuple(self._widths)[1:]))
 
     def discard(self) -> None:
         """Remove the unfinished cache."""
@@ -183,10 +218,6 @@ class CacheWriter:
         self._last_checkpoint = time.monotonic()
 
 
-def _given(**columns: Sequence[str] | None) -> dict[str, Sequence[str]]:
-    return {name: values for name, values in columns.items() if values is not None}
-
-
 def _check_room(path: Path, needed: int) -> None:
     """Raise DataError if the disk cannot hold a file; HDF5 crashes where not even its metadata fits."""
     free = shutil.disk_usage(path.parent).free
@@ -204,11 +235,6 @@ def _removed_on_error(path: Path) -> Iterator[None]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-
-
-def _sync(path: Path) -> None:
-    with changed(path) as file:
-        os.fsync(file.fileno())
 
 
 def _short(reason: str) -> str:

@@ -33,14 +33,6 @@ class HasShare(Protocol):
 
 
 def choose_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
-    """Return the two sets whose samples a page shows of a mode of several sets.
-
-    Args:
-        shares: part of each set that belongs to the mode, by label.
-        most: label of the set that has most of it.
-
-    Returns:
-        That set, and the reference, or else the other set with most.
-    """
+    """Return the set with most of a mode, and the reference, or else the other set with most."""
     others = [label for label in shares if label != most]
     return most, "ref" if "ref" in others else max(others, key=lambda label: shares[label].share)

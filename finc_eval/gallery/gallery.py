@@ -46,17 +46,10 @@ def read_gallery(
     kept: Mapping[str, Thumbnails] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Gallery:
-    """Gather the pictures of the samples that a result shows.
+    """Gather the pictures of the samples that a result shows, all by the label of their set.
 
     Those of a set come from what the caller gives, else from what the file of the result kept, else from the samples
-    that were compared in this process. A path that a file names is never opened.
-
-    Args:
-        sets: sets of the result, by label.
-        shown: ids of the samples to show, by label.
-        given: where the samples of a set are now, by label.
-        kept: pictures that the file of the result has; None for a result that was not read from one.
-        names: names of the sets in a sentence, by label; default: the label.
+    that were compared in this process. A path that a file names is never opened. `names` are those of sentences.
     """
     for label, samples in given.items():
         if label not in sets:
@@ -138,14 +131,7 @@ MAX_LENGTH = 300
 
 
 def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str]], run: Run) -> Captions:
-    """Describe the samples that a page shows, each set read once in portions.
-
-    Args:
-        sets: the generated and the reference set, by label.
-        shown: ids of the samples to show, by label. The reference sample nearest to each generated sample is described
-            as well.
-        run: device and progress.
-    """
+    """Describe the samples that a page shows, and the reference samples nearest to the generated ones."""
     gen = sets["gen"].metadata_of(set(shown.get("gen", ())))
     nearest = _nearest({name: row for name, (row, _) in gen.items()}, sets, run)
     ref = sets["ref"].metadata_of({*shown.get("ref", ()), *(other for other, _ in nearest.values())})

@@ -15,8 +15,6 @@ from finc_eval.naming.questions import Counts, enrichment_p
 from finc_eval.numerics.exact_tests import hypergeometric_masses
 from finc_eval.numerics.inference import holm
 
-Kind = Literal["frequency", "appearance", "both"]
-
 SMALL_PART = 0.2
 """Part of the difference below which a significant cause is not called one."""
 
@@ -42,7 +40,7 @@ class Cause(Record):
         appearance_part: part that comes from appearance.
     """
 
-    kind: Kind | None
+    kind: CauseKind | None
     labels: tuple[str, ...]
     frequency_p: float
     appearance_p: float
@@ -80,10 +78,12 @@ def frequency_or_appearance(
         p_value <= alpha and part >= SMALL_PART * (often + looks)
         for p_value, part in ((often_p, often), (looks_p, looks))
     )
-    kind: Kind | None = (
-        "both" if is_often and is_looks else "frequency" if is_often else "appearance" if is_looks else None
-    )
-    return Cause(kind, tuple(known[label] for label in own), often_p, looks_p, often, looks)
+    kinds: dict[tuple[bool, bool], CauseKind] = {
+        (True, True): "both",
+        (True, False): "frequency",
+        (False, True): "appearance",
+    }
+    return Cause(kinds.get((is_often, is_looks)), tuple(known[label] for label in own), often_p, looks_p, often, looks)
 
 
 def majority(counts: Counts) -> NDArray[np.int64]:
@@ -96,11 +96,7 @@ def stratified_p(members: Counts, samples: Counts) -> float:
     """Compute the exact one-sided p-value of "the first set does not have more members, given the label".
 
     The number of members in the first set is a sum of independent hypergeometric numbers, one for each label, given
-    the margins: the exact form of Cochran's, Mantel's and Haenszel's test.
-
-    Args:
-        members: members of each label in both sets, shape (2, labels).
-        samples: samples of each label in both sets, shape (2, labels).
+    the margins: the exact form of Cochran's, Mantel's and Haenszel's test. Both counts have the shape (2, labels).
     """
     distribution, lowest = np.ones(1), 0
     for inside, total, first in zip(members.sum(0), samples.sum(0), samples[0], strict=True):

@@ -94,15 +94,9 @@ def _phrase(values: list[Evidence]) -> str | None:
     else:
         by_share = sorted(values, key=lambda one: -one.share_members)
         some = [one for one in by_share if one.share_members >= SECOND][:2]
-        both = _make_most(some)
+        both = len(some) == 2 and sum(one.share_members for one in some) >= BOTH
         shown = some if both or not most else most[:1]
         verb = ("" if both else "mostly " if most else "partly ") + ("" if source == "label" else f"{source} ")
     words = " and ".join(f"“{one.value}”" if source in TEXT_COLUMNS else one.value for one in shown)
     shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in shown)
     return f"{verb}{words} ({shares})" if shown else None
-
-
-def _make_most(values: list[Evidence]) -> bool:
-    """Return whether these are two values that both belong in a name."""
-    shares = [one.share_members for one in values]
-    return len(shares) == 2 and shares[1] >= SECOND and sum(shares) >= BOTH

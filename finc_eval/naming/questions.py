@@ -80,14 +80,9 @@ def enrichment_p(members_with: Counts, members: Counts, others_with: Counts, oth
 
 
 def larger_p(members: Floats, others: Floats) -> tuple[Floats, Floats]:
-    """Compute one-sided p-values of Mann and Whitney's test for each column, and the AUC.
+    """Compute one-sided p-values of "members are larger", shape (t,), by Mann and Whitney's test, and the AUCs.
 
-    Args:
-        members: measurements of the members, shape (m, t).
-        others: measurements of the others, shape (o, t).
-
-    Returns:
-        p-values of "members are larger", shape (t,), and P(member > other) + ½ P(equal), shape (t,).
+    Measurements have the shapes (m, t) of members and (o, t) of others. The AUC is P(member > other) + ½ P(equal).
     """
     from scipy.stats import mannwhitneyu
 
@@ -98,15 +93,10 @@ def larger_p(members: Floats, others: Floats) -> tuple[Floats, Floats]:
 
 
 def log_odds(members_with: Counts, others_with: Counts, prior_words: float = 500.0) -> Floats:
-    """Compute z-scores of log-odds ratios of words with an informative Dirichlet prior.
+    """Compute z-scores of log-odds ratios of words, from the numbers of members and of others with each, shape (…, w).
 
-    Monroe, Colaresi and Quinn 2008, "Fightin' Words", eq. 16 (δ), 20 (variance) and 22 (z). The prior is the
-    distribution of words in both parts together, α_w = `prior_words` · f_w.
-
-    Args:
-        members_with: number of members with each word, shape (…, w).
-        others_with: number of others with each word, shape (…, w).
-        prior_words: weight of the prior, α_0, in words.
+    Monroe, Colaresi and Quinn 2008, "Fightin' Words", eq. 16 (δ), 20 (variance) and 22 (z). The informative Dirichlet
+    prior is the distribution of words in both parts together, α_w = `prior_words` · f_w.
     """
     together = members_with + others_with + 1e-9
     prior = prior_words * together / together.sum(-1, keepdims=True)

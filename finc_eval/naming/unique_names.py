@@ -130,12 +130,7 @@ def _reading(text: str) -> frozenset[str]:
 
 
 def in_common(kinds: Sequence[_Named], others: Iterable[_Named]) -> str | None:
-    """Return what all names of some kinds have in common: "coloured" of coloured-0 and coloured-9; None for nothing.
-
-    Args:
-        kinds: two kinds or more.
-        others: kinds of which none may have these words.
-    """
+    """Return the words that all names of some kinds share and no others have, as "coloured" of coloured-0; or None."""
     own = [_words(kind) for kind in kinds]
     taken = {word for kind in others for word in _words(kind)}
     shared = [word for word in own[0] if all(word in words for words in own)] if len(own) > 1 else []

@@ -131,13 +131,8 @@ def pair_in(shapes: Shapes, read: Callable[[str], NDArray[Any]], where: str) -> 
 
     They are called mu and sigma, or are a vector and a symmetric matrix of its size.
 
-    Args:
-        shapes: shapes of the arrays.
-        read: function that reads an array by name.
-        where: the file, for messages.
-
     Raises:
-        DataError: there are several, and none is called mu and sigma.
+        DataError: there are several, and none is called mu and sigma; the message names `where`.
     """
     if {"mu", "sigma"} <= set(shapes):
         return Pair("mu", "sigma", "")

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import computed_field
 from scipy.optimize import brentq
-from scipy.special import betaincinv
 
 from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
+from finc_eval.numerics.exact_tests import clopper_pearson, share_bounds
 from finc_eval.numerics.inference import normal_quantile
 
 MIN_FALSE_ALARMS = 10
@@ -174,22 +174,14 @@ def operating_point(
     true, false = alarm_curve(members, non_members)
     allowed = limit * int(false[-1]) * (1 + 1e-12)  # 0.01 × 700 is below 7 in floating point
     place = int(np.flatnonzero(false <= allowed)[-1])
+    low, high = clopper_pearson(true[place], true[-1], confidence)
     return OperatingPoint(
         limit=limit,
         fpr=float(false[place] / false[-1]),
         tpr=float(true[place] / true[-1]),
-        interval=clopper_pearson(int(true[place]), int(true[-1]), confidence),
+        interval=(float(low), float(high)),
         non_members=int(false[-1]),
     )
-
-
-def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the exact interval of a probability, given successes in independent trials (Clopper, Pearson 1934)."""
-    check_fraction("confidence", confidence)
-    if not 0 <= successes <= trials or trials < 1:
-        raise UsageError(f"successes must lie between 0 and the number of trials, got {successes} of {trials}")
-    tail = (1 - confidence) / 2
-    return _at_least(successes, trials, tail), _at_most(successes, trials, tail)
 
 
 def epsilon_lower_bound(
@@ -221,8 +213,8 @@ def epsilon_lower_bound(
     best = 0.0
     for more, less, k in places:
         threshold = -np.partition(-less, k - 1)[k - 1]
-        likely = _at_least(int((more > threshold).sum()), len(more), tail) - delta
-        rare = _at_most(k - 1, len(less), tail)
+        likely = float(share_bounds((more > threshold).sum(), len(more), tail)[0]) - delta
+        rare = float(share_bounds(k - 1, len(less), tail)[1])
         if likely > 0:
             best = max(best, log(likely / rare))
     return best
@@ -231,14 +223,6 @@ def epsilon_lower_bound(
 def threshold_ranks(n: int) -> list[int]:
     """Return the ranks 1, 2, 4, … up to n/2, or 1, of the ordered scores that are thresholds, of n."""
     return [2**power for power in range(max((n // 2).bit_length(), 1))]
-
-
-def _at_least(successes: int, trials: int, tail: float) -> float:
-    return 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
-
-
-def _at_most(successes: int, trials: int, tail: float) -> float:
-    return 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
 
 
 def _scores(values: ArrayLike, name: str) -> NDArray[np.float64]:

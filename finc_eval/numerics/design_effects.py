@@ -49,11 +49,7 @@ class GroupSizes:
         return float(self.sizes @ self.samples) / self.n
 
     def worst(self, members: Array) -> Array:
-        """Return the largest design effects for these numbers of members: all in the largest groups, each of one kind.
-
-        Args:
-            members: numbers of members, shape (t,).
-        """
+        """Return the largest design effects for numbers of members, shape (t,), all in the largest groups."""
         samples, squares = (np.cumsum([0.0, *one[::-1]]) for one in (self.samples, self.sizes * self.samples))
         members = np.maximum(members, 1.0)
         return np.asarray(np.interp(members, samples, squares) / members)

@@ -126,15 +126,16 @@ def log_choose(n: float, k: Array) -> Array:
 
 
 def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> tuple[Array, Array]:
-    """Return the exact interval of a share (Clopper and Pearson 1934), as arrays (low, high).
+    """Return the exact intervals of shares k / n (Clopper and Pearson 1934), as arrays (low, high).
 
-    Args:
-        k: numbers of members; effective numbers need not be whole.
-        n: numbers of samples.
-        confidence: confidence of each interval.
+    Effective numbers k need not be whole.
     """
+    return share_bounds(k, n, (1 - check_fraction("confidence", confidence)) / 2)
+
+
+def share_bounds(k: ArrayLike, n: ArrayLike, beside: float) -> tuple[Array, Array]:
+    """Return exact lower and upper bounds of shares k / n, each with this one-sided error."""
     k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-    beside = (1 - check_fraction("confidence", confidence)) / 2
     low = np.where(k > 0, betaincinv(np.maximum(k, np.finfo(float).tiny), n - k + 1, beside), 0.0)
     high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, np.finfo(float).tiny), 1 - beside), 1.0)
     return low, high

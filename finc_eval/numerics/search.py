@@ -9,13 +9,7 @@ HALVINGS = 40
 
 
 def smallest(holds: Callable[[float], bool], most: float, halvings: int = HALVINGS) -> float | None:
-    """Return the smallest number from 1 on that holds; None if doubling up to `most` finds none.
-
-    Args:
-        holds: whether a number holds; then all larger numbers also hold.
-        most: largest number that is tried.
-        halvings: how often the interval is halved that the number lies in.
-    """
+    """Return the smallest number from 1 on that holds, as all larger ones do; None if none up to `most` does."""
     low, high = 1.0, 2.0
     while not holds(high):
         low, high = high, 2 * high

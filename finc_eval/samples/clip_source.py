@@ -127,9 +127,7 @@ def group_by_video(numbers: Iterable[int], clip: Clip) -> Iterator[tuple[int, li
 def decoded_windows(decoded: Iterator[DecodedWindow], contents: Iterable[bytes]) -> Iterator[Window]:
     """Yield decoded windows with the digests of their bytes; after an error, the rest of them as failures.
 
-    Args:
-        decoded: the windows.
-        contents: digest of each window, which is asked for when the window has been decoded.
+    The digest of a window is asked for when the window has been decoded.
     """
     waiting = iter(contents)
     try:

@@ -64,10 +64,7 @@ class Metadata(NamedTuple):
 def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) -> Metadata:
     """Find labels and prompts in the root of a set; without labels there, the folders of the samples are the labels.
 
-    Args:
-        ids: ids of the set, or of its videos.
-        where: path of the set, for messages.
-        read: returns the content of a file in the root; raises FileNotFoundError or KeyError for a missing one.
+    `read` returns the content of a file in the root, and raises FileNotFoundError or KeyError for a missing one.
     """
     for name in METADATA_FILES:
         try:

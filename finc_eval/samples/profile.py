@@ -128,11 +128,6 @@ class Profile(Record):
         """Median quality of the JPEGs; None without JPEGs of a known quality."""
         return _quantile(self.qualities, 0.5) if self.qualities else None
 
-    @property
-    def quality_range(self) -> tuple[int, int] | None:
-        """Lowest and highest quality of the JPEGs; None without JPEGs of a known quality."""
-        return (min(self.qualities), max(self.qualities)) if self.qualities else None
-
     def share(self, count: int) -> float:
         """Return a number of samples as a share of all samples."""
         return count / self.n if self.n else 0.0
@@ -160,13 +155,7 @@ def shallow(profile: Profile) -> str | None:
 
 
 def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]:
-    """Return one warning for each way in which two sets are encoded so differently that scores move.
-
-    Args:
-        gen: the generated set.
-        ref: the set that it is compared with.
-        name: name of that set.
-    """
+    """Return one warning for each way in which two sets are encoded so differently that scores move."""
     if not gen.n or not ref.n:
         return []
     checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps, _length, _color, _pixel_shape)

@@ -168,10 +168,7 @@ def shard_command() -> tuple[str, ...]:
 
 
 def joined(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
-    """Join shards that follow each other; a set that is whole then is left out.
-
-    Args:
-        named: shards of any sets, in any order, each with what to call it in a message.
+    """Join shards of any sets, each with its name in a message, that follow each other; a whole set is then left out.
 
     Raises:
         DataError: two shards have samples in common.

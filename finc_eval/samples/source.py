@@ -249,11 +249,11 @@ def ahead(
     window: int = WINDOW,
     weight: Callable[[Item], int] = lambda item: 0,
 ) -> Generator[Result, None, None]:
-    """Map `function` over `items` in threads and in order.
+    """Map `function` over `items` in threads and in order; the items are read in the caller's thread.
 
     Args:
         function: function of an item.
-        items: items, which are read in the caller's thread.
+        items: the items.
         threads: number of threads.
         window: items a thread that are begun before the first of them is yielded.
         weight: bytes of an item; more than `max_decoded()` of them are not held, unless by a single item.

@@ -26,8 +26,7 @@ from finc_eval.core.remote.urls import out_path
 from finc_eval.core.words import listed
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.files import only_writer, whole_cache
-from finc_eval.embeddings.recipe import CACHE_LAYOUT, CacheHeader, Identity, changes
-from finc_eval.embeddings.whole_file import DIGESTS, FAILED, TRAITS
+from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, FAILED, TRAITS, CacheHeader, Identity, changes
 from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, joined, joined_in_order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.numerics.attack_statistics import (
@@ -13,7 +13,6 @@ from finc_eval.numerics.attack_statistics import (
     attack_statistics,
     auc,
     auc_interval,
-    clopper_pearson,
     epsilon_lower_bound,
     operating_point,
 )
@@ -60,12 +59,6 @@ def test_a_limit_below_one_non_member_allows_none_and_says_so():
     assert operating_point(np.ones(1), np.arange(10_000), 0.001).resolved
 
 
-@pytest.mark.parametrize(("successes", "trials"), [(0, 30), (3, 30), (30, 30)])
-def test_clopper_pearson_is_scipys(successes, trials):
-    theirs = binomtest(successes, trials).proportion_ci(0.9, method="exact")
-    assert clopper_pearson(successes, trials, 0.9) == pytest.approx((theirs.low, theirs.high), abs=1e-10)
-
-
 def test_the_interval_of_the_auc_covers_where_nothing_is_told(rng):
     covered = 0
     for _ in range(300):
@@ -106,7 +99,6 @@ def test_scores_that_say_nothing_bound_nothing(rng):
         (lambda: auc([], [1]), "members must be of shape"),
         (lambda: auc([1], [1, np.nan]), "non-members in row 1 is NaN"),
         (lambda: operating_point([1], [1], 0), "must lie between 0 and 1, got 0"),
-        (lambda: clopper_pearson(3, 2), "got 3 of 2"),
         (lambda: epsilon_lower_bound([1], [1], delta=1), "delta must lie between 0 and 1"),
         (lambda: attack_statistics([1], [1], confidence=95), "confidence must lie between 0 and 1, got 95"),
     ],

@@ -17,14 +17,9 @@ PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
 def created(path: Path, *, private: bool = False) -> io.BufferedRandom:
-    """Create a file in place of what is there, and open it for writing and reading. Of a link, the link goes.
+    """Create a file in place of a file or link, and open it for writing and reading; OSError where a folder is.
 
-    Args:
-        path: the file.
-        private: whether nobody else may read it.
-
-    Raises:
-        OSError: it cannot be created, or a folder is there.
+    Nobody but the owner may read a private file.
     """
     path.unlink(missing_ok=True)
     descriptor = os.open(path, NEW, PRIVATE_FILE if private else 0o666)

@@ -44,16 +44,7 @@ class NotAFileError(DataError):
 
 
 def check_regular(path: str | Path, state: os.stat_result | None = None, *, or_folder: bool = False) -> None:
-    """Raise NotAFileError unless a path leads to a regular file.
-
-    Args:
-        path: the path.
-        state: state of the file, where it is open.
-        or_folder: whether it may be a folder, too.
-
-    Raises:
-        OSError: nothing can be said about the path.
-    """
+    """Raise NotAFileError unless a path, or a file of this state, is a regular file, or an allowed folder."""
     mode = (state or Path(path).stat()).st_mode
     if not (stat.S_ISREG(mode) or (or_folder and stat.S_ISDIR(mode))):
         raise NotAFileError(path, next((kind for is_one, kind in SPECIAL if is_one(mode)), "a device"))
@@ -98,11 +89,7 @@ def pinned(path: str | Path) -> Iterator[str]:
 
 
 def read_bytes(path: str | Path, copies: int = 1) -> bytes:
-    """Read a whole file.
-
-    Args:
-        path: the file.
-        copies: bytes of memory that each of its bytes will take.
+    """Read a whole file, each byte of which will take this many `copies` in memory.
 
     Raises:
         NotAFileError: it is not a regular file.
@@ -136,14 +123,7 @@ def read_text(
     newline: str | None = None,
     copies: int = 1,
 ) -> str:
-    """Read a whole text file.
-
-    Args:
-        path: the file.
-        encoding: encoding of its text.
-        errors: what to do with bytes that are not of that encoding, as in `open`.
-        newline: which ends of lines are translated, as in `open`.
-        copies: bytes of memory that each of its bytes will take.
+    """Read a whole text file; encoding, errors and newline are those of `open`, and copies those of `read_bytes`.
 
     Raises:
         UnicodeDecodeError: it is not a text in that encoding.
@@ -167,13 +147,9 @@ FORBIDDEN = "\\:\0"
 
 
 def inside(folder: str | Path, name: Any) -> Path:
-    """Return the path of a file that another file of a folder names.
+    """Return the path of a file that another file of a folder names by a relative path with forward slashes.
 
-    Whoever wrote the file chose the name, and must not choose a place outside the folder by it.
-
-    Args:
-        folder: folder that the caller named.
-        name: path relative to it, with forward slashes; its links may lead to other places of the folder alone.
+    Whoever wrote that file chose the name, and must not choose a place outside the folder by it, not even by a link.
 
     Raises:
         DataError: the name is not such a path, or there is anything but a file.

@@ -42,24 +42,31 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
 
 
 def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file by the names in its first one; empty lines are none.
-
-    Args:
-        file: lines of the file.
-        name: name of the file.
+    """Yield the rows of a CSV file, given by its lines, by the names in its first row; empty lines are left out.
 
     Raises:
         DataError: a row has more or fewer values than there are columns, columns are separated by semicolons, or a
             row or the number of columns is too large.
     """
-    pieces = _Pieces(file, name)
-    lines = csv.reader(pieces)
+    letters = 0
+
+    def pieces() -> Iterator[str]:
+        nonlocal letters
+        for piece in file:
+            letters += len(piece)
+            if letters > MAX_ROW_LETTERS:
+                raise DataError(
+                    f"{name} has a row of more than {MAX_ROW_LETTERS:,} letters: close its quotes, or shorten it"
+                )
+            yield piece
+
+    lines = csv.reader(pieces())
     columns = next((line for line in lines if line), list[str]())
     _check_columns(len(columns), name)
     if len(columns) == 1 and ";" in columns[0]:
         raise DataError(f"{name} separates its columns by semicolons, in {columns[0]!r:.60}: save it with commas")
     for line in lines:
-        pieces.letters = 0
+        letters = 0
         if line and len(line) != len(columns):
             raise DataError(
                 f"line {lines.line_num} of {name} has {counted(len(line), 'value')} for "
@@ -70,15 +77,7 @@ def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
 
 
 def gathered(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
-    """Return rows of named values as columns, which hold None where a row lacks a value.
-
-    Args:
-        rows: rows of a file.
-        name: name of the file.
-
-    Raises:
-        DataError: there are more columns, or values, than are allowed.
-    """
+    """Return rows of named values as columns, with None where a row lacks a value; DataError for too many."""
     columns: dict[str, list[Any]] = {}
     count, most = 0, max_decoded() // BYTES_PER_CELL
     for row in rows:
@@ -106,23 +105,6 @@ def check_cells(columns: int, rows: int, name: str) -> None:
 def _check_columns(columns: int, name: str) -> None:
     if columns > MAX_COLUMNS:
         raise DataError(f"{name} has more than {MAX_COLUMNS:,} columns: leave out those that are not needed")
-
-
-class _Pieces:
-    """Lines of a file for the reader of CSV, which may be given only so many for one row."""
-
-    def __init__(self, file: Iterable[str], name: str) -> None:
-        self.letters = 0
-        self._file, self._name = file, name
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._file:
-            self.letters += len(line)
-            if self.letters > MAX_ROW_LETTERS:
-                raise DataError(
-                    f"{self._name} has a row of more than {MAX_ROW_LETTERS:,} letters: close its quotes, or shorten it"
-                )
-            yield line
 
 
 def cell(value: object) -> object:

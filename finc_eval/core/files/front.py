@@ -171,10 +171,7 @@ FILE_TYPES = {
 def check_type(source: object, name: str, *allowed: str) -> None:
     """Raise DataError where a set is a file or a result of finc-eval of a type that cannot be one.
 
-    Args:
-        source: path of anything, or an object.
-        name: what to call an object.
-        allowed: types that are taken, the one to advise first.
+    The message advises the first allowed type. `name` is what it calls an object.
     """
     if isinstance(source, str | Path):
         name, found = str(source), file_type(source)

@@ -225,15 +225,7 @@ def mapped_array(file: IO[bytes], path: Path) -> NDArray[Any]:
 
 
 def npy_header(stream: IO[bytes], where: str) -> Header:
-    """Read the header of an array. `stream` is left at the first row.
-
-    Args:
-        stream: the file or member, at its start.
-        where: what to call it in a message.
-
-    Raises:
-        DataError: it is damaged.
-    """
+    """Read the header of an array, and leave the stream at the first row; DataError for a damaged header."""
     try:
         length, read = NPY_HEADERS[np.lib.format.read_magic(stream)]
         stated = stream.read(length.size)

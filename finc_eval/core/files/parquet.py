@@ -42,11 +42,7 @@ FOOTER_TAIL = 8
 
 
 def parquet_table(path: Path, copies: int = 1) -> Any:
-    """Read a .parquet file as a table of pyarrow.
-
-    Args:
-        path: path of the file.
-        copies: bytes that a byte of the table will take.
+    """Read a .parquet file as a table of pyarrow, each byte of which will take this many `copies` in memory.
 
     Raises:
         DataError: the table takes more memory than is allowed.

@@ -36,15 +36,7 @@ MALFORMED = (ValueError, RecursionError)
 
 
 def parsed_json(text: str | bytes, where: str = "the text") -> Any:
-    """Parse JSON; NaN, infinity and numbers beyond float64 are refused.
-
-    Args:
-        text: the text, UTF-8 where it is bytes.
-        where: what to call the text in a message.
-
-    Raises:
-        DataError: it is not JSON, or takes more memory than is allowed.
-    """
+    """Parse JSON; DataError for anything else, for NaN, infinity, and what takes too much memory."""
     check_decoded(json_size(text), where)
     try:
         return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_refused)
@@ -53,15 +45,7 @@ def parsed_json(text: str | bytes, where: str = "the text") -> Any:
 
 
 def foreign_json(text: str | bytes, where: str) -> Any:
-    """Parse JSON that another program wrote: NaN and infinity, which many write, are taken.
-
-    Args:
-        text: the text, UTF-8 where it is bytes.
-        where: what to call the text in a message.
-
-    Raises:
-        DataError: it is not JSON, nested too deeply, or takes more memory than is allowed.
-    """
+    """Parse JSON of another program, which may hold NaN and infinity; DataError for anything else."""
     check_decoded(json_size(text), where)
     try:
         found = json.loads(text)
@@ -98,24 +82,12 @@ def read_json(path: str | Path) -> Any:
 
 
 def read_toml(path: str | Path, what: str = "a TOML file") -> dict[str, Any]:
-    """Read a TOML file.
-
-    Args:
-        path: the file.
-        what: what the file should be, in a message.
-
-    Raises:
-        DataError: it cannot be read, or is not TOML.
-    """
+    """Read a TOML file; DataError, which says `what` it should be, for anything else."""
     return parsed_toml(read_text(path, what), str(path), what)
 
 
 def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, Any]:
-    """Parse TOML.
-
-    Raises:
-        DataError: it is not TOML, or has too many letters or too long a key.
-    """
+    """Parse TOML; DataError for anything else, and for too many letters or too long a key."""
     if len(text) > MAX_TOML_LETTERS:
         raise DataError(f"{where} has {len(text):,} letters, above the {MAX_TOML_LETTERS:,} of {what}: make it shorter")
     if found := LONG_KEY.search(text):
@@ -129,15 +101,7 @@ def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, A
 
 
 def read_text(path: str | Path, what: str = "a text in UTF-8") -> str:
-    """Read a text file in UTF-8.
-
-    Args:
-        path: the file.
-        what: what the file should be, in a message.
-
-    Raises:
-        DataError: it is missing, too large, not a file, cannot be read, or is not UTF-8.
-    """
+    """Read a text file in UTF-8; DataError, which says `what` it should be, for anything else."""
     try:
         return reading.read_text(local(path), copies=BYTES_PER_TEXT_BYTE)
     except FileNotFoundError as error:

@@ -47,14 +47,8 @@ AGAIN = "make it again"
 def existing_file(path: str | Path, type_name: str, layout: int, remedy: str = AGAIN) -> Iterator[StoredFile]:
     """Yield the file at `path`, if it is of this type and layout; what its content does wrong is one DataError.
 
-    Args:
-        path: the file.
-        type_name: type that it must have.
-        layout: layout that it must have.
-        remedy: what to do about damage, in a message.
-
     Raises:
-        DataError: it is missing, unreadable, of another type or layout, or damaged.
+        DataError: it is missing, unreadable, of another type or layout, or damaged; the message ends with the remedy.
     """
     with StoredFile(path, type_name, layout, remedy) as file, content_of(path, remedy):
         yield file
@@ -83,14 +77,8 @@ class StoredFile:
         header: what the header says besides its arrays.
         arrays: entries of the arrays in the header, by name.
 
-    Args:
-        path: the file.
-        type_name: type that it must have.
-        layout: layout that it must have.
-        remedy: what to do about damage, in a message.
-
     Raises:
-        DataError: it is missing, unreadable, of another type or layout, or damaged.
+        DataError: it is missing, unreadable, of another type or layout, or damaged; the message ends with the remedy.
     """
 
     def __init__(self, path: str | Path, type_name: str, layout: int, remedy: str = AGAIN) -> None:
@@ -158,12 +146,7 @@ class StoredFile:
         return list(dict.fromkeys(name for name in names if name.startswith(prefix)))
 
     def rows(self, name: str, *shape: int | None, dtype: str = "<f4") -> StoredRows:
-        """Return an array whose rows are read when they are needed.
-
-        Args:
-            name: name of the array.
-            shape: its shape; None where any length will do.
-            dtype: its type.
+        """Return an array of this shape and type, whose rows are read when they are needed; None stands for any length.
 
         Raises:
             DataError: the file does not have such an array.
@@ -345,13 +328,7 @@ def join_content(
 ) -> Iterator[int]:
     """Write all rows of the arrays of files, those of the first file first; the header is left to the caller.
 
-    One file is open at a time, and a block of it in memory.
-
-    Args:
-        paths: the files, which have the same arrays and lists of texts. They are listed twice.
-        opened: opens a file.
-        new: file to write.
-        without: names of arrays that are left out.
+    One file is open at a time, and a block of it in memory. The paths are listed twice.
 
     Yields:
         The number of files that are written.

@@ -14,6 +14,7 @@ from finc_eval.core.files.reading import content_of
 from finc_eval.core.storage import PROGRAM
 
 CHECKSUM = "checksum"
+"""Key of the digest of all other keys."""
 
 
 def checksum_of(data: Mapping[str, Any]) -> str:
@@ -35,7 +36,7 @@ def read_sealed(
 
     Args:
         path: the file.
-        what: what to call a file of these types, such as "a result".
+        what: what a message calls a file of these types, such as "a result".
         types: types that it may be of.
         layout: layout that this version reads.
         again: what to do where it is anything else.

@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 class Sink(io.RawIOBase):
-    """A new file whose first failure is kept and raised by `check`; what comes after it is thrown away.
-
-    Args:
-        path: the file.
-    """
+    """A new file whose first failure is kept and raised by `check`; what comes after it is thrown away."""
 
     def __init__(self, path: Path) -> None:
         self._file = created(path).detach()

@@ -285,17 +285,11 @@ SQUARED_DISTANCE = Key(lambda squared, _: squared, 2)
 
 
 class Smallest:
-    """The k smallest keys of every query so far, each with its row of the base.
+    """The k smallest keys of every query so far, each with its row of the base; keys may depend on balls of the base.
 
     Attributes:
         keys: shape (n, k), ascending; infinite where there are fewer than k.
         indices: shape (n, k), of equal keys the first in the base; −1 where there are fewer than k.
-
-    Args:
-        n: number of queries.
-        k: number of keys to keep per query.
-        key: what to minimize.
-        radii_squared: squared radii of the balls of the base, where the key depends on them.
     """
 
     def __init__(

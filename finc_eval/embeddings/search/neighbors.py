@@ -59,11 +59,7 @@ def by_index(index: SearchIndex, queries: int, base: int) -> bool:
 
 
 class InvertedFile:
-    """An inverted file of a base, which it holds in memory.
-
-    Args:
-        base: embeddings, shape (m, d).
-    """
+    """An inverted file of a base, shape (m, d), which it holds in memory."""
 
     def __init__(self, base: Embeddings) -> None:
         import faiss
@@ -91,12 +87,8 @@ class InvertedFile:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Find k neighbors of every query: squared distances and rows of the base, each (n, k).
 
-        A query whose cells have fewer samples looks into all cells: a radius that is not known would be infinite.
-
-        Args:
-            queries: embeddings, shape (n, d).
-            k: number of neighbors, at most the samples of the base without the query.
-            own: row of each query in the base, which is not a neighbor of itself, shape (n,).
+        A query is not a neighbor of its `own` row of the base, shape (n,). A query whose cells have fewer samples looks
+        into all cells: a radius that is not known would be infinite.
         """
         squared, indices = np.empty((queries.n, k)), np.empty((queries.n, k), np.int64)
         for places in _portions(queries.n, QUERIES_TOGETHER):
@@ -271,13 +263,7 @@ def recall_notes(recall: float | None) -> tuple[str, ...]:
 def open_pair(
     queries: object, base: object, names: tuple[str, str] = ("queries", "base")
 ) -> tuple[Embeddings, Embeddings]:
-    """Open two sets of embeddings that can be compared.
-
-    Args:
-        queries: embeddings of shape (n, d): an array, a tensor, a cache or the path of one.
-        base: embeddings of shape (m, d).
-        names: names of the two sets in messages.
-    """
+    """Open two sets of embeddings that can be compared, with their names in messages."""
     x, y = as_embeddings(queries, names[0]), as_embeddings(base, names[1])
     check_alike(x.name, x, y.name, y)
     return x, y
