@@ -10,8 +10,7 @@ from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import FILE_TYPES, file_type, wrong_type
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.files.reading import content_of, header_of
-from finc_eval.core.files.sealed import CHECKSUM
-from finc_eval.core.marks import mark_of
+from finc_eval.core.marks import CHECKSUM, mark_of
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import PROGRAM

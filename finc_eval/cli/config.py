@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from finc_eval.core.config import CONFIG_NAME, Configured
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.provenance import config_in_use
+from finc_eval.core.record import CONFIG_NAME, Configured
 from finc_eval.extractors.catalog import load_card
 
 T = TypeVar("T", bound=Configured)

@@ -14,9 +14,8 @@ import typer
 
 from finc_eval.cli.config import config_file, configured, recorded, refuse_network_of
 from finc_eval.cli.fields import flag, options_of, parameter, settings_with
-from finc_eval.core.config import CONFIG_NAME, Configured
 from finc_eval.core.progress import Progress, silent, terminal
-from finc_eval.core.record import about
+from finc_eval.core.record import CONFIG_NAME, Configured, about
 from finc_eval.core.run import WORKERS, Run
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gallery.counts import MAX_SHOWN

@@ -12,7 +12,7 @@ def sha256_of(*parts: Any) -> str:
     """Return the SHA-256 (hex) of texts, and of the bytes of arrays or tensors, one after the other."""
     sha = hashlib.sha256()
     for part in parts:
-        sha.update(part.encode() if isinstance(part, str) else array_bytes(part))
+        sha.update(text_bytes(part) if isinstance(part, str) else array_bytes(part))
     return sha.hexdigest()
 
 

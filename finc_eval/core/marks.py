@@ -1,20 +1,19 @@
-"""The mark of a result file: the type of the result and the job that made it, so that a job knows its own files."""
+"""Marks of result files, by which a job knows its own files, and checksums of JSON files, by which damage is found."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from finc_eval.core.digest import text_bytes
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json, read_text
-from finc_eval.core.files.reading import header_of
+from finc_eval.core.files.reading import content_of, header_of
 from finc_eval.core.remote.urls import place_of
 from finc_eval.core.storage import PROGRAM
 
@@ -40,7 +39,7 @@ def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
 
 def text_digest(text: str) -> str:
     """Return 16 hexadecimal digits of the SHA-256 of a text."""
-    return hashlib.sha256(text_bytes(text)).hexdigest()[:16]
+    return sha256_of(text)[:16]
 
 
 def mark(type_name: str, job: str | None) -> str:
@@ -73,3 +72,51 @@ def mark_of(path: Path) -> str | None:
 
 def _mark_in(data: dict[str, Any]) -> str | None:
     return mark(data["type"], data["provenance"].get("job")) if data["program"] == PROGRAM else None
+
+
+CHECKSUM = "checksum"
+"""Key of the digest of all other keys."""
+
+
+def checksum_of(data: Mapping[str, Any]) -> str:
+    """Return a digest of plain JSON types, whatever the order of their keys."""
+    rest = {key: value for key, value in data.items() if key != CHECKSUM}
+    return text_digest(json.dumps(rest, sort_keys=True))
+
+
+def sealed(type_name: str, layout: int, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plain JSON types with what they are of, and their checksum."""
+    stated = {"program": PROGRAM, "type": type_name, "layout": layout, **data}
+    return stated | {CHECKSUM: checksum_of(stated)}
+
+
+def read_sealed(
+    path: str | Path, what: str, types: Collection[str], layout: int, again: str = "make it again"
+) -> dict[str, Any]:
+    """Read a file, and check that it is what was written.
+
+    Args:
+        path: the file.
+        what: what a message calls a file of these types, such as "a result".
+        types: types that it may be of.
+        layout: layout that this version reads.
+        again: what to do where it is anything else.
+
+    Raises:
+        DataError: it cannot be read, is of another type or layout, or was changed.
+    """
+    data = read_json(path)
+    if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") not in [*types]:
+        raise DataError(f"{path} is not {what} of {PROGRAM} of this version: {again}")
+    check_layout(data, layout, path, again)
+    with content_of(path):
+        same = data.get(CHECKSUM) == checksum_of(data)
+    if not same:
+        raise DataError(f"{path} was changed since it was written: {again}")
+    return data
+
+
+def check_layout(data: Mapping[str, Any], layout: int, where: str | Path, again: str = "make it again") -> None:
+    """Raise DataError unless data are of a layout."""
+    if data.get("layout") != layout:
+        raise DataError(f"{where} has layout {data.get('layout')!r:.40}, this version reads {layout}: {again}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from math import isfinite
-from typing import Annotated, Any, ClassVar, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAda
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.files.parsed import read_toml
 
 T = TypeVar("T")
 
@@ -265,3 +267,33 @@ def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, An
     node = present[0] if len(present) == 1 else node
     reference = node.get("$ref", "").rpartition("/")[2]
     return definitions["$defs"][reference] if reference else node
+
+
+CONFIG_NAME = "finc-eval.toml"
+"""Name of the file of defaults that the command line looks for in the working folder."""
+
+
+@dataclass(frozen=True)
+class Configured(Record):
+    """Settings that a table of a TOML file can hold."""
+
+    table: ClassVar[str]
+    """Name of that table."""
+
+    @classmethod
+    def read(cls, path: str | Path, table: str | None = None) -> Self:
+        """Read settings from a table of a TOML file; by default, the table of the class, such as "compare".
+
+        Raises:
+            DataError: the file cannot be read, lacks the table, or has a key or value that is not valid.
+        """
+        name, content = table or cls.table, read_toml(path)
+        if not isinstance(content.get(name), dict):
+            hint = did_you_mean(name, content)
+            raise DataError(f"{path} has no table [{name}]{hint}: add it")
+        cls.check_keys(content[name], f"{path} [{name}]")
+        return read_table(cls, content[name], f"{path} [{name}]")
+
+    @classmethod
+    def check_keys(cls, table: Mapping[str, Any], where: str) -> None:
+        """Refuse keys that deserve a better sentence than "unknown key"."""

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Self
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import csv_text
-from finc_eval.core.files.sealed import CHECKSUM, check_layout, checksum_of, read_sealed, sealed
-from finc_eval.core.marks import mark
+from finc_eval.core.marks import CHECKSUM, check_layout, checksum_of, mark, read_sealed, sealed
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structured
 from finc_eval.core.shown import Shown

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any, get_args
 from urllib.parse import quote
 
 from finc_eval.core.checks import check_choice
+from finc_eval.core.digest import sha256_of
 from finc_eval.core.record import Record
 from finc_eval.core.remote.urls import is_place
 from finc_eval.embeddings.space import space_named
@@ -165,4 +165,4 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return sha256_of(json.dumps(content, sort_keys=True))

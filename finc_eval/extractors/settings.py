@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, get_args
 
 from finc_eval.core.checks import check_choice, check_count
-from finc_eval.core.config import Configured
-from finc_eval.core.record import about
+from finc_eval.core.record import Configured, about
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
 from finc_eval.samples.shards import BY_RANK, parsed

@@ -26,9 +26,9 @@ from finc_eval.core.doors.creating import PRIVATE_FILE, PRIVATE_FOLDER, copied, 
 from finc_eval.core.doors.reading import inside, opened
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import existing_file
-from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.locks import only_writer_of
+from finc_eval.core.marks import CHECKSUM, read_sealed, sealed
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, structured
 from finc_eval.core.serialize import read_document

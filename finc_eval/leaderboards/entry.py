@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from finc_eval.core.errors import IncompatibleError
-from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
+from finc_eval.core.marks import CHECKSUM, read_sealed, sealed
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record, plain, structured
 from finc_eval.core.signature import Signature, SignatureText

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.config import Configured
-from finc_eval.core.record import about
+from finc_eval.core.record import Configured, about
 from finc_eval.measures.registry import get_metric
 from finc_eval.sketches.settings import Groups
 

@@ -16,8 +16,8 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors.reading import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json
-from finc_eval.core.files.sealed import CHECKSUM, read_sealed, sealed
 from finc_eval.core.locks import after_other_writers_of
+from finc_eval.core.marks import CHECKSUM, read_sealed, sealed
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structured
 from finc_eval.core.run import Run

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypedDict
 
 from finc_eval.core.checks import check_choice, check_count, check_positive
-from finc_eval.core.config import Configured
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import about
+from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import FREQUENCIES, KERNELS, PRECISIONS, Frequencies, Kernel, Precision
 
 Groups = Annotated[

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.files.sealed import checksum_of
+from finc_eval.core.marks import checksum_of
 from finc_eval.leaderboards.assemble import assemble
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.estimates import MAX_PARTS, part_sums

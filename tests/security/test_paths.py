@@ -20,7 +20,7 @@ from finc_eval.cli.app import app
 from finc_eval.cli.output import default_folder
 from finc_eval.core.doors.reading import inside
 from finc_eval.core.errors import DataError, FincEvalError
-from finc_eval.core.files.sealed import checksum_of
+from finc_eval.core.marks import checksum_of
 from finc_eval.embeddings import folder as caches
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import recipe_of

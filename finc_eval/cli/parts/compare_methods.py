@@ -10,8 +10,7 @@ from finc_eval.cli.options import Gen, Json, Pictures, Ref, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import Finc, Fld, Ken, Method, Rarity, Settings, methods_of
-from finc_eval.core.config import Configured
-from finc_eval.core.record import about
+from finc_eval.core.record import Configured, about
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
