@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -43,8 +44,7 @@ def used_together(monkeypatch, sizes, allowed):
     budget, held, most, lock = Budget(), [0], [0], threading.Lock()
 
     def task(size):
-        budget.begin()
-        try:
+        with budget.counted():
             budget.take(size)
             with lock:
                 held[0] += size
@@ -52,15 +52,10 @@ def used_together(monkeypatch, sizes, allowed):
             time.sleep(0.01)
             with lock:
                 held[0] -= size
-        finally:
-            budget.end()
 
-    threads = [threading.Thread(target=task, args=(size,), daemon=True) for size in sizes]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert not any(thread.is_alive() for thread in threads)
+    with ThreadPoolExecutor(len(sizes)) as threads:
+        done = [threads.submit(task, size) for size in sizes]
+        assert [one.result(20) for one in done] == [None] * len(sizes)
     return most[0]
 
 
@@ -76,15 +71,13 @@ def test_a_second_portion_of_one_task_does_not_wait_and_all_is_given_back(monkey
 
     def work():
         for _ in range(3):
-            budget.begin()
-            budget.take(90 * MB)
-            budget.take(90 * MB)
-            budget.end()
+            with budget.counted():
+                budget.take(90 * MB)
+                budget.take(90 * MB)
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(20)
-    assert not thread.is_alive() and budget._used == 0
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(work).result(20)
+    assert budget._used == 0
 
 
 def test_a_task_that_fails_gives_its_bytes_back(monkeypatch):
