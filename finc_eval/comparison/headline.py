@@ -47,7 +47,7 @@ class _Compared(Protocol):
 def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
     names = UniqueNames((*found.headings, *found.kinds))
-    sentences = [*overall(found), *_counts(found)]
+    sentences = [*drift_alone(found), *overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
     largest = [in_words(kind, names) for kind in top_level(found.kinds, found.headings)[:LARGEST]]
@@ -105,8 +105,14 @@ def _estimate(found: _Compared) -> str:
 
 
 def qualified(found: _Compared) -> list[str]:
-    """Return what the kinds explain, which directions no kind shows, and what may be missed, in sentences."""
-    return [*_explained(found), *_drifts(found), *missed(found.detectable)]
+    """Return what the kinds explain, which directions they do not show, and what may be missed, in sentences."""
+    drifts_too = _drifts(found) if significant(found.kinds, ALPHA) else []
+    return [*_explained(found), *drifts_too, *missed(found.detectable)]
+
+
+def drift_alone(found: _Compared) -> list[str]:
+    """Return which directions no kind shows, in a sentence, where no kind differs: this is then the finding."""
+    return [] if significant(found.kinds, ALPHA) else _drifts(found)
 
 
 def _explained(found: _Compared) -> list[str]:
@@ -120,10 +126,10 @@ def _drifts(found: _Compared) -> list[str]:
     if found.explained is None or not (alone := drifts(found.directions)):
         return []
     names = UniqueNames(found.directions)
-    names_alone = listed([names.title(one) for one in alone[:LARGEST]])
-    more = f" and {len(alone) - LARGEST} more" if len(alone) > LARGEST else ""
+    more = [f"{len(alone) - LARGEST} more"] if len(alone) > LARGEST else []
+    names_alone = listed([*(names.title(one) for one in alone[:LARGEST]), *more])
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
-    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {names_alone}{more}."]
+    return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {names_alone}."]
 
 
 def overall(found: _Compared) -> list[str]:
@@ -137,7 +143,7 @@ def overall(found: _Compared) -> list[str]:
     elif found.difference_p_value > ALPHA:
         alike = "As a whole, the sets are not more different than two samples of the same source usually are"
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
-        first = over_all if significant(found.kinds, ALPHA) else alike
+        first = over_all if significant(found.kinds, ALPHA) or drift_alone(found) else alike
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
         first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but by an uncertain amount"
     else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
-from finc_eval.comparison.headline import more_and_less, overall, qualified, top_level, untested
+from finc_eval.comparison.headline import drift_alone, more_and_less, overall, qualified, top_level, untested
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent
 from finc_eval.naming.unique_names import UniqueNames
@@ -36,7 +36,8 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
             if rho == 1
             else f"with a share in one set significantly above {rho:g} times the share in the other"
         )
-        return untested(comparison) or f"No {thing} was found {significantly}."
+        drift = " ".join(drift_alone(comparison))
+        return untested(comparison) or drift or f"No {thing} was found {significantly}."
     if rho != 1:
         text += f" That is more than {rho:g} times the share of the other set."
     return text

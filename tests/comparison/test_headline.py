@@ -118,12 +118,19 @@ def test_kinds_explain_no_more_than_there_is(difference, says):
         ([OVER, replace(UNDER, shown_by_kinds=True)], "over many kinds: over-aaaaaa."),
         ([OVER, UNDER], "2 directions differ that no kind shows, such as a change of style or quality over many kinds: "
          "over-aaaaaa and under-bbbbbb."),
-        ([a_mode(f"over-{i}") for i in range(5)], "many kinds: over-0, over-1 and over-2 and 2 more."),
+        ([a_mode(f"over-{i}") for i in range(5)], "many kinds: over-0, over-1, over-2 and 2 more."),
     ],
 )  # fmt: skip
 def test_directions_that_no_kind_shows_are_told_as_drifts(directions, says):
     assert says in a_comparison(directions, [], BOTH).headline
     assert drifts(directions)[0].id == directions[0].id
+
+
+def test_where_no_kind_differs_the_drift_comes_first_and_nobody_says_that_the_sets_are_alike():
+    found = a_comparison([OVER], [], [SAME], difference_p_value=0.4)
+    assert found.headline.startswith("A direction differs that no kind shows")
+    assert "Over all kinds together, the difference is within chance" in found.headline
+    assert "than two samples of the same source" not in found.headline
 
 
 @pytest.mark.parametrize("changes", [{"p_value": 0.06}, {"stability": 0.4}, {"shown_by_kinds": True}])

@@ -104,6 +104,13 @@ def test_a_direction_that_no_kind_shows_is_told():
     assert "direction" not in lead(a_comparison([shown], kinds=[MORE, SAME]))
 
 
+def test_a_drift_is_the_verdict_where_no_kind_differs():
+    drift = replace(OVER, name="brighter")
+    found = a_comparison([drift], kinds=[SAME])
+    assert verdict(found, TITLES).startswith("A direction differs that no kind shows")
+    assert "direction" not in lead(found)
+
+
 def test_shares_that_round_to_one_number_get_a_decimal():
     near = named(a_kind("k1", 0.134, 0.126), "mostly 3 (90 %)", ("label", "3"))
     assert "(13.4 % of its samples, 12.6 % of real)" in verdict(of_kinds(near), TITLES)
