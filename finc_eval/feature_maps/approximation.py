@@ -119,7 +119,8 @@ def eigenvector_residuals(
 
     The leading eigenvectors u of C_X − ρ·C_Y, with eigenvalues λ, are lifted to the space of the kernel by way of the
     samples: v = Σ w_i (φ(z_i)·u) k(·, z_i), with w_i = 1/n on x and −ρ/m on y. An exact eigenvector v has Λv = λv. The
-    theorem bounds ‖Λv − λv‖ for ‖v‖ = 1 by 2(1 + ρ) times `theorem_1_bound`.
+    theorem bounds ‖Λv − λv‖ by 2(1 + ρ) times `theorem_1_bound`. It prints v with weights of 1 on both sets, for which
+    the bound fails; with the weights here, and for ‖v‖ = 1, it holds.
 
     Args:
         phi: feature map.

@@ -163,9 +163,8 @@ def fabricate(
     rows = rows - mean
     for _ in range(steps - 1):
         rows = smooth(rows, settings)
-    images = fit_machine(rows, settings).images(rows).points
-    missing = images.isnan().any(1)
-    return Fabricated(torch.where(missing[:, None], rows, images) + mean, steps, int(missing.sum()))
+    images, _, poles = fit_machine(rows, settings).images(rows)
+    return Fabricated(torch.where(poles[:, None], rows, images) + mean, steps, int(poles.sum()))
 
 
 def published_steps(raw: torch.Tensor, noisy: torch.Tensor, settings: KahmSettings) -> int:

@@ -3,8 +3,8 @@
 A KAHM A maps a point to an affine combination of samples, weighted by a kernel on their leading principal components.
 ‖x − A(x)‖ says how far the point is from the samples (Kumar, Moser, Fischer, JAIR 79, 2024, arXiv 2304.01300,
 Definition 1). Theorem 2 of the paper, that A is bounded, does not hold: the weights of a combination sum to 1, but they
-are divided by a number that can be negative, and A has poles where that number passes zero. Such points get no image
-here but an infinite distance, and they are counted.
+are divided by a number that can be negative, and A has poles where that number passes zero. Images beyond a pole are
+those of the definition. An image next to a pole, where rounding decides the divisor, is marked.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike
 from finc_eval.core.errors import DataError
 from finc_eval.kahm.settings import KahmSettings, Lambda, Scale
 
-MIN_DENOMINATOR = 1e-3
-"""Smallest denominator that gives an image, relative to the denominator of a lone sample at distance 0."""
+MIN_DIVISOR = 1e-12
+"""Smallest divisor that rounding does not decide, relative to the sum of the sizes of its terms."""
 
 MIN_COMPONENT_VARIANCE = 1e-10
 """Smallest principal variance relative to the largest; directions below it come from rounding."""
@@ -33,13 +33,16 @@ class Images(NamedTuple):
     """Images of points under a machine.
 
     Attributes:
-        points: A(x), shape (b, p); NaN where a point has no image.
-        denominators: divisors of the combinations, relative to the denominator of a lone sample at distance 0, shape
-            (b,).
+        points: A(x), shape (b, p).
+        divisors: Σ h_i(x), up to a positive factor of the point, relative to the sum of the sizes of its terms: between
+            −1 and 1, shape (b,).
+        poles: whether the divisor is so small that rounding decides it, shape (b,). Such an image is far away, and
+            nothing else about it is known.
     """
 
     points: torch.Tensor
-    denominators: torch.Tensor
+    divisors: torch.Tensor
+    poles: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ class Kahm:
         """Number of principal components that the kernel sees: 0 if all samples are equal."""
         return self.encoded.shape[1]
 
-    def images(self, points: ArrayLike | torch.Tensor, guard: float = MIN_DENOMINATOR) -> Images:
+    def images(self, points: ArrayLike | torch.Tensor) -> Images:
         """Return A(x) = Σ h_i(x) y_i / Σ h_i(x) for every point, with h(x) = (K + λI)⁻¹ k(x).
 
         Kernel values are taken relative to the largest one of a point, which cancels in the ratio: far from all samples
@@ -96,7 +99,6 @@ class Kahm:
 
         Args:
             points: points, shape (b, p).
-            guard: smallest denominator that gives an image, relative to the denominator of a lone sample at distance 0.
         """
         z = (torch.as_tensor(points).double() - self.mean) @ self.encoder
         width = max(self.components, 1)
@@ -104,9 +106,11 @@ class Kahm:
         exponents = torch.addmm(-self.encoded.square().sum(1) / (2 * width), z, self.encoded.T, alpha=1 / width)
         kernel = exponents.sub_(exponents.amax(1, keepdim=True)).exp_()
         divisors = kernel @ self.weights
-        denominators = divisors * (1 + self.lam)
-        divisors = torch.where(denominators >= guard, divisors, torch.nan)
-        return Images((kernel @ self.solved).div_(divisors[:, None]), denominators)
+        sizes = kernel @ self.weights.abs()
+        relative = divisors / sizes
+        poles = ~(relative.abs() >= MIN_DIVISOR)
+        divisors = torch.where(divisors == 0, torch.finfo(torch.double).eps * sizes, divisors)  # 0 but for rounding
+        return Images((kernel @ self.solved).div_(divisors[:, None]), relative, poles)
 
     def samples(self) -> torch.Tensor:
         """Return the samples that the machine was made of, from its own tensors: Y = (K + λI) U, shape (N, p)."""

@@ -24,7 +24,7 @@ from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
-from finc_eval.kahm.machine import MIN_DENOMINATOR, Kahm, fit_deep
+from finc_eval.kahm.machine import Kahm, fit_deep
 from finc_eval.kahm.settings import KahmSettings
 
 SAMPLES_PER_BRANCH = 1000
@@ -60,12 +60,12 @@ class Distances:
     """Distances of points to models.
 
     Attributes:
-        values: distances, shape (n, models), or (n,) for one model; infinite where a point has no image in any branch.
-        guarded: number of images that were refused, because the denominator of a machine was about zero or negative.
+        values: distances, shape (n, models), or (n,) for one model; infinite where no image of a point can be computed.
+        poles: number of images whose divisor is decided by rounding: they are far away, but nobody knows where.
     """
 
     values: NDArray[np.float64]
-    guarded: int
+    poles: int
 
     @property
     def undefined(self) -> int:
@@ -127,34 +127,31 @@ class WideKahm:
             raise IncompatibleError(f"models to join must have one dimension, got {[model.dim for model in models]}")
         return cls(tuple(branch for model in models for branch in model.branches))
 
-    def distances(self, queries: object, guard: float = MIN_DENOMINATOR) -> Distances:
+    def distances(self, queries: object) -> Distances:
         """Return Γ(x), the least ‖x − A(x)‖ over branches and layers, for every query; queries are streamed.
 
         Args:
             queries: points, shape (n, p): array, tensor, cache or the path of one.
-            guard: smallest denominator that gives an image, relative to the denominator of a lone sample at distance 0.
 
         Raises:
             IncompatibleError: the queries have another dimension than the samples of the model.
             DataError: a row is not finite.
         """
-        found = _distances((self,), queries, guard)
-        return Distances(found.values[:, 0], found.guarded)
+        found = _distances((self,), queries)
+        return Distances(found.values[:, 0], found.poles)
 
-    def batch_distances(self, points: torch.Tensor, guard: float = MIN_DENOMINATOR) -> tuple[torch.Tensor, int]:
-        """Return the distances of one batch, (b, p) → (b,), and the number of refused images."""
+    def batch_distances(self, points: torch.Tensor) -> tuple[torch.Tensor, int]:
+        """Return the distances of one batch, (b, p) → (b,), and the number of images that rounding decides."""
         nearest = torch.full((len(points),), inf, dtype=torch.double, device=points.device)
-        guarded = 0
+        poles = torch.zeros((), dtype=torch.long, device=points.device)
         for layers in self.branches:
-            images, sound = points, torch.ones(len(points), dtype=torch.bool, device=points.device)
+            images = points
             for machine in layers:
-                images, denominators = machine.images(images, guard)
-                refused = sound & ~(denominators >= guard)
-                guarded += int(refused.sum())
-                sound &= ~refused  # a point without an image has none in deeper layers either
+                images, _, at_pole = machine.images(images)
                 distances = torch.linalg.vector_norm(points - images, dim=1)
-                nearest = torch.where(sound, torch.minimum(nearest, distances), nearest)
-        return nearest, guarded
+                nearest = torch.where(distances < nearest, distances, nearest)  # a distance may be NaN
+                poles += at_pole.sum()
+        return nearest, int(poles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,11 +185,11 @@ class ClassModels:
         """Labels, in the order of the columns of distances."""
         return tuple(self.models)
 
-    def distances(self, queries: object, guard: float = MIN_DENOMINATOR) -> Distances:
+    def distances(self, queries: object) -> Distances:
         """Return Γ for every query and class: values of shape (n, classes). See `WideKahm.distances`."""
         rows = precise_rows(queries, "queries")
         check_same_space(rows.name, rows.space, "the samples of the models", self.space or ARRAY_SPACE)
-        return _distances(tuple(self.models.values()), rows, guard)
+        return _distances(tuple(self.models.values()), rows)
 
     def predict(self, queries: object) -> NDArray[np.intp]:
         """Return the index of the nearest class of every query, shape (n,) (Definition 7); the first of several."""
@@ -367,18 +364,18 @@ def cluster_members(rows: Embeddings, count: int, smallest: int, seed: int) -> l
     return [np.flatnonzero(labels == label) for label in kept]
 
 
-def _distances(models: tuple[WideKahm, ...], queries: object, guard: float) -> Distances:
+def _distances(models: tuple[WideKahm, ...], queries: object) -> Distances:
     rows = precise_rows(queries, "queries")
     if rows.dim != models[0].dim:
         raise IncompatibleError(
             f"these samples have {rows.dim} entries, those of the models {models[0].dim}: embed both by one extractor "
             "(on the command line, --extractor)"
         )
-    values, guarded = np.empty((rows.n, len(models))), 0
+    values, poles = np.empty((rows.n, len(models))), 0
     for batch in rows.batches(min(model.batch_size for model in models)):
         points = batch.rows.to(models[0].device).double()
         for place, model in enumerate(models):
-            found, refused = model.batch_distances(points, guard)
+            found, at_poles = model.batch_distances(points)
             values[batch.start : batch.start + len(points), place] = found.cpu().numpy()
-            guarded += refused
-    return Distances(values, guarded)
+            poles += at_poles
+    return Distances(values, poles)

@@ -148,6 +148,28 @@ def test_theorem_1_eigenvectors_keep_the_bound_and_come_nearer_with_more_feature
     assert 0 < found[1] < 0.5 * found[0]
 
 
+def test_theorem_1_eigenvectors_fail_as_printed_with_weights_1_and_a_plus_on_the_reference():
+    """‖Λv − λv‖ ≤ 2(1 + ρ) ε is violated, and relative to ‖v‖ the residual does not fall with more features."""
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(2, 300, 2, generator=generator)
+    x += 1
+    rows, weights = torch.cat([x, y]).double(), torch.full((600, 1), 1 / 300, dtype=torch.double)
+    weights[300:] *= -1
+    relative, repaired = [], []
+    for features in (80, 800):
+        phi = fe.RandomFourierFeatures(2, features, sigma=2.0, orthogonal=False)
+        kernel, phis = phi.exact(rows, rows), phi(rows).double()
+        eigenvalues, vectors = torch.linalg.eigh(phis.T @ (weights * phis))
+        v = phis @ vectors[:, -1]  # coefficients of k(·, x) and of k(·, y), all with a plus
+        residual = weights[:, 0] * (kernel @ v) - eigenvalues[-1] * v
+        size, norm = (float((one @ kernel @ one).sqrt()) for one in (residual, v))
+        assert size > 3 * 2 * (1 + 1) * theorem_1_bound(300, 300, features)
+        relative.append(size / norm)
+        repaired.append(float(eigenvector_residuals(phi, x, y, count=1)))
+    assert relative[1] > 0.9 * relative[0] > 0.2
+    assert repaired[1] < 0.5 * repaired[0] < 0.05
+
+
 def test_features_that_are_the_kernel_have_its_eigenvectors():
     x, y = torch.randn(2, 40, 2, generator=torch.Generator().manual_seed(0), dtype=torch.double)
     phi = TotalDegree(2, 20, length_scale=2.0)
