@@ -9,6 +9,7 @@ import time
 import numpy as np
 import torch
 from _marginals import marginal_distance, merge_highest
+from _papers import published
 from _real import asset
 from _record import record
 
@@ -24,7 +25,7 @@ from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
 FEW = 17  # more levels than that are an ordered column
-PAPER = {"DP-HP": {0.3: ".332 / .418", 0.1: ".377 / .467"}, "DP-MERF": {0.3: ".405 / .508", 0.1: ".480 / .590"}}
+PAPER = {one["ε"]: one for one in published("dp_hp")["table_1"]}
 
 
 def described(levels):
@@ -87,7 +88,7 @@ def main():
                 if not found:
                     continue
                 three, four, merged_three, merged_four = shown(found)
-                published = PAPER.get(method.split(",")[0], {}).get(epsilon, "")
+                three_paper, four_paper = PAPER[epsilon][method.split(",")[0]]
                 rows.append(
                     {
                         "table": name,
@@ -97,7 +98,7 @@ def main():
                         "4-way": four,
                         "3-way, merged": merged_three,
                         "4-way, merged": merged_four,
-                        "paper, 3 / 4-way": published if name == "simple" else "",
+                        "paper, 3 / 4-way": f"{three_paper} / {four_paper}" if name == "simple" else "",
                         "discrepancy": f"{np.mean([c[-1] for c in course]):.2f}",
                         "s": f"{np.mean(seconds):.1f}",
                     }

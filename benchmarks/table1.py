@@ -17,6 +17,7 @@ from functools import partial
 
 import numpy as np
 import torch
+from _papers import published
 from _record import HERE, record
 from threadpoolctl import threadpool_limits
 
@@ -37,13 +38,7 @@ LARGEST = {
     "Rarity + clustering": 50_000,
     "FLD + clustering": 50_000,
 }
-PAPER = {
-    "FINC": (13.1, 31.6, 62.8, 125.5, 311.2, 617.6, 1248, 3090),
-    "KEN, Cholesky": (2.6, 16.1, 61.7, 266, 2045, 10934),
-    "KEN, eigen": (3.5, 26.3, 122.8, 1130, 14354),
-    "Rarity + clustering": (1.4, 9.1, 37.6, 153.5, 1030, 4616),
-    "FLD + clustering": (2.7, 14.3, 59.4, 224.5, 1408, 6024),
-}
+PAPER = published("finc")["table_1"]["CPU"]
 TURNS, BRIEF = 3, 10.0
 FITTED = 3
 """Number of sizes that an exponent is fitted to."""

@@ -93,8 +93,8 @@ class Candidate:
 def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings) -> list[Candidate]:
     """Return the directions of both roles that have an excess, both in the data and in held-out data, and members.
 
-    Where its members are not more frequent in the set that has more mass, a direction shows no kind. Significant
-    eigenvectors stay, whatever their members.
+    Where its members are not more frequent in the set that has more mass, a direction shows no kind. Unrotated
+    eigenvectors all stay whose eigenvalue is positive, as in Algorithm 1: their p-values say which have an excess.
     """
     if not any(one.proposal.fit.full.vectors.shape[1] for one in proposals):
         return []
@@ -106,13 +106,16 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
         fit, thresholds = scored.proposal.fit, scored.thresholds
         own, other = SETS_OF[role]
         for rank in range(min(settings.modes, len(estimate.excess))):
-            if min(float(fit.full.excess[rank]), float(estimate.excess[rank])) <= NUMERICAL_ZERO:
+            if settings.by_eigenvalue:
+                least = float(fit.full.eigenvalues[rank])
+            else:
+                least = min(float(fit.full.excess[rank]), float(estimate.excess[rank]))
+            if least <= NUMERICAL_ZERO:
                 continue
             column = scored.column(rank)
             members = {label: one.members(column, thresholds[:, rank]) for label, one in scored.sets.items()}
             shares = {label: share_of(one, column, members[label], confidence) for label, one in scored.sets.items()}
-            shows = shares[own].value > settings.rho * shares[other].value
-            if not (shows or (settings.by_eigenvalue and adjusted[column] <= ALPHA)):
+            if not settings.by_eigenvalue and shares[own].value <= settings.rho * shares[other].value:
                 continue
             found.append(
                 Candidate(

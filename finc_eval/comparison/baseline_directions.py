@@ -127,7 +127,7 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     match method:
         case Ken():
             check_few_enough(gen.sketch.n + ref.sketch.n, "leave ken out")
-            find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], modes))
+            find = partial(ken_expansion, phi=phi, rho=settings.rho, count=direction_count([gen, ref], settings))
         case Rarity():
             _check_enough_novel(method, (gen, ref), modes)
             find = partial(rarity_expansion, method=method, clusters=modes, run=run, index=settings.index)

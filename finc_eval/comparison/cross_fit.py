@@ -79,8 +79,11 @@ def cross_fit(
         paired[:, sent(rows, paired.device)] = found[:, sent(columns, found.device)]
         halves.append(torch.where((full.vectors * paired).sum(0) < 0, -paired, paired))
     again = r_squared(full.vectors, [*halves, *refits], sets)
-    reproduced = [one.diagonal() for one in again[:2]] + [one[match(one)] for one in again[2:]]
-    return CrossFit(full, (halves[1], halves[0]), torch.stack(reproduced).mean(0))
+    reproduced = torch.zeros(len(again), count)
+    for place, one in enumerate(again):
+        rows, columns = (torch.arange(count),) * 2 if place < 2 else match(one)
+        reproduced[place, rows] = one[rows, columns].to(reproduced)
+    return CrossFit(full, (halves[1], halves[0]), reproduced.mean(0))
 
 
 def r_squared(

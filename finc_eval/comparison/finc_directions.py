@@ -21,14 +21,15 @@ SPECTRUM = 25
 """Leading eigenvalues kept for the plot."""
 
 
-def direction_count(sets: Sequence[SketchedSet], modes: int) -> int:
-    """Return the number of eigenvectors to fit for this many modes."""
-    phi = sets[0].sketch.feature_map
-    halves = phi.halves()
+def direction_count(sets: Sequence[SketchedSet], settings: Settings) -> int:
+    """Return the number of eigenvectors to fit for the modes asked for."""
+    phi, wanted = sets[0].sketch.feature_map, ceil(OVERSAMPLING * settings.modes)
     # No fit has more directions with mass than it has samples, or entries of φ.
+    if settings.by_eigenvalue:  # all that Algorithm 1 has, whether a half of the data has a counterpart or not
+        return min(wanted, sum(one.sketch.n for one in sets), phi.size)
+    halves = phi.halves()
     smallest_half = min(sum(one.sketch.folds[fold].n for one in sets) for fold in (0, 1))
-    entries = phi.size if halves is None else min(len(half) for half in halves)
-    return min(ceil(OVERSAMPLING * modes), smallest_half, entries)
+    return min(wanted, smallest_half, phi.size if halves is None else min(len(half) for half in halves))
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class FincFit:
                     "the sketches keep no sample to rotate by: make them with one, or ask for unrotated eigenvectors "
                     "(method=Finc(rotation=None), --no-rotation)"
                 )
-        count = direction_count(sets, settings.modes)
+        count = direction_count(sets, settings)
         return cls(settings.rho, count, sample, sets[0].sketch.feature_map.halves())
 
     def __call__(

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from typer.testing import CliRunner
 
 import finc_eval as fe
@@ -13,6 +14,7 @@ from finc_eval.core.record import plain
 from finc_eval.core.storage import reserved
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
+from finc_eval.privacy.synthesis.dp_hp import release_embedding
 from finc_eval.privacy.synthesis.files import read_columns, read_images, write_arrays
 from finc_eval.privacy.synthesis.methods import SYNTHESIS_METHODS
 from finc_eval.privacy.synthesis.released_features import paper_image_statistics, paper_table_statistics
@@ -106,11 +108,31 @@ def test_presets_have_the_papers_orders_and_its_bound():
     assert [one.until for one in SYNTHESIS_METHODS.values()] == [1, 1, 0, 1]
     images = paper_image_statistics((28, 28, 1), 0)
     assert [one.phi.size for one in images] == [784 * 101] + [21**2] * 10
-    assert images[0].phi.length_scale == pytest.approx(0.005**0.5)
     assert images[0].budget / sum(one.budget for one in images) == pytest.approx(0.8)
     table = paper_table_statistics(TABLE, 0)
     assert [one.phi.size for one in table] == [2 * 101] + [11**2] * 8
     assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("of_images", [True, False], ids=["images, Section H.2", "tables, eq. 16"])
+def test_gamma_multiplies_the_loss_of_the_sum_for_images_and_that_of_the_products_for_tables(of_images):
+    """Both losses, as the paper has them, up to a factor: the mean over epochs of a weighted sum of two distances."""
+    asked = fe.privacy.DpHpPaper(gamma=20, draws=3)
+    statistics = paper_image_statistics((4, 4, 1), 0, asked) if of_images else paper_table_statistics(TABLE, 0, asked)
+    width = 16 if of_images else statistics[0].view.shape[0]
+    private, made = torch.rand(2, 30, width, generator=torch.Generator().manual_seed(0))
+    target = release_embedding(private, None, statistics, None, ledger=None)
+    other = torch.rand(30, width, generator=torch.Generator().manual_seed(1))
+
+    def loss(rows):
+        total, *products = (float((one(private).mean(0) - one(rows).mean(0)).square().sum()) for one in statistics)
+        product = sum(products) / len(products)
+        return product + 20 * total if of_images else total + 20 * product
+
+    found = [
+        float(target.discrepancy([one(rows).mean(0, keepdim=True) for one in statistics])) for rows in (made, other)
+    ]
+    assert found[0] / found[1] == pytest.approx(loss(made) / loss(other), rel=1e-4)
 
 
 def test_the_papers_own_kernels_can_be_asked_for():

@@ -1,6 +1,7 @@
 """What FINC's paper says of eigenvalues and of ρ, on digits."""
 
 import numpy as np
+import pytest
 import torch
 
 import finc_eval as fe
@@ -16,6 +17,38 @@ def test_half_of_the_eigenvalues_of_two_sets_of_one_source_are_positive_and_none
     eigenvalues = torch.linalg.eigvalsh(difference.double())
     assert 0.4 < float((eigenvalues > 0).double().mean()) < 0.6
     assert not significant(fe.compare(gen, reference, settings).directions, 0.05)
+
+
+@pytest.mark.parametrize("method", [fe.Finc(rotation=None, clusters=False), fe.Ken()], ids=["finc", "ken"])
+def test_algorithm_1_lists_every_positive_eigenvalue_that_is_asked_for_with_its_p_value(method):
+    rng = np.random.default_rng(0)
+    gen, ref = (rng.standard_normal((n, 20)).astype(np.float32) for n in (400, 300))
+    gen[:80] += 2
+    for modes in (10, 300):
+        found = fe.compare(gen, ref, method=method, features=60, frequencies="iid", modes=modes)
+        difference = fe.Sketch.of(gen, found.feature_map).covariance - fe.Sketch.of(ref, found.feature_map).covariance
+        eigenvalues = torch.linalg.eigvalsh(difference.double()).flip(0)
+        positive = eigenvalues[eigenvalues > 1e-6]
+        if method.name == "ken":  # whose eigenvalues are those of the kernel itself
+            assert len(found.over) == 10 if modes == 10 else len(found.over) > 100
+        else:
+            listed = [mode.fitted_excess for mode in found.over]
+            np.testing.assert_allclose(listed, positive[:modes], atol=1e-6)
+        assert found.over[0].p_value < 0.05 < np.median([mode.p_value for mode in found.over])
+
+
+def test_a_rho_near_0_gives_the_most_common_modes_of_one_set_alone():
+    """Figure 11: C_X alone. Kinds with 50, 25, 15 and 10 % of the set are its modes, in this order."""
+    rng = np.random.default_rng(0)
+    kinds = rng.choice(4, 2000, p=[0.5, 0.25, 0.15, 0.1])
+    gen = (20 * np.eye(4)[kinds] + rng.standard_normal((2000, 4))).astype(np.float32)
+    method = fe.Finc(rotation=None, clusters=False)
+    found = fe.compare(gen, gen[::4] * 0.1, method=method, features=500, sigma=5.0, rho=1e-6, modes=4).over
+    best = [np.bincount(kinds[[int(name) for name in mode.typical("gen")[:20]]]) for mode in found]
+    assert [int(one.argmax()) for one in best] == [0, 1, 2, 3] and min(int(one.max()) for one in best) == 20
+    np.testing.assert_array_less(
+        [mode.fitted_excess for mode in found[1:]], [mode.fitted_excess for mode in found[:-1]]
+    )
 
 
 def test_of_kinds_three_times_and_thirty_times_as_frequent_a_rho_of_5_leaves_the_second():

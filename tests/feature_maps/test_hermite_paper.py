@@ -166,7 +166,8 @@ def test_lemma_d1_holds_in_both_directions(dim):
             y[:, 1:] = x[:, 1:]
         whole = float((phi(x).double().mean(0) - phi(y).double().mean(0)).norm())
         marginals = [
-            square_mmds(x[:, place : place + 1], y[:, place : place + 1], lambda a, b: gaussian_kernel(a, b, 1.0)) ** 0.5
+            square_mmds(x[:, place : place + 1], y[:, place : place + 1], lambda a, b: gaussian_kernel(a, b, 1.0))
+            ** 0.5
             for place in range(dim)
         ]
         ratios = max(marginals) / (math.sqrt(dim + 1) * whole), whole / (math.sqrt(2) * max(marginals))

@@ -44,10 +44,8 @@ def test_covariances_and_eigenvalues_equal_the_papers_algorithm(digits):
     assert np.abs(b.covariance.numpy() - c_y).max() < 1e-6
     comparison = fe.compare(gen=a, ref=b, rho=1.5, method=fe.Finc(rotation=None))
     np.testing.assert_allclose(comparison.spectrum.over[:10], eigenvalues[:10], atol=1e-5)
-    # Eigenvectors without an excess in held-out data, or with a share of the other role, are left out.
     found = np.array([mode.fitted_excess for mode in comparison.over])
-    gaps = np.abs(np.subtract.outer(found, eigenvalues[:10]))
-    assert gaps.min(1).max() < 1e-5 and len(set(gaps.argmin(1))) == len(found) >= 8
+    np.testing.assert_allclose(found, eigenvalues[:10], atol=1e-5)
 
 
 @pytest.mark.parametrize("portion", [1, 7, 1000])

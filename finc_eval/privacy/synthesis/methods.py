@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, ClassVar, Literal, get_args
 
-from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.record import Record, about
 from finc_eval.privacy.dp.guarantee import Bound
 
 SynthesisName = Literal["dp-hp", "dp-hp-few", "dp-hp-paper", "dp-merf"]
+ImageDataSet = Literal["mnist", "fashion-mnist"]
 
 FREQUENCIES = 1000
 """Number of random frequencies, as in the code of DP-MERF for discretized tables: 2 000 features."""
@@ -77,8 +78,14 @@ class DpHpPaper(Named):
     ] = None
     gamma: Annotated[
         float | None,
-        about("γ of eq. 16, weight of the products in the fit; default: weights follow from the noise"),
+        about(
+            "γ, weight of the products in the fit of tables (eq. 16), and of the sum in the fit of images (Section "
+            "H.2); default: weights follow from the noise"
+        ),
     ] = None
+    data_set: Annotated[ImageDataSet, about("data set of Table 9 whose length scales the kernels of pixels have")] = (
+        "mnist"
+    )
     name: Literal["dp-hp-paper"] = "dp-hp-paper"
 
     def __post_init__(self) -> None:
@@ -88,6 +95,7 @@ class DpHpPaper(Named):
             self._store(sum_share=check_fraction("sum_share", self.sum_share))
         if self.gamma is not None:
             self._store(gamma=check_positive("gamma", self.gamma))
+        check_choice("data_set", self.data_set, get_args(ImageDataSet))
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,15 @@ from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.image_views import Shape, pooled
-from finc_eval.privacy.synthesis.methods import FREQUENCIES, AnySynthesis, DpHp, DpHpFew, DpHpPaper, DpMerf
+from finc_eval.privacy.synthesis.methods import (
+    FREQUENCIES,
+    AnySynthesis,
+    DpHp,
+    DpHpFew,
+    DpHpPaper,
+    DpMerf,
+    ImageDataSet,
+)
 from finc_eval.privacy.synthesis.tabular import MAX_POSITION, Table
 
 if TYPE_CHECKING:
@@ -41,8 +49,8 @@ MAX_MEHLER_RHO = 0.05
 DRAWING_SQUARE = 0.125
 """Mean square of a pixel of a drawing in white on black, such as a digit."""
 
-PIXEL_SCALE, PIXEL_PRODUCT_SCALE = sqrt(0.005), sqrt(0.15)
-"""Length scales of the paper's sum and product kernels of pixels (Table 9)."""
+PIXEL_SCALES: dict[ImageDataSet, float] = {"mnist": sqrt(0.005), "fashion-mnist": sqrt(0.15)}
+"""Length scale of the paper's sum and product kernels of pixels by data set (Table 9, which has the squares)."""
 
 SECOND_BUDGET = 2.0
 """Budget of second moments, relative to first ones, each of which is known better (benchmarks/dp_hp_mnist.py)."""
@@ -142,7 +150,8 @@ def paper_table_statistics(table: Table, seed: int, method: DpHpPaper | None = N
         CoordinateProduct(dim, asked.product_order or 10, length_scale=LEVEL_SCALE, coordinates=places)
         for places in _draw(dim, asked.product_columns or 3, asked.draws or 8, seed)
     ]
-    return _sum_and_products(single, products, asked.sum_share or 0.6, asked.gamma, table.positions)
+    weights = None if asked.gamma is None else (1.0, asked.gamma)  # eq. 16
+    return _sum_and_products(single, products, asked.sum_share or 0.6, weights, table.positions)
 
 
 def fourier_table_statistics(table: Table, seed: int, frequencies: int = FREQUENCIES) -> tuple[Statistic, ...]:
@@ -171,12 +180,14 @@ def paper_image_statistics(shape: Shape, seed: int, method: DpHpPaper | None = N
     The paper's pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖².
     """
     asked, dim = method or DpHpPaper(), shape[0] * shape[1] * shape[2]
-    single = CoordinateSum(dim, asked.sum_order, length_scale=PIXEL_SCALE)
+    scale = PIXEL_SCALES[asked.data_set]
+    single = CoordinateSum(dim, asked.sum_order, length_scale=scale)
     products = [
-        CoordinateProduct(dim, asked.product_order or 20, length_scale=PIXEL_PRODUCT_SCALE, coordinates=places)
+        CoordinateProduct(dim, asked.product_order or 20, length_scale=scale, coordinates=places)
         for places in _draw(dim, asked.product_columns or 2, asked.draws or 10, seed)
     ]
-    return _sum_and_products(single, products, asked.sum_share or 0.8, asked.gamma)
+    weights = None if asked.gamma is None else (asked.gamma, 1.0)  # Section H.2
+    return _sum_and_products(single, products, asked.sum_share or 0.8, weights)
 
 
 def fourier_image_statistics(shape: Shape, seed: int, frequencies: int = FREQUENCIES) -> tuple[Statistic, ...]:
@@ -196,18 +207,19 @@ def _sum_and_products(
     single: CoordinateSum,
     products: list[CoordinateProduct],
     sum_share: float,
-    gamma: float | None,
+    weights: tuple[float, float] | None,
     view: torch.Tensor | None = None,
 ) -> tuple[Statistic, ...]:
     """Return a sum kernel and the products of all epochs, which are released at once and fitted together.
 
-    An epoch's loss is the squared distance of the sum, and γ times the distance of one product (eq. 16). Over all
-    epochs, each product has γ divided by their number.
+    An epoch's loss is the weighted sum of the squared distances of the sum and of one product. Over all epochs, each
+    product has its weight divided by their number.
     """
-    weight, product_weight = (None, None) if gamma is None else (1.0, gamma / len(products))
+    weight, product_weight = weights or (None, None)
+    each = None if product_weight is None else product_weight / len(products)
     return (
         Statistic(single, view, sum_share * len(products), weight=weight),
-        *(Statistic(product, view, 1 - sum_share, weight=product_weight) for product in products),
+        *(Statistic(product, view, 1 - sum_share, weight=each) for product in products),
     )
 
 
