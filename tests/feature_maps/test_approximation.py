@@ -167,7 +167,7 @@ def test_theorem_1_eigenvectors_fail_as_printed_with_weights_1_and_a_plus_on_the
         relative.append(size / norm)
         repaired.append(float(eigenvector_residuals(phi, x, y, count=1)))
     assert relative[1] > 0.9 * relative[0] > 0.2
-    assert repaired[1] < 0.5 * repaired[0] < 0.05
+    assert repaired[1] < 0.7 * repaired[0] < 0.01
 
 
 def test_features_that_are_the_kernel_have_its_eigenvectors():
