@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,17 +10,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.doors.reading import opened, pinned
+from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.files.archives import opened_zip
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, mapped_array
 from finc_eval.core.files.parquet import parquet_table
+from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in
 from finc_eval.core.memory import check_decoded
-from finc_eval.core.words import counted
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import Pair, Shapes, count_of, from_sums, is_plain, pair_in
-from finc_eval.samples.rows import images_in
+from finc_eval.samples.encoded_rows import holds_image_column
+from finc_eval.samples.rows import ARRAY_SUFFIXES, holds_image_array, images_in
 from finc_eval.samples.source import reason
 
 PREFERRED = ("embeddings", "features", "arr_0")
@@ -34,9 +34,6 @@ SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 
 STATISTICS = ("mu", "sigma")
 """Names of a mean and a covariance in the files of most tools."""
-
-TENSOR_SUFFIXES = (".pt", ".pth", ".safetensors")
-"""Suffixes of files of tensors by name."""
 
 BYTES_PER_ROW = 16
 """Bytes that are kept of each row: the hash of its id, while it is sorted."""
@@ -57,9 +54,9 @@ def is_array_file(path: str | Path) -> bool:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in READERS or not path.exists() or path.is_dir():
+    if suffix not in READERS or not path.exists() or path.is_dir() or holds_images(path):
         return False
-    return not holds_statistics(path) and (suffix != ".npz" or (_has_floats(path) and not holds_images(path)))
+    return not holds_statistics(path) and (suffix != ".npz" or _has_floats(path))
 
 
 def holds_statistics(path: str | Path) -> bool:
@@ -68,9 +65,15 @@ def holds_statistics(path: str | Path) -> bool:
 
 
 def holds_images(path: str | Path) -> bool:
-    """Return whether this file is an npz with images, which statistics may stand beside."""
+    """Return whether a file of arrays or a table has images, which statistics may stand beside."""
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix in ARRAY_SUFFIXES and path.is_file():
+        return holds_image_array(path)
+    if suffix == ".parquet" and path.is_file():
+        return holds_image_column(path)
     try:
-        return Path(path).suffix.lower() == ".npz" and images_in(NpzFile(path)) is not None
+        return suffix == ".npz" and images_in(NpzFile(path)) is not None
     except DataError:
         return False
 
@@ -239,49 +242,11 @@ def _npz(path: Path) -> Arrays:
     return {name: file.mapped(name) if len(file.header(name).shape) > 1 else file.array(name) for name in file.names}
 
 
-def _torch(path: Path) -> Arrays:
-    with pinned(path) as place:
-        with opened_zip(Path(place)) as archive:
-            # PyTorch packs nothing, and unpacks whatever a file has packed as a whole.
-            if any(info.compress_type or info.compress_size != info.file_size for info in archive.infolist()):
-                raise ValueError("it is packed, which PyTorch does not do")
-        held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
-    tensors = {"embeddings": held} if isinstance(held, torch.Tensor) else dict(_named_tensors(held))
-    _check_plain(tensors, path)
-    for name, one in tensors.items():
-        held = one.untyped_storage().nbytes() // one.element_size()
-        if one.numel() > held:
-            shown = f"shows {counted(held, 'number')} as {one.numel():,}"
-            raise DataError(f"{path}: the tensor {name} {shown}: save its contiguous() copy")
-    return tensors
-
-
-def _named_tensors(held: object, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors and numbers in dictionaries and tuples, each with its path, such as "real.mu"."""
-    inside = held.items() if isinstance(held, dict) else enumerate(held) if isinstance(held, list | tuple) else ()
-    for name, one in inside:
-        if isinstance(one, torch.Tensor | int | float):
-            yield f"{prefix}{name}", torch.as_tensor(one)
-        else:
-            yield from _named_tensors(one, f"{prefix}{name}.")
-
-
-def _check_plain(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+def _plain_tensors(path: Path) -> Arrays:
+    tensors = tensors_in(path)
     for name, one in tensors.items():
         if not is_plain(one):
             raise DataError(f"{path}: the tensor {name} is not one of plain numbers: save a dense tensor of floats")
-
-
-def _safetensors(path: Path) -> Arrays:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        with pinned(path) as place:
-            tensors = load_file(place)
-    except SafetensorError as error:
-        raise ValueError(error) from error
-    _check_plain(tensors, path)
     return tensors
 
 
@@ -308,8 +273,6 @@ def _stacked(chunk: Any) -> NDArray[Any]:
 READERS: dict[str, Callable[[Path], Arrays]] = {
     ".npy": _npy,
     ".npz": _npz,
-    ".pt": _torch,
-    ".pth": _torch,
-    ".safetensors": _safetensors,
+    **dict.fromkeys(TENSOR_SUFFIXES, _plain_tensors),
     ".parquet": _parquet,
 }

@@ -64,6 +64,7 @@ class EmbeddingCache(Shown):
         profile: encoding of the samples: formats, sizes, JPEG quality.
         columns: names of the columns of metadata: "label" and "prompt", where there are any, are the first.
         clip: choice of frames that makes samples of a video; None for images.
+        reading: which files and values of the source the samples are.
         shard: range of a set that the samples are, to be merged with the others; None for a whole set.
 
     Args:
@@ -121,6 +122,7 @@ class EmbeddingCache(Shown):
         self.extractor, self.extractor_digest = header.extractor, header.extractor_digest
         self.manifest_digest, self.recipe, self.profile = header.manifest_digest, header.recipe, header.profile
         self.ignored, self.columns, self.shard = header.ignored, header.columns, header.shard
+        self.reading = header.reading
         # The function holds the texts alone: a cycle through `self` would keep the file open.
         names = self._ids
         self._id_block = lru_cache(MAX_ID_BLOCKS)(lambda b: names.bytes_between(b * ID_BLOCK, (b + 1) * ID_BLOCK))

@@ -6,16 +6,16 @@ Threads suffice, because Pillow and FFmpeg release the interpreter's lock while 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.extractors.card import Preprocessing
+from finc_eval.extractors.card import Card, Preprocessing
 from finc_eval.extractors.preprocess import Resized, resized
 from finc_eval.samples import Sample, Source, Traits, fingerprint
 from finc_eval.samples.source import prefetched
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     import torch
 
     from finc_eval.core.device import Place
+
+
+PIXELS_PER_BATCH = 64 * 224 * 224
+"""Pixels of the network inputs of a batch by default: 64 images of 224 x 224."""
+
+MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
+"""Limits of the default batch. Small inputs can take much memory: their networks keep the size for many layers."""
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -106,3 +115,19 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
         readable=np.array(readable, np.int64),
         pixels=stacked if stacked is None or place is None else place(stacked),
     )
+
+
+def default_batch_size(card: Card) -> int:
+    """Return the samples per pass through the network of a card, unless the user says."""
+    height, width = card.preprocessing.size
+    frames, most = (card.clip.frames, MAX_CLIPS_PER_BATCH) if card.clip else (1, MAX_IMAGES_PER_BATCH)
+    return max(1, min(most, PIXELS_PER_BATCH // (frames * height * width)))
+
+
+def one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
+    """Yield the same items, each when the next has been started: a GPU computes while its last rows are written."""
+    before: list[Item] = []
+    for item in items:
+        yield from before
+        before = [item]
+    yield from before

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, metadata_table
-from finc_eval.embeddings.decode import DecodedBatch, decoded_batches
+from finc_eval.embeddings.decode import DecodedBatch, decoded_batches, default_batch_size, one_behind
 from finc_eval.embeddings.files import (
     STREAM,
     copied_cache,
@@ -38,6 +38,7 @@ from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.samples import Samples, Source, open_source
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.shards import Shard, shard_path, sharded
 from finc_eval.samples.source import Digests
 
@@ -46,16 +47,8 @@ if TYPE_CHECKING:
 
     from finc_eval.extractors.network import Embedder
 
-PIXELS_PER_BATCH = 64 * 224 * 224
-"""Pixels of the network inputs of a batch by default: 64 images of 224 x 224."""
-
-MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
-"""Limits of the default batch. Small inputs can take much memory: their networks keep the size for many layers."""
-
 MIN_COMPILED_SAMPLES = 8000
 """Number of samples from which it pays to compile a network for the CPU, which takes half a minute."""
-
-Item = TypeVar("Item")
 
 
 def extract(
@@ -69,6 +62,10 @@ def extract(
     precision: NetworkPrecision = "float32",
     metadata: object | None = None,
     shard: str | None = None,
+    include: Sequence[str] | str = (),
+    exclude: Sequence[str] | str = (),
+    image_key: str | None = None,
+    range: tuple[float, float] | None = None,
     force: bool = False,
     run: Run | None = None,
 ) -> EmbeddingCache:
@@ -94,6 +91,10 @@ def extract(
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         shard: "i/N" to embed only part i of N of the set, counted from 1, in a file whose name has both:
             "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
+        include: patterns of the names of files that are samples; see `open_source` for this and the next three.
+        exclude: patterns of the names of files that are not samples.
+        image_key: name of the images where a sample has several things by name.
+        range: the numbers that are black and white, such as (-1, 1), in arrays, tensors and deep image files.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
             the same extractor, whose samples have changed since, and never a larger set by a subset of `n`.
         run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
@@ -117,8 +118,17 @@ def extract(
     """
     if isinstance(source, EmbeddingCache):
         return source if metadata is None else _labeled(source, _matched(metadata, source.ids, stacklevel=3), 3)
+    reading = Reading(include, exclude, image_key, range)  # type: ignore[arg-type]  # it takes a single pattern, too
     whole = SetExtraction(
-        source, extractor, n=n, seed=seed, precision=precision, metadata=metadata, run=run, stacklevel=4
+        source,
+        extractor,
+        n=n,
+        seed=seed,
+        precision=precision,
+        metadata=metadata,
+        reading=reading,
+        run=run,
+        stacklevel=4,
     )
     return whole.extract(out, shard, strict=strict, force=force)
 
@@ -138,12 +148,14 @@ class SetExtraction:
         seed: int = 0,
         precision: NetworkPrecision = "float32",
         metadata: object | None = None,
+        reading: Reading | None = None,
         run: Run | None = None,
         stacklevel: int = 3,
     ) -> None:
         self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, Run.of(run)
         self._stacklevel = stacklevel
-        self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed)
+        chosen = (reading or EVERYTHING).choices
+        self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed, **chosen)
         if metadata is not None:
             columns = _matched(metadata, self._samples.ids, stacklevel)
             self._samples.columns = {**self._samples.columns, **columns}
@@ -158,7 +170,7 @@ class SetExtraction:
         if shard is not None:
             samples, part = sharded(samples, shard)
             target = target and shard_path(target, shard)
-        size = run.batch_size or _default_batch_size(self._card)
+        size = run.batch_size or default_batch_size(self._card)
         recipe = recipe_of(self._card, self._precision)
         job = _Job(self._card, recipe, samples, size, run.workers, self._embedder, force, self._n, part)
         cache = (job.stream if samples.once else job.run)(target, strict, run.progress)
@@ -189,12 +201,6 @@ def _labeled(cache: EmbeddingCache, columns: Columns, stacklevel: int) -> Embedd
     return with_columns(cache, columns)
 
 
-def _default_batch_size(card: Card) -> int:
-    height, width = card.preprocessing.size
-    frames, most = (card.clip.frames, MAX_CLIPS_PER_BATCH) if card.clip else (1, MAX_IMAGES_PER_BATCH)
-    return max(1, min(most, PIXELS_PER_BATCH // (frames * height * width)))
-
-
 def _default_path(key: str) -> Path:
     return cache_folder() / f"{key}.h5"
 
@@ -216,7 +222,12 @@ class _Job:
     def identity(self, digests: Digests) -> Identity:
         """Return what the cache is made of, from the content digests of the samples."""
         return Identity(
-            self.samples.name, self.samples.manifest(digests=digests), self.card.name, self.recipe, self.shard
+            self.samples.name,
+            self.samples.manifest(digests=digests),
+            self.card.name,
+            self.recipe,
+            self.shard,
+            self.samples.reading,
         )
 
     def columns(self, cache: EmbeddingCache) -> Columns:
@@ -312,7 +323,7 @@ class _Job:
             stage = stage.replace("extract", "extract, resumed", 1)
         progress(stage, writer.done, n)
         if writer.done < n:
-            with closing(_one_behind(self._embedded(writer.done, progress))) as embedded:
+            with closing(one_behind(self._embedded(writer.done, progress))) as embedded:
                 for batch, rows in embedded:
                     if digests is not None:
                         self._refuse_changes(batch, digests[writer.done :])
@@ -377,15 +388,6 @@ class _Job:
                 "remove the sample, or check the card's preprocessing, the precision and the device"
             )
         return rows
-
-
-def _one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
-    """Yield the same items, each when the next has been started: a GPU computes while its last rows are written."""
-    before: list[Item] = []
-    for item in items:
-        yield from before
-        before = [item]
-    yield from before
 
 
 def _unreadable(name: str, failures: list[tuple[str, str]]) -> DataError:

@@ -117,9 +117,9 @@ def explain(
         One line for each part of the key that differs; an empty list if the cache would be used.
     """
     if samples is None:
-        now = open_stated(cache.source, clip=card.clip, n=n, seed=seed)
+        now = open_stated(cache.source, clip=card.clip, n=n, seed=seed, reading=cache.reading)
     else:
-        now = open_source(samples, clip=card.clip, n=n, seed=seed)  # type: ignore[arg-type]
+        now = open_source(samples, clip=card.clip, n=n, seed=seed, **cache.reading.choices)  # type: ignore[arg-type]
     if cache.shard is not None:
         now, _ = sharded(now, cache.shard.name)
     lines = changes(cache.recipe, recipe)

@@ -191,6 +191,7 @@ def embedded(source: object, how: Extraction, extractor: str, label: str, run: R
         strict=how.strict,
         precision=how.precision,
         shard=how.shard,
+        **how.reading.choices,
         run=run.prefixed(label),
     )
 

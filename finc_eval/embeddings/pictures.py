@@ -16,6 +16,7 @@ from finc_eval.core.remote.urls import is_url
 from finc_eval.embeddings.cache import ID_BLOCK, EmbeddingCache
 from finc_eval.samples import Sample, Source, fingerprint, open_source
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.tar import expand
 
 
@@ -31,6 +32,7 @@ class EmbeddedSamples:
 
     def __init__(self, cache: EmbeddingCache) -> None:
         self.path, self.key, self.place, self.clip = cache.path, cache.key, cache.source, cache.clip
+        self._reading = cache.reading
 
     def read(self, ids: Iterable[str]) -> Iterator[Sample]:
         """Yield the samples with these ids, without those that are missing or have other pixels.
@@ -65,7 +67,7 @@ class EmbeddedSamples:
 
     @cached_property
     def _source(self) -> Source:
-        return open_stated(self.place, clip=self.clip)
+        return open_stated(self.place, clip=self.clip, reading=self._reading)
 
     def _digests(self, wanted: set[str]) -> dict[str, int]:
         with EmbeddingCache(self.path) as cache:
@@ -77,7 +79,9 @@ class EmbeddedSamples:
             return {name: int(content[row]) for row, name in enumerate(names) if name in wanted}
 
 
-def open_stated(place: str, *, clip: Clip | None, n: int | None = None, seed: int = 0) -> Source:
+def open_stated(
+    place: str, *, clip: Clip | None, n: int | None = None, seed: int = 0, reading: Reading | None = None
+) -> Source:
     """Open the samples at the place that a cache names; see `open_source`.
 
     Raises:
@@ -85,7 +89,7 @@ def open_stated(place: str, *, clip: Clip | None, n: int | None = None, seed: in
     """
     if is_url(place) and not any(map(was_read, expand(place))):
         raise DataError(f"{place} is not fetched because a file names it: pass it as samples")
-    return open_source(place, clip=clip, n=n, seed=seed)
+    return open_source(place, clip=clip, n=n, seed=seed, **(reading or EVERYTHING).choices)
 
 
 class HeldSamples:

@@ -17,6 +17,7 @@ from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.samples import Manifest
 from finc_eval.samples.profile import Profile
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.shards import Shard
 
 CACHE_LAYOUT = 3
@@ -41,6 +42,7 @@ class Identity:
         extractor: name of the card.
         recipe: everything about the card, its weights and the arithmetic that decides the numbers, as plain JSON types.
         shard: range of a larger set that the samples are; None for a whole set.
+        reading: which files and values of the place are the samples; it does not enter the key, as their bytes do.
     """
 
     source: str
@@ -48,6 +50,7 @@ class Identity:
     extractor: str
     recipe: Recipe
     shard: Shard | None = None
+    reading: Reading = EVERYTHING
 
     @property
     def extractor_digest(self) -> str:
@@ -85,6 +88,7 @@ class CacheHeader(Record):
     columns: tuple[str, ...]
     outputs: tuple[str, ...]
     shard: Shard | None = None
+    reading: Reading = EVERYTHING
 
     @classmethod
     def of(
@@ -103,6 +107,7 @@ class CacheHeader(Record):
             columns=columns,
             outputs=outputs,
             shard=identity.shard,
+            reading=identity.reading,
         )
 
 

@@ -10,6 +10,7 @@ from finc_eval.core.checks import check_choice, check_count
 from finc_eval.core.record import Configured, about
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
+from finc_eval.samples.reading import Reading
 from finc_eval.samples.shards import BY_RANK, parsed
 
 
@@ -56,6 +57,25 @@ class Extraction(Configured):
         ),
     ] = None
 
+    include: Annotated[
+        tuple[str, ...], about("take only files whose names match these patterns, such as *_fake.png or b/**")
+    ] = ()
+    exclude: Annotated[tuple[str, ...], about("leave out files whose names match these patterns")] = ()
+    image_key: Annotated[
+        str | None,
+        about(
+            "name of the images where a sample has several things by name: a column, an array, or what follows the "
+            "first dot in names of tar members (left.png)"
+        ),
+    ] = None
+    range: Annotated[
+        tuple[float, ...] | None,
+        about(
+            "the numbers that are black and white in arrays and in image files of more than 8 bits, such as -1,1; "
+            "default: 0,255, and other types than uint8 are refused"
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, get_args(NetworkPrecision))
         if self.shard not in (None, BY_RANK):
@@ -63,6 +83,13 @@ class Extraction(Configured):
         self._store(
             n=None if self.n is None else check_count("n", self.n), seed=check_count("seed", self.seed, least=0)
         )
+        reading = self.reading
+        self._store(include=reading.include, exclude=reading.exclude, range=reading.range)
+
+    @property
+    def reading(self) -> Reading:
+        """Which files and values are samples, and the range of numbers."""
+        return Reading(self.include, self.exclude, self.image_key, self.range)  # type: ignore[arg-type]
 
 
 AnyExtractor = Extraction | str | Path | None

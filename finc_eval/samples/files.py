@@ -19,8 +19,9 @@ from finc_eval.core.files.archives import DAMAGED, opened_member, opened_zip
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
 from finc_eval.core.remote.mirror import files_below, local
 from finc_eval.core.remote.urls import place_of, url_of
-from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode
+from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decoded_sample
 from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import (
     DIGEST_BYTES,
     NOT_OF_THE_SAMPLE,
@@ -54,6 +55,9 @@ VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v", ".3
 OTHER_SUFFIXES = VIDEO_SUFFIXES | {".csv", ".json", ".jsonl", ".txt", ".npy", ".npz", ".tar", ".zip", ".pt", ".h5"}
 """Suffixes of files that are never images."""
 
+
+BY_NAME = "left out by name"
+"""Name of the files that patterns of the user leave out, in counts of what is not a sample."""
 
 MAX_SUFFIXES = 8
 """Suffixes of other files that a message names."""
@@ -157,15 +161,7 @@ class FileSource(RandomAccessSource):
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
             return Sample(name, None, reason(error), content=failure_digest(reason(error)))
-        # Of the bytes in memory, so that what is decoded is what was hashed, whatever happens to the file.
-        content = bytes_digest(data)
-        try:
-            pixels, traits = decode(io.BytesIO(data))
-        except NOT_OF_THE_SAMPLE:
-            raise
-        except Exception as error:  # Pillow's readers, too
-            return Sample(name, None, reason(error), content=content)
-        return Sample(name, pixels, None, traits, content)
+        return decoded_sample(name, data, self.reading)
 
     def content(self, number: int) -> bytes:
         try:
@@ -268,17 +264,22 @@ def _check_inside(top: Path, name: str, target: Path, bounds: Path) -> None:
         )
 
 
-def sort_out(files: Files, names: Iterable[str] | None = None) -> tuple[list[str], dict[str, int]]:
+def sort_out(
+    files: Files, names: Iterable[str] | None = None, reading: Reading | None = None
+) -> tuple[list[str], dict[str, int]]:
     """Divide files into the sorted ids of images and a count, by suffix, of everything else.
 
     A file on the local disk whose suffix is not one of images is known by its first bytes.
     """
+    reading = reading or EVERYTHING
     ids, ignored = [], Counter[str]()
     for name in files.names() if names is None else names:
         if name in METADATA_FILES:
             continue
         suffix = PurePosixPath(name).suffix.lower()
-        if suffix in IMAGE_SUFFIXES or (suffix not in OTHER_SUFFIXES and _is_image(files, name)):
+        if not reading.takes(name):
+            ignored[BY_NAME] += 1
+        elif suffix in IMAGE_SUFFIXES or (suffix not in OTHER_SUFFIXES and _is_image(files, name)):
             ids.append(name)
         else:
             ignored[suffix or "no suffix"] += 1
@@ -304,7 +305,7 @@ def is_hidden(path: PurePosixPath) -> bool:
 class NoImagesError(DataError):
     """A set without images, which says what it holds instead; `as_videos` is the sentence for one without videos."""
 
-    def __init__(self, name: str, ignored: dict[str, int]) -> None:
+    def __init__(self, name: str, ignored: Mapping[str, int]) -> None:
         def holds(what: str) -> str:
             return f"{name} holds " + (f"no {what}, only other files ({in_short(ignored)})" if ignored else "nothing")
 
@@ -313,6 +314,8 @@ class NoImagesError(DataError):
         if ignored and set(ignored) <= VIDEO_SUFFIXES:
             ways = f"{name} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
             ways += "(finc-eval doctor extractors list)"
+        if BY_NAME in ignored:
+            ways = f"{name} holds no images that the patterns choose ({in_short(ignored)}): correct the patterns"
         super().__init__(ways)
 
 
@@ -320,7 +323,7 @@ def in_short(ignored: Mapping[str, int]) -> str:
     """Return files by suffix as a message has them, the most frequent first: "3 x .csv, 1 x .txt and 9 others"."""
     by_last = Counter[str]()
     for suffix, times in ignored.items():
-        by_last[suffix if len(ignored) <= MAX_SUFFIXES else f".{suffix.rpartition('.')[2]}"] += times
+        by_last[suffix if len(ignored) <= MAX_SUFFIXES else suffix[max(suffix.rfind("."), 0) :]] += times
     named = by_last.most_common(MAX_SUFFIXES)
     others = sum(by_last.values()) - sum(times for _, times in named)
     return ", ".join(f"{times} x {suffix}" for suffix, times in named) + (f" and {others} others" if others else "")

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from finc_eval.core.doors.reading import inside, opened, read_text
-from finc_eval.core.errors import DataError, FincEvalError
+from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.files.parquet import check_stream, check_values
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
+from finc_eval.samples.reading import EVERYTHING, Reading
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 
@@ -28,11 +29,12 @@ class HuggingFaceSource(FileSource):
         name: name of the set.
         folder: folder that holds all files which its rows name; None for a dataset of this process, whose program chose
             them.
+        reading: column of the images; default: the only one.
     """
 
     kind = "hugging-face"
 
-    def __init__(self, dataset: Any, name: str, folder: Path | None = None) -> None:
+    def __init__(self, dataset: Any, name: str, folder: Path | None = None, reading: Reading | None = None) -> None:
         import datasets
 
         if not hasattr(dataset, "features"):
@@ -42,14 +44,20 @@ class HuggingFaceSource(FileSource):
                     f"{name} holds the splits {', '.join(splits)}: pass one of them, such as d[{splits[0]!r}]"
                 )
             dataset = dataset[splits[0]]
+        self.reading = reading or EVERYTHING
         dataset = dataset.with_format(None)  # what is stored, without transforms
         features = dataset.features
         images = [column for column, feature in features.items() if isinstance(feature, datasets.Image)]
+        key = self.reading.image_key
+        if key is not None and key not in images:
+            held = ", ".join(images) or "none"
+            raise DataError(f"{name} has no column of images {key!r}{did_you_mean(key, images)}: it has {held}")
+        images = images if key is None else [key]
         if len(images) != 1:
             found = (
                 f"the image columns {', '.join(images)}" if images else f"no image column, only {', '.join(features)}"
             )
-            raise DataError(f"{name} has {found}: it must have exactly one; keep one with select_columns")
+            raise DataError(f"{name} has {found}: it must have exactly one; name it by image_key")
         if len(dataset) == 0:
             raise DataError(f"{name} is empty")
         self._column, self._folder = images[0], folder
@@ -72,7 +80,7 @@ def is_saved(folder: Path) -> bool:
     return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / INFO).is_file())
 
 
-def open_saved(folder: Path) -> HuggingFaceSource:
+def open_saved(folder: Path, reading: Reading | None = None) -> HuggingFaceSource:
     """Open one split that `save_to_disk` wrote."""
     if (folder / SPLITS).is_file():
         match read_json(inside(folder, SPLITS)):
@@ -96,7 +104,7 @@ def open_saved(folder: Path) -> HuggingFaceSource:
     except Exception as error:  # errors of Arrow or JSON, depending on the damage
         raise DataError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
     check_values(dataset.data.table, str(folder))
-    return HuggingFaceSource(dataset, str(folder.resolve()), folder)
+    return HuggingFaceSource(dataset, str(folder.resolve()), folder, reading)
 
 
 def _check_data(folder: Path) -> None:

@@ -9,8 +9,9 @@
   (sBIT, BitsPerSample) is its range, and white is the highest value unless the file says zero is.
 - CMYK, YCbCr, HSV and CIELAB are converted as in Pillow, which inverts Adobe's CMYK in JPEG; embedded color profiles
   are not applied.
-- 32-bit integers and floats are refused because their range is not stated; so are animations and files of many pages.
-  Only the second pictures that phones put into a JPEG (MPO) are ignored.
+- 32-bit integers and floats are refused if their range is not stated; with a range, images of more than 8 bits are
+  scaled from it. Animations and files of many pages are refused. Only the second pictures that phones put into a JPEG
+  (MPO) are ignored.
 - An image that claims more pixels than `core.memory` allows is refused before anything is decoded. Where Pillow's own
   limit is lower, it is raised.
 """
@@ -27,8 +28,10 @@ from typing import IO, Any
 import numpy as np
 from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_pixels
-from finc_eval.samples.source import Pixels
+from finc_eval.samples.reading import Reading
+from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, bytes_digest, reason
 from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, marked
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"}) | {
@@ -111,8 +114,12 @@ def fixed_settings() -> Iterator[None]:
 
 
 @fixed_settings()
-def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
+def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, Traits]:
     """Decode one image file to upright (height, width, 3) uint8 RGB.
+
+    Args:
+        stream: the file.
+        reading: range of images of more than 8 bits; default: that of their depth.
 
     Raises:
         ValueError: the image is one that this module refuses. Pillow's readers raise almost any other error on damaged
@@ -133,7 +140,7 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
         if image.format == "PNG":
             image.info["bits"] = _significant_bits(stream)
-        pixels, traits = rgb(image)
+        pixels, traits = rgb(image, reading)
         return pixels, Traits(
             "JPEG" if encoding == "MPO" else encoding or "array",
             traits.mode,
@@ -142,6 +149,18 @@ def decode(stream: IO[bytes]) -> tuple[Pixels, Traits]:
             traits.is_gray,
             quality,
         )
+
+
+def decoded_sample(name: str, data: bytes, reading: Reading) -> Sample:
+    """Decode the bytes of an image, so that what is decoded is what was hashed, whatever happens to its file."""
+    content = bytes_digest(data)
+    try:
+        pixels, traits = decode(io.BytesIO(data), reading)
+    except NOT_OF_THE_SAMPLE:
+        raise
+    except Exception as error:  # Pillow's readers raise almost anything on damaged bytes
+        return Sample(name, None, reason(error), content=content)
+    return Sample(name, pixels, None, traits, content)
 
 
 def check_plainness(stream: IO[bytes]) -> None:
@@ -175,22 +194,25 @@ def take_pixels(width: int, height: int) -> None:
 
 
 @fixed_settings()
-def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
+def rgb(image: Image.Image, reading: Reading | None = None) -> tuple[Pixels, Traits]:
     """Turn a Pillow image into upright (height, width, 3) uint8 RGB.
 
     Raises:
         ValueError: its mode is one that this module refuses.
     """
     mode = image.mode
-    if mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM")):
-        raise ValueError(f"mode {mode} has no 8-bit range: save it with 8 or 16 bits a channel")
+    stated = reading is not None and reading.range is not None and (mode in ("I", "F") or mode.startswith("I;16"))
+    if not stated and (mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM"))):
+        raise ValueError(f"mode {mode} has no 8-bit range: state it (range=, --range), or save it with 8 or 16 bits")
     # Pillow takes long to count the frames.
     if getattr(image, "is_animated", False) and image.format != "MPO":
         raise ValueError("an animation: use an extractor for clips")
     image.load()
     turn = TURNS.get(_orientation(image))
     upright = image if turn is None else image.transpose(turn)
-    if mode == "I" or mode.startswith("I;16"):
+    if stated and reading is not None:
+        pixels = as_rgb(_in_range(upright, reading))
+    elif mode == "I" or mode.startswith("I;16"):
         # Older versions of Pillow read 16-bit PNG and PGM as "I".
         pixels, mode = _eight_bits(upright, image)
     elif mode == "RGB":
@@ -203,6 +225,13 @@ def rgb(image: Image.Image) -> tuple[Pixels, Traits]:
     return pixels, Traits(
         image.format or "array", marked(mode, pixels) if "/" not in mode else mode, width, height, is_gray(pixels)
     )
+
+
+def _in_range(upright: Image.Image, reading: Reading) -> Pixels:
+    try:
+        return reading.scaled(np.asarray(upright), "the image")
+    except DataError as error:  # of this sample, not of its set
+        raise ValueError(str(error)) from error
 
 
 def _eight_bits(upright: Image.Image, image: Image.Image) -> tuple[Pixels, str]:

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from PIL import Image
 
 from finc_eval.core.doors.reading import opened
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.samples.images import as_rgb, decode, rgb
+from finc_eval.samples.reading import RANGE_SLACK, Reading
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits, is_gray, marked
 
@@ -23,9 +24,6 @@ CHANNELS = (1, 3)
 VALUES_SEEN = 64
 """Rows of an array that are looked at for their range, where it must be converted."""
 
-SLACK = 0.02
-"""Part of its range by which values of a generator may lie outside."""
-
 IMAGE_KEYS = ("image", "images", "img", "imgs", "pixel_values", "pixels", "jpg", "png", "x")
 """Keys under which an item or a batch usually has its images."""
 
@@ -33,7 +31,7 @@ LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")
 """Keys of its labels."""
 
 
-def to_pixels(value: Any, who: str) -> tuple[Pixels, Traits]:
+def to_pixels(value: Any, who: str, reading: Reading | None = None) -> tuple[Pixels, Traits]:
     """Turn one image into (height, width, 3) uint8 RGB.
 
     Args:
@@ -41,21 +39,22 @@ def to_pixels(value: Any, who: str) -> tuple[Pixels, Traits]:
             (height, width), (height, width, 1 or 3) or (1 or 3, height, width). If both the first and the last axis
             could be the channels, the last is for an array and the first for a tensor.
         who: name of the image in messages ("item 3 of the dataset").
+        reading: range of arrays, which may then be of any type of numbers; default: uint8 alone.
 
     Raises:
         DataError: the value has another type or shape.
         ValueError: a Pillow image has a mode without an 8-bit range.
     """
     if isinstance(value, Image.Image):
-        return rgb(value)
+        return rgb(value, reading)
     if isinstance(value, str | PathLike):
         if not Path(value).exists():
             raise DataError(f"{who} is the path {value}, which does not exist: give paths of images")
         with opened(Path(value)) as stream:
-            return decode(stream)
+            return decode(stream, reading)
     if isinstance(value, bytes):
-        return decode(io.BytesIO(value))
-    array = to_array(value, who)
+        return decode(io.BytesIO(value), reading)
+    array = to_array(value, who, reading)
     pixels = as_rgb(array if array.ndim == 2 else _channels_last(array, is_tensor(value), who))
     if 0 in pixels.shape:
         raise DataError(f"{who} has shape {array.shape}: it holds no pixels")
@@ -69,12 +68,15 @@ def row_traits(pixels: Pixels, channels: int) -> Traits:
     return Traits("array", mode, width, height, is_gray(pixels))
 
 
-def to_array(value: Any, who: str) -> npt.NDArray[np.uint8]:
-    """Return a uint8 array or tensor as an array."""
+def to_array(value: Any, who: str, reading: Reading | None = None) -> npt.NDArray[np.uint8]:
+    """Return a uint8 array or tensor as an array, or one of numbers of a stated range."""
     if is_tensor(value):
         who, value = f"{who} ({value.dtype})", tensor_values(value, who)
     if not isinstance(value, np.ndarray):
         raise DataError(f"{who} is of type {type(value).__name__}, but images must be uint8 arrays, tensors or PIL")
+    if reading is not None and reading.range is not None:
+        check_numbers(value.dtype, who)
+        return reading.scaled(value, who)
     check_dtype(value.dtype, f"{who} has shape {value.shape} and dtype {value.dtype}", value)
     return value
 
@@ -96,6 +98,12 @@ def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
             f"{who} is a tensor of {tensor.dtype} ({kind}) that holds no plain numbers: pass a dense uint8 tensor"
         ) from error
     return values
+
+
+def check_numbers(dtype: np.dtype[Any], who: str) -> None:
+    """Raise DataError for values that no range can be stated of."""
+    if dtype.kind not in "biuf":
+        raise DataError(f"{who} holds values of the type {dtype}, which are not brightnesses")
 
 
 def check_dtype(dtype: np.dtype[Any], found: str, values: npt.NDArray[Any] | None = None) -> None:
@@ -125,9 +133,9 @@ def _conversion(dtype: np.dtype[Any], values: npt.NDArray[Any] | None) -> str:
     if dtype.kind == "f":
         scaled = {(0, 1): "(255 * x)", (-1, 1): "(127.5 * x + 127.5)", (0, 255): "x"}
         for (least, most), formula in scaled.items():
-            if least - SLACK <= low and high <= most + SLACK * most:
+            if least - RANGE_SLACK <= low and high <= most + RANGE_SLACK * most:
                 how = f"{formula}.round().clip(0, 255).astype(np.uint8)"
-                return f"{shown}; if its range is {least} to {most}, pass {how}"
+                return f"{shown}; if its range is {least} to {most}, pass {how}, or range=({least}, {most})"
         return f"{shown}: scale them to 0 to 255 first; latents of a model must be decoded to images"
     if low >= 0 and high <= 255:
         only = ", or 255 * x.astype(np.uint8) if 1 is white" if high <= 1 else ""
@@ -149,16 +157,27 @@ def is_image(value: Any) -> bool:
     return isinstance(value, Image.Image) or _dimensions(value) in (2, 3)
 
 
-def parted(item: Any, who: str) -> tuple[Any, Any]:
+def parted(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
     """Divide an item or a batch into its images and its labels, which are None where it has none.
 
     It is images; a tuple of images, labels and more; a dictionary, whose images are under one of `IMAGE_KEYS` or the
     only key that has any; or an object with `images`, such as the output of a pipeline of diffusers.
 
+    Args:
+        item: the item or batch.
+        who: its name in messages.
+        key: key of the images in a dictionary; default: the usual or only one.
+
     Raises:
-        DataError: a dictionary has images under several other keys, or under none.
+        DataError: a dictionary lacks the key, has images under several unusual keys, or under none.
     """
     if isinstance(item, Mapping):
+        if key is not None:
+            if key not in item:
+                keys = ", ".join(map(str, item))
+                raise DataError(f"{who} has no key {key!r}{did_you_mean(key, map(str, item))}: its keys are {keys}")
+            image, _ = parted(item[key], who)
+            return image, next((item[name] for name in LABEL_KEYS if name in item and name != key), None)
         if {"bytes", "path"} == set(item):
             return item["bytes"] if item["bytes"] is not None else item["path"], None
         found = [key for key, value in item.items() if is_image(value) or is_batch(value) or _is_file(value)]
@@ -166,12 +185,14 @@ def parted(item: Any, who: str) -> tuple[Any, Any]:
         if not usual and len(found) != 1:
             keys = ", ".join(map(str, item))
             held = "several of its keys hold images" if found else "no key holds images"
-            raise DataError(f"{who} is a dictionary of {keys}, and {held}: pass item[key] for one key, such as 'image'")
+            raise DataError(f"{who} is a dictionary of {keys}, and {held}: name its images by image_key")
         image, _ = parted(item[(usual or found)[0]], who)
         return image, next((item[key] for key in LABEL_KEYS if key in item), None)
     if not hasattr(item, "__array__") and (images := getattr(item, "images", None)) is not None:
         return images, None
     if isinstance(item, tuple | list) and item and not is_batch(item):
+        if key is not None and isinstance(item[0], Mapping):
+            return parted(item[0], who, key)
         first, _ = parted(item[0], who) if isinstance(item[0], Mapping) else (item[0], None)
         if is_image(first) or is_batch(first) or _is_file(first):
             return first, item[1] if len(item) > 1 and not isinstance(item[1], Mapping) else None

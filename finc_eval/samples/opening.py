@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,9 @@ from finc_eval.core.doors.reading import check_regular
 from finc_eval.core.errors import DataError, UsageError, close_match
 from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
-from finc_eval.core.remote.urls import disk_path, is_url
+from finc_eval.core.remote.urls import disk_path, is_url, place_of
 from finc_eval.core.words import counted
-from finc_eval.samples.datasets import DatasetSource
+from finc_eval.samples.encoded_rows import DATA_FILE, LmdbSource, open_parquet, open_parquet_folder
 from finc_eval.samples.files import (
     VIDEO_SUFFIXES,
     Files,
@@ -25,13 +25,16 @@ from finc_eval.samples.files import (
     NoImagesError,
     UrlFiles,
     ZipFiles,
+    in_short,
     sort_out,
 )
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, tensor_values
-from finc_eval.samples.iterators import iterate
-from finc_eval.samples.rows import ArraySource, NpzSource, check_rows, is_one_image
+from finc_eval.samples.objects.datasets import DatasetSource
+from finc_eval.samples.objects.iterators import iterate
+from finc_eval.samples.reading import Reading, globbed, only
+from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, check_rows, is_one_image, open_array_file
 from finc_eval.samples.source import Source, reason
 from finc_eval.samples.subset import random_subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
@@ -44,14 +47,26 @@ Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
 
 
-def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = None, seed: int = 0) -> Source:
+def open_source(
+    source: Samples,
+    *,
+    clip: Clip | None = None,
+    n: int | None = None,
+    seed: int = 0,
+    include: Sequence[str] | str = (),
+    exclude: Sequence[str] | str = (),
+    image_key: str | None = None,
+    range: tuple[float, float] | None = None,
+) -> Source:
     """Open a set of samples in any form.
 
     Args:
         source: one of
             the path of a folder (read recursively) or .zip of image files;
             the path of a .tar, of a folder of .tar files, or a pattern such as "shard-{0000..0009}.tar" (WebDataset);
-            the path of an .npz with a uint8 array of images;
+            the path of an .npz, .npy, .pt or .safetensors with a uint8 array of images;
+            the path of a .parquet file with a column of encoded images, of a folder of them, or of a file of LMDB;
+            a path with wildcards, such as "results/*_fake.png";
             the URL of any of these (s3://, gs://, az://, hf:// and file://; of single files also https://);
             the path of a folder that Hugging Face's `save_to_disk` wrote;
             a uint8 array or tensor, (n, height, width, 3), (n, height, width, 1) or (n, height, width);
@@ -63,9 +78,16 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
         n: number of samples to take, as a seeded subset of a larger set; default: all. Functions, and iterables without
             a length, need it.
         seed: random seed of the subset.
+        include: patterns of the names of files that are samples, such as "*_fake.png"; default: all.
+        exclude: patterns of the names of files that are not samples.
+        image_key: name of the images where a sample has several things by name: a key of dictionaries, a column, an
+            array, or what follows the first dot in names of tar members ("left.png").
+        range: the numbers that are black and white, such as (-1, 1), in arrays, tensors and image files of more than
+            8 bits; default: 0 and 255, and other types than uint8 are refused.
 
     Raises:
-        UsageError: `n` is missing, not a positive whole number, or more than the set has; the source is not of a form
+        UsageError: a choice does not fit the source; `n` is missing, not a positive whole number, or more than the set
+            has; the source is not of a form
             above.
         DataError: the source does not exist, cannot be read, or holds no samples.
 
@@ -83,7 +105,9 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
         check_count("n", n)
     if isinstance(source, str | Path):
         source = existing_path(source) or str(source)
-    opened = _open_images(source, n) if clip is None else _open_clips(source, clip, n)
+    reading = Reading(include, exclude, image_key, range)  # type: ignore[arg-type]  # it takes a single pattern, too
+    opened = _open_images(source, n, reading) if clip is None else _open_clips(source, clip, n, reading)
+    opened.reading = reading
     if n is None or n == len(opened.ids):
         return opened
     if n > len(opened.ids):
@@ -93,11 +117,13 @@ def open_source(source: Samples, *, clip: Clip | None = None, n: int | None = No
     return random_subset(opened, n, seed)
 
 
-def _open_clips(source: Any, clip: Clip, n: int | None) -> Source:
+def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Source:
+    if reading != Reading():
+        raise UsageError("include, exclude, image_key and range are for images, and the extractor takes clips")
     if opened := open_clips(source, clip):
         return opened
     try:
-        name = _open_images(source, n).name
+        name = _open_images(source, n, reading).name
     except NoImagesError as error:
         raise DataError(error.as_videos) from error
     raise DataError(
@@ -106,11 +132,12 @@ def _open_clips(source: Any, clip: Clip, n: int | None) -> Source:
     )
 
 
-def _open_images(source: Any, n: int | None) -> Source:
+def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
     if isinstance(source, str | Path):
-        return _open_path(source)
+        return _open_path(source, reading)
     if not _is_numbered(source) and (callable(source) or _is_iterable(source)):
-        return iterate(source, n)
+        reading.refuse("the iterator", keys=True)
+        return iterate(source, n, reading)
     was_tensor, who = is_tensor(source), "the array"
     if was_tensor:
         who = f"the tensor ({source.dtype})"
@@ -120,14 +147,17 @@ def _open_images(source: Any, n: int | None) -> Source:
         if source.ndim == 4 and source.shape[3] not in (1, 3) and source.shape[1] in (1, 3):
             source = source.transpose(0, 2, 3, 1)
     if isinstance(source, np.ndarray):
+        reading.refuse(who)
         given = source
         source = source[None] if is_one_image(source.shape) else source
-        check_rows(source.shape, source.dtype, who, lambda: given[:VALUES_SEEN])
-        return ArraySource(source)
+        check_rows(source.shape, source.dtype, who, lambda: given[:VALUES_SEEN], reading)
+        return ArraySource(source, reading)
     if is_dataset(source):
-        return HuggingFaceSource(source, "the dataset")
+        reading.refuse("the dataset", keys=True)
+        return HuggingFaceSource(source, "the dataset", reading=reading)
     if _is_numbered(source):
-        return DatasetSource(source)
+        reading.refuse("the dataset", keys=True)
+        return DatasetSource(source, reading)
     raise UsageError(
         f"samples must be a path, an array, a dataset or an iterable, got {type(source).__name__}: "
         "turn it into a uint8 array of shape (n, height, width, 3)"
@@ -150,28 +180,47 @@ def existing_path(given: str | Path) -> Path | None:
             return path
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{given} is not a path that can be looked up: {reason(error)}") from error
-    if BRACES.search(str(given)):
+    if BRACES.search(str(given)) or globbed(str(given)):
         return None
     raise DataError(f"{path} does not exist{_close_match(path)}")
 
 
-def _open_path(path: Path | str) -> Source:
+def _open_path(path: Path | str, reading: Reading) -> Source:
     """Open a path that exists, or in a text the URL of a folder or a pattern."""
     if isinstance(path, str):
-        return open_tar_pattern(path) if BRACES.search(path) else _open_folder(UrlFiles(path), path)
+        if BRACES.search(path):
+            return open_tar_pattern(path, reading)
+        if (found := globbed(path)) and not is_url(path):
+            return _open_matching(path, *found, reading)
+        return _open_folder(UrlFiles(path), path, reading)
     if path.is_dir():
-        return open_saved(path) if is_saved(path) else _open_folder(FolderFiles(path), path)
+        if is_saved(path):
+            reading.refuse(str(path), keys=True)
+            return open_saved(path, reading)
+        if (path / DATA_FILE).is_file():
+            reading.refuse(str(path))
+            return LmdbSource(place_of(path), path / DATA_FILE, reading)
+        return _open_folder(FolderFiles(path), path, reading)
     suffix = path.suffix.lower()
     if suffix == ".zip":
         zipped = ZipFiles(path)
-        ids, ignored = sort_out(zipped)
+        reading.refuse(str(path), files=True)
+        ids, ignored = sort_out(zipped, reading=reading)
         if not ids:
             raise NoImagesError(zipped.name, ignored)
         return ImageFiles(zipped, ids, ignored)
-    if suffix == ".npz":
-        return NpzSource(path)
     if suffix == ".tar":
-        return open_tar(path)
+        return open_tar(path, reading)
+    reading.refuse(str(path), keys=True)
+    if suffix == ".npz":
+        return NpzSource(path, reading)
+    if suffix in ARRAY_SUFFIXES:
+        return open_array_file(path, reading)
+    if suffix == ".parquet":
+        return open_parquet(path, reading)
+    if suffix in (".mdb", ".lmdb"):
+        reading.refuse(str(path))
+        return LmdbSource(place_of(path), path, reading)
     refuse_compressed(path)
     if suffix in IMAGE_SUFFIXES:
         raise DataError(f"{path} is a single image: pass the folder that holds the set")
@@ -183,15 +232,31 @@ def _open_path(path: Path | str) -> Source:
     )
 
 
-def _open_folder(files: Files, folder: str | Path) -> Source:
+def _open_folder(files: Files, folder: str | Path, reading: Reading) -> Source:
     names = list(files.names())
-    ids, ignored = sort_out(files, names)
+    ids, ignored = sort_out(files, names, reading)
     if ids:
+        reading.refuse(files.name, files=True)
         return ImageFiles(files, ids, ignored)
-    shards = [name for name in names if name.lower().endswith(".tar")]
-    if not shards:
-        raise NoImagesError(files.name, ignored)
-    return open_tar_folder(folder, shards)
+    shards = {suffix: [name for name in names if name.lower().endswith(suffix)] for suffix in (".tar", ".parquet")}
+    if shards[".tar"]:
+        return open_tar_folder(folder, shards[".tar"], reading)
+    if shards[".parquet"]:
+        reading.refuse(files.name, keys=True)
+        return open_parquet_folder(folder, shards[".parquet"], reading)
+    raise NoImagesError(files.name, ignored)
+
+
+def _open_matching(path: str, folder: Path, pattern: str, reading: Reading) -> Source:
+    """Open the images of a folder that a path with wildcards names; its other files are not a part of the set."""
+    if not folder.is_dir():
+        raise DataError(f"{path}: the folder {folder} does not exist")
+    files = FolderFiles(folder)
+    reading.refuse(str(folder), files=True)
+    ids, ignored = sort_out(files, only(pattern, files.names()), reading)
+    if not ids:
+        raise DataError(f"{path} matches {f'no images, only {in_short(ignored)}' if ignored else 'nothing'}")
+    return ImageFiles(files, ids, ignored)
 
 
 def _is_numbered(source: Any) -> bool:

@@ -10,18 +10,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.errors import DataError
-from finc_eval.core.files.npz import NpzFile, blocks
+from finc_eval.core.doors.reading import opened
+from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.core.files.npz import NpzFile, blocks, mapped_array, npy_header
+from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.urls import place_of
 from finc_eval.samples.images import as_rgb
-from finc_eval.samples.in_memory import check_dtype, row_traits
-from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest
+from finc_eval.samples.in_memory import (
+    VALUES_SEEN,
+    check_dtype,
+    check_numbers,
+    is_tensor,
+    row_traits,
+    tensor_values,
+)
+from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, reason
 
 CHANNELS = 3
 
 BYTES_PER_SAMPLE = 100
 """Bytes that the id of a sample takes, and what else is known of it before it is read."""
+
+ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
+"""Suffixes of files of arrays, besides .npz."""
 
 IMAGE_ARRAYS = ("arr_0", "images")
 """Usual names of the array of images."""
@@ -34,13 +47,14 @@ class ArraySource(RandomAccessSource):
 
     kind = "array"
 
-    def __init__(self, array: npt.NDArray[np.uint8]) -> None:
-        super().__init__("array", _numbers(len(array)), {})
-        self._array = array
+    def __init__(self, array: npt.NDArray[Any], reading: Reading | None = None, name: str = "array") -> None:
+        """Take the rows, which are uint8, or numbers of the range that `reading` states."""
+        super().__init__(name, _numbers(len(array)), {})
+        self._array, self.reading = array, reading or EVERYTHING
 
     def sample(self, number: int) -> Sample:
         # A copy, so that what is decoded is what was hashed, whatever happens to the array.
-        return _sample(number, self._array[number].copy())
+        return _sample(number, self._array[number].copy(), self.reading)
 
     def content(self, number: int) -> bytes:
         return pixels_digest(self._array[number])
@@ -54,14 +68,19 @@ class NpzSource(Source):
 
     kind = "npz"
 
-    def __init__(self, path: Path) -> None:
-        file = NpzFile(path)
-        keys = file.names
-        chosen = images_in(file) or next((key for key in IMAGE_ARRAYS if key in keys), None)
+    def __init__(self, path: Path, reading: Reading | None = None) -> None:
+        file, self.reading = NpzFile(path), reading or EVERYTHING
+        keys, key = file.names, self.reading.image_key
+        if key is not None and key not in keys:
+            raise DataError(f"{path} has no array {key!r}{did_you_mean(key, keys)}: it holds {', '.join(keys)}")
+        chosen = key or images_in(file) or next((key for key in IMAGE_ARRAYS if key in keys), None)
         if chosen is None and len(keys) == 1:
             (chosen,) = keys
         if chosen is None:
-            raise DataError(f"{path} holds the arrays {', '.join(keys) or '(none)'}: name the images arr_0 or images")
+            raise DataError(
+                f"{path} holds the arrays {', '.join(keys) or '(none)'}: call the images arr_0 or images, or name them "
+                "by image_key"
+            )
         shape, _, dtype = file.header(chosen)
         self._first = lambda: next(iter(file.rows(chosen).at([0]))) if shape and shape[0] else np.empty(0, dtype)
         self.check_shape(shape, dtype, f"{path}, array {chosen},")
@@ -73,14 +92,16 @@ class NpzSource(Source):
         super().__init__(place_of(path), _numbers(shape[0]), {}, labels)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        return (_sample(number, row) for number, row in zip(numbers, self.rows(numbers), strict=True))
+        rows = zip(numbers, self.rows(numbers), strict=True)
+        return (_sample(number, row, self.reading) for number, row in rows)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         return map(pixels_digest, self.rows(numbers))
 
     def check_shape(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         """Raise DataError for an array that is not a set of samples."""
-        check_rows(shape, dtype, who, self._first if dtype.kind in "iuf" and dtype != np.uint8 else None)
+        first = self._first if dtype.kind in "iuf" and dtype != np.uint8 else None
+        check_rows(shape, dtype, who, first, self.reading)
         if is_one_image(shape):
             raise DataError(f"{who} has shape {shape}, which is a single image: save a set of images, x[None] for one")
 
@@ -96,6 +117,57 @@ class NpzSource(Source):
         check_decoded(shape[0] * dtype.itemsize, f"{file.path}: {key}, {shape[0]} labels of type {dtype},")
         with file.opened(key) as (stream, _):
             return [text for values in blocks(stream, shape[0], dtype) for text in map(_text, values.tolist())]
+
+
+def open_array_file(path: Path, reading: Reading) -> ArraySource:
+    """Open the images in an .npy, .pt, .pth or .safetensors file.
+
+    Raises:
+        DataError: it cannot be read, or holds no images, or several arrays of them.
+    """
+    name, array = _image_array(path, reading.image_key)
+    who = f"{path}, array {name}," if name else str(path)
+    if is_tensor(array):
+        array = tensor_values(array, who)
+        if array.ndim == 4 and array.shape[3] not in (1, 3) and array.shape[1] in (1, 3):
+            array = array.transpose(0, 2, 3, 1)
+    values: npt.NDArray[Any] = array
+    check_rows(values.shape, values.dtype, who, lambda: values[:VALUES_SEEN], reading)
+    if is_one_image(values.shape):
+        raise DataError(f"{who} has shape {values.shape}, which is a single image: save a set, x[None] for one")
+    return ArraySource(values, reading, place_of(path))
+
+
+def _image_array(path: Path, key: str | None) -> tuple[str, Any]:
+    """Return the name and content of the array of images in a file."""
+    try:
+        if path.suffix.lower() == ".npy":
+            with opened(path) as file:
+                return "", mapped_array(file, path)
+        found = {name: one for name, one in tensors_in(path).items() if one.ndim >= 3}
+    except DataError:
+        raise
+    except Exception as error:  # the readers of these formats raise almost anything on damaged bytes
+        raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
+    chosen = key or next(
+        (name for name in IMAGE_ARRAYS if name in found), next(iter(found), "") if len(found) == 1 else ""
+    )
+    if chosen not in found:
+        held = ", ".join(f"{name} {tuple(one.shape)}" for name, one in found.items()) or "no array of images"
+        raise DataError(f"{path} holds {held}: name the images by image_key")
+    return chosen, found[chosen]
+
+
+def holds_image_array(path: Path) -> bool:
+    """Return whether an .npy file, or one of tensors, holds images, and not embeddings; False if it is damaged."""
+    try:
+        if path.suffix.lower() == ".npy":
+            with opened(path) as file:
+                return len(npy_header(file, str(path)).shape) >= 3
+        axes = {one.ndim for one in tensors_in(path).values()}
+        return 2 not in axes and max(axes, default=0) >= 3
+    except Exception:  # whoever opens the file says what is wrong with it
+        return False
 
 
 def images_in(file: NpzFile) -> str | None:
@@ -115,6 +187,7 @@ def check_rows(
     dtype: np.dtype[Any],
     who: str,
     values: Callable[[], npt.NDArray[Any]] | None = None,
+    reading: Reading | None = None,
 ) -> None:
     """Raise DataError for an array that is not n images, and say how to turn it into one; `values` are some of it."""
     found = f"{who} has shape {shape} and dtype {dtype}"
@@ -122,7 +195,10 @@ def check_rows(
         how = "drop the alpha channel, by x[..., :3]" if shape[3] == 4 else "drop the alpha channel, by x[:, :3]"
         how = "latents of a model must be decoded to images" if dtype.kind == "f" and shape[3] != 4 else how
         raise DataError(f"{found}, which are four channels, but images have one or three: {how}")
-    check_dtype(dtype, found, None if values is None else values())
+    if reading is not None and reading.range is not None:
+        check_numbers(dtype, who)
+    else:
+        check_dtype(dtype, found, None if values is None else values())
     is_gray = len(shape) == 3
     if not is_gray and not (len(shape) == 4 and shape[3] in (1, 3)):
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
@@ -141,7 +217,7 @@ def _numbers(n: int) -> list[str]:
     return [str(row) for row in range(n)]
 
 
-def _sample(number: int, row: Pixels) -> Sample:
-    pixels = as_rgb(row)
+def _sample(number: int, row: npt.NDArray[Any], reading: Reading) -> Sample:
+    pixels = as_rgb(row if reading.range is None else reading.scaled(row, f"row {number}"))
     traits = row_traits(pixels, 1 if row.ndim == 2 else row.shape[2])
     return Sample(str(number), pixels, None, traits, pixels_digest(row))

@@ -22,6 +22,7 @@ from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
 from finc_eval.core.secrets import washed
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.traits import Traits as Traits
 
 SAMPLES_PER_REPORT = 256
@@ -105,10 +106,12 @@ class Source(ABC):
         labels: class of each sample; None for a set without labels.
         prompts: text of each sample; None for a set without prompts.
         columns: further columns of metadata, one text a sample. They do not change the manifest.
+        reading: which files and values are the samples. A stated range changes the manifest.
     """
 
     kind: str
     once: bool = False
+    reading: Reading = EVERYTHING
 
     def __init__(
         self,
@@ -172,6 +175,8 @@ class Source(ABC):
         """Return the manifest of the set, from its content digests; default: read every byte of the set once."""
         found = self.digests(progress) if digests is None else digests
         digest = manifest_digest(zip(self.ids, (content.tobytes() for content in found), strict=True))
+        if self.reading.range is not None:
+            digest = hashlib.sha256(f"{digest} {self.reading.range}".encode()).hexdigest()
         return Manifest(self.kind, len(self.ids), digest, self.ignored, self.metadata_digest())
 
     def metadata_digest(self) -> str | None:

@@ -15,7 +15,7 @@ class Subset(Source):
 
     def __init__(self, inner: Source, numbers: Sequence[int]) -> None:
         self._inner, self._numbers = inner, numbers
-        self.kind = inner.kind
+        self.kind, self.reading = inner.kind, inner.reading
         super().__init__(
             inner.name,
             self._part(inner.ids),

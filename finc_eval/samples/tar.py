@@ -10,20 +10,30 @@ import io
 import itertools
 import re
 import tarfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from finc_eval.core.doors.reading import opened
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
 from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_url, place_of, url_of
-from finc_eval.samples.files import FileSource, in_short, is_hidden, refuse_excess
-from finc_eval.samples.images import IMAGE_SUFFIXES
+from finc_eval.samples.files import (
+    BY_NAME,
+    OTHER_SUFFIXES,
+    FileSource,
+    NoImagesError,
+    in_short,
+    is_hidden,
+    refuse_excess,
+)
+from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES
 from finc_eval.samples.metadata import label_and_prompt
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import aligned, reason
 
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
@@ -36,11 +46,14 @@ UNREADABLE = (tarfile.TarError, OSError, EOFError, ValueError, OverflowError, Re
 
 
 class _Place(NamedTuple):
-    """Place of the bytes of an image."""
+    """Place of the bytes of an image, its name in the shard, and the sample and suffix by the name's first dot."""
 
     shard: int
     offset: int
     size: int
+    name: str
+    sample: str
+    suffix: str
 
 
 class TarSource(FileSource):
@@ -48,34 +61,40 @@ class TarSource(FileSource):
 
     kind = "tar"
 
-    def __init__(self, name: str, shards: list[tuple[str, Path | str]]) -> None:
-        """Index the shards."""
+    def __init__(self, name: str, shards: list[tuple[str, Path | str]], reading: Reading | None = None) -> None:
+        """Index the shards.
+
+        Args:
+            name: name of the set.
+            shards: name and path of each.
+            reading: patterns of members, and `image_key`, which is what follows the first dot of an image's name.
+        """
         self._paths = [path if isinstance(path, str) else path.resolve() for _, path in shards]
-        places: dict[str, _Place] = {}
+        self.reading = reading or EVERYTHING
+        found: list[_Place] = []
         labels: dict[str, str] = {}
         prompts: dict[str, str] = {}
-        ignored: dict[str, int] = {}
+        ignored = Counter[str]()
         for number, (shard, path) in enumerate(shards):
             for key, suffix, member, place in _members(path):
                 sample = f"{shard}/{key}"
-                if suffix in IMAGE_SUFFIXES:
-                    if sample in places:
-                        raise DataError(
-                            f"{path} holds two images of the sample {key}, by the name up to its first dot: "
-                            "give each image a key of its own"
-                        )
-                    places[sample] = _Place(number, member.offset_data, member.size)
-                elif suffix in (LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX):
+                if suffix in (LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX):
                     label, prompt = _label_and_prompt(suffix, _content(place, member), f"{path}: {member.name}")
                     labels |= {} if label is None else {sample: label}
                     prompts |= {} if prompt is None else {sample: prompt}
+                elif not self.reading.takes(member.name):
+                    ignored[BY_NAME] += 1
+                elif _holds_image(place, member, suffix):
+                    name_in_shard = f"{shard}/{PurePosixPath(member.name).with_suffix('')}"
+                    found.append(
+                        _Place(number, member.offset_data, member.size, name_in_shard, sample, suffix.lstrip("."))
+                    )
                 else:
-                    ignored[suffix or "no suffix"] = ignored.get(suffix or "no suffix", 0) + 1
+                    ignored[suffix or "no suffix"] += 1
+        places, others = _chosen(found, self.reading.image_key, name)
+        ignored.update(f".{suffix}" for suffix in others)
         if not places:
-            raise DataError(
-                f"{name} holds no images, {f'only other files ({in_short(ignored)})' if ignored else 'nothing'}: "
-                f"what follows the first dot of a member's name must be one of {', '.join(sorted(IMAGE_SUFFIXES))}"
-            )
+            raise NoImagesError(name, dict(ignored))
         ids = sorted(places)
         self._places = [places[sample] for sample in ids]
         super().__init__(
@@ -90,6 +109,52 @@ class TarSource(FileSource):
         place = self._places[number]
         refuse_excess(place.size)
         return io.BytesIO(_bytes_at(local(self._paths[place.shard]), place.offset, place.size))
+
+
+def _holds_image(path: Path, member: tarfile.TarInfo, suffix: str) -> bool:
+    """Return whether a member is an image, by its last suffix, or by its first bytes if nothing else is known."""
+    last = f".{suffix.rpartition('.')[2]}" if suffix else ""
+    if last in IMAGE_SUFFIXES:
+        return True
+    head = min(member.size, SIGNATURE_BYTES)
+    return last not in OTHER_SUFFIXES and SIGNATURES.match(_bytes_at(path, member.offset_data, head)) is not None
+
+
+def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, _Place], list[str]]:
+    """Choose the image of each sample, and return the suffixes of the others.
+
+    Without `key` they are the images whose names have a single dot, if there are any. If all suffixes of a set differ,
+    its names have dots in them, and its samples are known by their names up to the last dot.
+
+    Raises:
+        DataError: samples have several images.
+    """
+    suffixes = Counter(place.suffix for place in found)
+    if key is not None:
+        wanted = key.lstrip(".").lower()
+        if wanted not in suffixes:
+            raise DataError(
+                f"{name} has no images called {wanted!r}{did_you_mean(wanted, suffixes)}: what follows the first dot "
+                f"of their names is {in_short(suffixes) or 'nothing'}"
+            )
+        taken = [place for place in found if place.suffix == wanted]
+    else:
+        taken = [place for place in found if "." not in place.suffix] or found
+    places = {place.sample: place for place in taken}
+    if len(places) < len(taken) and len({place.suffix for place in taken}) == len(taken):
+        places = {place.name: place for place in taken}
+    if len(places) < len(taken):
+        last = {place.sample: place for place in taken}
+        first = next(place for place in taken if last[place.sample] is not place)
+        other = last[first.sample]
+        if first.suffix == other.suffix:
+            raise DataError(f"{name} holds two images of the sample {first.sample}: give each image a key of its own")
+        raise DataError(
+            f"{name} holds two images of the sample {first.sample}, {first.suffix} and {other.suffix}: choose by "
+            f"image_key={first.suffix!r}"
+        )
+    used = set(taken)
+    return places, [place.suffix for place in found if place not in used]
 
 
 def expand(pattern: str) -> list[str]:
@@ -109,21 +174,21 @@ def expand(pattern: str) -> list[str]:
     return ["".join(parts) for parts in itertools.product(*pieces)]
 
 
-def open_tar(path: Path) -> TarSource:
+def open_tar(path: Path, reading: Reading | None = None) -> TarSource:
     """Open one shard."""
-    return TarSource(place_of(path), [(path.name.removesuffix(path.suffix), path)])
+    return TarSource(place_of(path), [(path.name.removesuffix(path.suffix), path)], reading)
 
 
-def open_tar_folder(folder: str | Path, names: list[str]) -> TarSource:
+def open_tar_folder(folder: str | Path, names: list[str], reading: Reading | None = None) -> TarSource:
     """Open the shards with these names, relative to a folder or its URL."""
     url = url_of(folder)
     shards: list[tuple[str, Path | str]] = [
         (name[: -len(".tar")], f"{url}/{name}" if url else Path(folder, name)) for name in sorted(names)
     ]
-    return TarSource(place_of(folder), shards)
+    return TarSource(place_of(folder), shards, reading)
 
 
-def open_tar_pattern(pattern: str) -> TarSource:
+def open_tar_pattern(pattern: str, reading: Reading | None = None) -> TarSource:
     """Open the shards that a pattern with braces names."""
     paths: list[Path | str] = (
         [*expand(pattern)] if is_url(pattern) else [Path(one).expanduser() for one in expand(pattern)]
@@ -138,7 +203,7 @@ def open_tar_pattern(pattern: str) -> TarSource:
     names = [place.stem for place in places]
     if len(set(names)) < len(names):
         names = [str(place.with_suffix("")) for place in places]
-    return TarSource(place_of(pattern), list(zip(names, paths, strict=True)))
+    return TarSource(place_of(pattern), list(zip(names, paths, strict=True)), reading)
 
 
 def refuse_compressed(path: Path) -> None:

@@ -73,6 +73,7 @@ class ShardActor:
             seed=how.seed,
             precision=how.precision,
             metadata=self._metadata,
+            reading=how.reading,
             run=self._run,
         )
 

@@ -135,7 +135,7 @@ def test_a_list_of_paths_is_a_set(kind, labeled, tmp_path):
 
 @pytest.mark.parametrize("make", [lambda i: {"a": TENSOR[i], "b": TENSOR[i]}, lambda i: {"text": "x"}])
 def test_a_dictionary_without_one_image_names_its_keys(make):
-    with pytest.raises(FincEvalError, match=r"is a dictionary of .*: pass item\[key\]"):
+    with pytest.raises(FincEvalError, match=r"is a dictionary of .*: name its images by image_key"):
         fe.extract(Items(make), "pixels")
 
 

@@ -120,7 +120,7 @@ def test_shards_that_cannot_be_read_by_place_are_refused(tmp_path):
     assert open_source(nameless).ids == ["nameless/a"]
     assert "3 shards, and 3 do not exist" in message(open_source, str(tmp_path / "no-{1..3}.tar"))
     two = save_tar(tmp_path / "two.tar", {"a.png": png(IMAGES[0]), "a.jpg": png(IMAGES[0])})
-    assert "holds two images of the sample a" in message(open_source, two)
+    assert "holds two images of the sample two/a" in message(open_source, two)
     none = save_tar(tmp_path / "none.tar", {"a.mp3": b"x"})
     assert "holds no images, only other files (1 x .mp3)" in message(open_source, none)
 

@@ -67,6 +67,7 @@ def extract(
             precision=extraction.precision,
             metadata=metadata,
             shard=extraction.shard,
+            **extraction.reading.choices,
             force=force,
             run=run,
         )

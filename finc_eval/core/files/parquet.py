@@ -7,7 +7,7 @@ the pages are read, which the decoder believes. Texts stay numbers of a dictiona
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import unpack_from
 from typing import IO, Any, NamedTuple
@@ -55,6 +55,48 @@ def parquet_table(path: Path, copies: int = 1) -> Any:
             schema = file.schema_arrow
             texts = _check_pages(stream, path, file, copies)
         return _read(parquet.ParquetFile(stream, read_dictionary=texts), schema, path, copies)
+
+
+def parquet_schema(path: Path) -> tuple[Any, int]:
+    """Return the schema of a .parquet file, of pyarrow, and its number of rows."""
+    from pyarrow import parquet
+
+    with opened(path) as stream:
+        _check_footer(stream, path)
+        with parquet.ParquetFile(stream) as file:
+            return file.schema_arrow, file.metadata.num_rows
+
+
+def parquet_batches(path: Path, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
+    """Yield numbers and values of rows of a column, as objects of Python, a few rows in memory at a time.
+
+    Args:
+        path: path of the file.
+        column: name of the column.
+        rows: increasing numbers of the rows; default: all. Groups without any of them are not decoded.
+
+    Raises:
+        DataError: the file takes more memory than is allowed.
+    """
+    from pyarrow import parquet
+
+    with opened(path) as stream:
+        _check_footer(stream, path)
+        with parquet.ParquetFile(stream) as file:
+            _check_pages(stream, path, file, 1)
+            first = 0
+            for group in range(file.num_row_groups):
+                last = first + file.metadata.row_group(group).num_rows
+                wanted = range(first, last) if rows is None else [row for row in rows if first <= row < last]
+                batches = file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=[column]) if wanted else ()
+                left, start = set(wanted), first
+                for batch in batches:
+                    check_decoded(sum(map(_size, batch.columns)), f"{path}, after row {start},")
+                    for row in range(start, start + len(batch)):
+                        if row in left:
+                            yield row, batch.column(0)[row - start].as_py()
+                    start += len(batch)
+                first = last
 
 
 def _read(opened_file: Any, schema: Any, path: Path, copies: int) -> Any:

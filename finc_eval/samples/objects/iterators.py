@@ -11,6 +11,7 @@ from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.words import counted
 from finc_eval.samples.in_memory import is_batch, is_image, parted, plain, to_pixels
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
 FUNCTION_BATCH = 64
@@ -26,7 +27,14 @@ class IteratorSource(Source):
     kind = "iterator"
     once = True
 
-    def __init__(self, items: Iterable[Any], n: int | None, of_batches: bool = True, whole: bool = False) -> None:
+    def __init__(
+        self,
+        items: Iterable[Any],
+        n: int | None,
+        of_batches: bool = True,
+        whole: bool = False,
+        reading: Reading | None = None,
+    ) -> None:
         """Take the iterator; nothing is read yet.
 
         Args:
@@ -34,7 +42,9 @@ class IteratorSource(Source):
             n: number of images.
             of_batches: whether `n` counts images even if the iterator yields batches.
             whole: whether more than `n` images are an error, as `n` is what the iterator itself says.
+            reading: key of the images in dictionaries, and the range of arrays.
         """
+        self.reading = reading or EVERYTHING
         if n is None:
             raise UsageError("an iterator does not say how many images it has: pass their number as n")
         check_count("n", n)
@@ -62,11 +72,11 @@ class IteratorSource(Source):
     def _read(self, items: Iterable[Any]) -> Iterator[Sample]:
         n = len(self.ids)
         labels: list[str] = []
-        images = _images(items, self._of_batches)
+        images = _images(items, self._of_batches, self.reading.image_key)
         for image, label in images:
             number = len(self._digests)
             try:
-                pixels, traits = to_pixels(image, f"image {number} of the iterator")
+                pixels, traits = to_pixels(image, f"image {number} of the iterator", self.reading)
             except (ValueError, OSError) as error:  # a Pillow image, whose file is read only now
                 sample = Sample(self.ids[number], None, reason(error), content=failure_digest(reason(error)))
             else:
@@ -84,7 +94,7 @@ class IteratorSource(Source):
         raise DataError(f"the iterator ended after {len(self._digests)} of {n} images: pass n={len(self._digests)}")
 
 
-def iterate(source: Any, n: int | None) -> IteratorSource:
+def iterate(source: Any, n: int | None, reading: Reading | None = None) -> IteratorSource:
     """Open an iterable of images or batches, or a function that takes a number and returns a batch of that size."""
     if callable(source) and not isinstance(source, Iterable):
         if n is None:
@@ -98,13 +108,13 @@ def iterate(source: Any, n: int | None) -> IteratorSource:
                 f"a function must take the number of images to return, got one of {signature(source)}: "
                 "write def make(count) -> a batch of count images"
             ) from None
-        return IteratorSource(_called(source, n), n)
+        return IteratorSource(_called(source, n, reading.image_key if reading else None), n, reading=reading)
     if n is None and hasattr(source, "dataset") and hasattr(source.dataset, "__len__"):
         # The length of a data loader is its number of batches.
-        return IteratorSource(source, _drawn(source), whole=True)
+        return IteratorSource(source, _drawn(source), whole=True, reading=reading)
     if n is None and hasattr(source, "__len__"):
-        return IteratorSource(source, len(source), of_batches=False, whole=True)
-    return IteratorSource(source, n)
+        return IteratorSource(source, len(source), of_batches=False, whole=True, reading=reading)
+    return IteratorSource(source, n, reading=reading)
 
 
 def _drawn(loader: Any) -> int:
@@ -116,22 +126,22 @@ def _drawn(loader: Any) -> int:
     return n // size * size if getattr(loader, "drop_last", False) else n
 
 
-def _called(function: Callable[[int], Any], n: int) -> Iterator[Any]:
+def _called(function: Callable[[int], Any], n: int, key: str | None) -> Iterator[Any]:
     done = 0
     while done < n:
         count = min(FUNCTION_BATCH, n - done)
         batch = function(count)
-        images, _ = parted(batch, "the batch of the function")
+        images, _ = parted(batch, "the batch of the function", key)
         if not is_batch(images) or not len(images):
             raise DataError(f"the function, asked for {count} images, gave {_said(batch)}: return a batch of images")
         done += len(images)
         yield batch
 
 
-def _images(items: Iterable[Any], of_batches: bool) -> Iterator[tuple[Any, str | None]]:
+def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator[tuple[Any, str | None]]:
     """Yield every image and its label, or None."""
     for item in items:
-        batch, labels = parted(item, "an item of the iterator")
+        batch, labels = parted(item, "an item of the iterator", key)
         if is_image(batch) or isinstance(batch, bytes | PathLike):
             yield batch, None if labels is None else str(plain(labels))
         elif not is_batch(batch):

@@ -7,6 +7,7 @@ from typing import Any
 
 from finc_eval.core.errors import DataError
 from finc_eval.samples.in_memory import parted, plain, to_pixels
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
 ERRORS_OF_CODE = (LookupError, TypeError, AttributeError, NameError, AssertionError, ImportError, ArithmeticError)
@@ -23,8 +24,8 @@ class DatasetSource(Source):
 
     kind = "dataset"
 
-    def __init__(self, dataset: Any) -> None:
-        self._dataset = dataset
+    def __init__(self, dataset: Any, reading: Reading | None = None) -> None:
+        self._dataset, self.reading = dataset, reading or EVERYTHING
         n = len(dataset)
         if n == 0:
             raise DataError(f"the dataset ({type(dataset).__name__}) is empty")
@@ -53,11 +54,11 @@ class DatasetSource(Source):
         name, label = self.ids[number], None
         who = f"item {number} of the dataset"
         try:
-            item, found = parted(self._dataset[number], who)
+            item, found = parted(self._dataset[number], who, self.reading.image_key)
             if isinstance(item, tuple | list) and len(item) > 0:
                 item, found = item[0], item[1] if len(item) > 1 else None
             label = None if found is None else self._label(found)
-            pixels, traits = to_pixels(item, who)
+            pixels, traits = to_pixels(item, who, self.reading)
         except (DataError, MemoryError):
             raise
         except ERRORS_OF_CODE as error:

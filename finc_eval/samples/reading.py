@@ -1,0 +1,151 @@
+"""`Reading`: which files and values of a set are its samples, and which numbers are black and white."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.record import Record
+
+WILDCARD = re.compile(r"[*?\[]")
+PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+
+RANGE_SLACK = 0.02
+"""Part of its range by which values of a generator may lie outside."""
+
+
+@dataclass(frozen=True)
+class Reading(Record):
+    """Which files and values of a set are its samples, and which numbers are black and white.
+
+    Attributes:
+        include: patterns of the names of files that are samples; empty: all. A pattern without "/" is for the last part
+            of a name, any other for the whole path in the set; `*` does not match "/", and `**` does.
+        exclude: patterns of the names of files that are not samples.
+        image_key: name of the images: a key of dictionaries, a column, an array, or what follows the first dot of the
+            name of a tar's member.
+        range: the numbers that are black and white in arrays, tensors and files of more than 8 bits.
+
+    Raises:
+        UsageError: a pattern is empty, or the range is not two increasing finite numbers.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    image_key: str | None = None
+    range: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("include", "exclude"):
+            self._store(**{name: _patterns(name, getattr(self, name))})
+        if self.image_key is not None and not isinstance(self.image_key, str):
+            raise UsageError(f"image_key must be a text, got {self.image_key!r}")
+        self._store(range=_limits(self.range))
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """The same as keywords of `open_source`."""
+        return {name: getattr(self, name) for name in ("include", "exclude", "image_key", "range")}
+
+    def takes(self, name: str) -> bool:
+        """Return whether the patterns choose a file, by its path in the set."""
+        chosen = not self.include or any(matches(pattern, name) for pattern in self.include)
+        return chosen and not any(matches(pattern, name) for pattern in self.exclude)
+
+    def refuse(self, name: str, *, files: bool = False, keys: bool = False) -> None:
+        """Raise UsageError for a choice that a set does not have.
+
+        Args:
+            name: name of the set.
+            files: whether it has files, which patterns choose from.
+            keys: whether it has names of images, which a key chooses from.
+        """
+        if not files and (self.include or self.exclude):
+            raise UsageError(f"include and exclude choose files by their names, and {name} has none: leave them out")
+        if not keys and self.image_key is not None:
+            raise UsageError(f"image_key chooses among named images, and {name} has no names: leave it out")
+
+    def scaled(self, values: npt.NDArray[Any], who: str) -> npt.NDArray[np.uint8]:
+        """Return numbers of the range as brightnesses of 8 bits: round(255 · (x − low) / (high − low)).
+
+        Raises:
+            DataError: a number is not finite, or lies outside of the range.
+        """
+        low, high = self.range or (0, 255)
+        numbers: npt.NDArray[np.floating[Any]] = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
+        least, most = float(numbers.min(initial=high)), float(numbers.max(initial=low))
+        slack = RANGE_SLACK * (high - low)
+        if not (low - slack <= least and most <= high + slack):  # NaN is in no range
+            raise DataError(
+                f"{who} holds values from {least:.4g} to {most:.4g}, outside of the range {low:g} to {high:g}"
+            )
+        return ((numbers - low) * (255 / (high - low))).round().clip(0, 255).astype(np.uint8)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Return whether a pattern matches a path with forward slashes, or its last part if the pattern has no slash."""
+    return _regex(pattern).fullmatch(name if "/" in pattern else name.rpartition("/")[2]) is not None
+
+
+def globbed(path: str) -> tuple[Path, str] | None:
+    """Divide a path with wildcards into its folder and the pattern below that; None without wildcards."""
+    parts = Path(path).expanduser().parts
+    first = next((number for number, part in enumerate(parts) if WILDCARD.search(part)), None)
+    return None if first is None else (Path(*parts[:first]), "/".join(parts[first:]))
+
+
+def only(pattern: str, names: Iterable[str]) -> list[str]:
+    """Return the paths that a pattern matches from their beginning."""
+    return [name for name in names if _regex(pattern).fullmatch(name)]
+
+
+@lru_cache(maxsize=256)
+def _regex(pattern: str) -> re.Pattern[str]:
+    made = ""
+    for piece in PIECES.findall(pattern):
+        match piece:
+            case "**/":
+                made += "(?:.*/)?"
+            case "**":
+                made += ".*"
+            case "*":
+                made += "[^/]*"
+            case "?":
+                made += "[^/]"
+            case _ if len(piece) > 1:
+                inside = piece[1:-1].removeprefix("!").replace("\\", "\\\\").replace("^", "\\^").replace("[", "\\[")
+                made += f"[{'^' if piece[1] == '!' else ''}{inside}]"
+            case _:
+                made += re.escape(piece)
+    return re.compile(made, re.DOTALL)
+
+
+def _patterns(name: str, given: Sequence[str] | str | None) -> tuple[str, ...]:
+    patterns = (given,) if isinstance(given, str) else tuple(given or ())
+    if not all(isinstance(one, str) and one for one in patterns):
+        raise UsageError(f"{name} must be patterns of file names such as '*_fake.png', got {given!r}")
+    return patterns
+
+
+def _limits(given: Sequence[float] | None) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    try:
+        low, high = map(float, given)
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise UsageError(f"range must be the numbers of black and white, such as (-1, 1), got {given!r}")
+    return low, high
+
+
+EVERYTHING = Reading()
+"""The reading of a set whose user chooses nothing."""
