@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from finc_eval.core.doors.reading import opened
-from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
+from finc_eval.core.errors import DataError, FincEvalError, UsageError, did_you_mean
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.files.parquet import parquet_batches, parquet_schema
 from finc_eval.core.remote.mirror import local
@@ -28,6 +29,7 @@ from finc_eval.samples.source import (
     bytes_digest,
     counted,
     failure_digest,
+    reason,
 )
 
 DATA_FILE = "data.mdb"
@@ -57,7 +59,8 @@ class ParquetSource(Source):
         labels: list[str | None] = []
         prompts: list[str | None] = []
         for prefix, path in files:
-            schema, rows = parquet_schema(local(path))
+            with _readable(path):
+                schema, rows = parquet_schema(local(path))
             self._columns.append(image_column(schema, self.reading.image_key, str(path)))
             self._sizes.append(rows)
             ids += [f"{prefix}/{row}" if len(files) > 1 else str(row) for row in range(rows)]
@@ -95,7 +98,7 @@ class ParquetSource(Source):
         for path, column, rows in zip(self._files, self._columns, self._sizes, strict=True):
             wanted = [number - first for number in numbers if first <= number < first + rows]
             if wanted:
-                for row, value in parquet_batches(local(path), column, wanted):
+                for row, value in _values(path, column, wanted):
                     data = value["bytes"] if isinstance(value, dict) else value
                     yield first + row, data
             first += rows
@@ -204,7 +207,30 @@ def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
             return None
         return str(names[value]) if isinstance(value, int) and 0 <= value < len(names) else str(value)
 
-    return [text(value) for _, value in parquet_batches(path, column)]
+    return [text(value) for _, value in _values(path, column)]
+
+
+def _values(path: Path | str, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
+    found = parquet_batches(local(path), column, rows)
+    while True:
+        with _readable(path):
+            item = next(found, None)
+        if item is None:
+            return
+        yield item
+
+
+@contextmanager
+def _readable(path: Path | str) -> Iterator[None]:
+    """Turn the errors of pyarrow, which are of many types on damaged bytes, into a DataError."""
+    try:
+        yield
+    except (FincEvalError, MemoryError):
+        raise
+    except ImportError as error:
+        raise UsageError(f"reading {path} needs {error.name}: pip install {error.name}") from error
+    except Exception as error:
+        raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
 
 
 def _known(values: list[str | None]) -> list[str] | None:

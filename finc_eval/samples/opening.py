@@ -150,7 +150,7 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
         reading.refuse(who)
         given = source
         source = source[None] if is_one_image(source.shape) else source
-        check_rows(source.shape, source.dtype, who, lambda: given[:VALUES_SEEN], reading)
+        check_rows(source.shape, source.dtype, who, lambda: np.atleast_1d(given)[:VALUES_SEEN], reading)
         return ArraySource(source, reading)
     if is_dataset(source):
         reading.refuse("the dataset", keys=True)

@@ -132,7 +132,7 @@ def open_array_file(path: Path, reading: Reading) -> ArraySource:
         if array.ndim == 4 and array.shape[3] not in (1, 3) and array.shape[1] in (1, 3):
             array = array.transpose(0, 2, 3, 1)
     values: npt.NDArray[Any] = array
-    check_rows(values.shape, values.dtype, who, lambda: values[:VALUES_SEEN], reading)
+    check_rows(values.shape, values.dtype, who, lambda: np.atleast_1d(values)[:VALUES_SEEN], reading)
     if is_one_image(values.shape):
         raise DataError(f"{who} has shape {values.shape}, which is a single image: save a set, x[None] for one")
     return ArraySource(values, reading, place_of(path))

@@ -55,9 +55,12 @@ def lmdb_values(path: Path) -> Iterator[Value]:
         try:
             size, root = _root(file)
             if root != NO_ROOT:
-                left = [file.seek(0, 2) // size]
-                yield from _below(file, size, root, MAX_DEPTH, left)
-        except (ValueError, struct.error) as error:
+                end = file.seek(0, 2)
+                for value in _below(file, size, root, MAX_DEPTH, [end // size]):
+                    if value.offset + value.size > end:
+                        raise ValueError("it is cut short")
+                    yield value
+        except (ValueError, OverflowError, OSError, struct.error) as error:
             raise DataError(f"{path} cannot be read as a file of LMDB ({error}): copy it again") from error
 
 
