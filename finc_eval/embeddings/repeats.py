@@ -21,7 +21,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mixed
-from finc_eval.embeddings.search.neighbors import Neighbors, nearest
+from finc_eval.embeddings.search.neighbors import Neighbors, draw_rows, nearest
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 
 REPEATS = "exact repeats"
@@ -192,7 +192,7 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
     total = sum(sizes.values()) - 1
     if not labels or len(sets) < 2 or min(sizes.values()) < 2 or total < 2 * FAR:
         return {}
-    chosen = {label: _sampled(sets[label]) for label in labels}
+    chosen = {label: draw_rows(sets[label], QUERIES) for label in labels}
     queries = torch.cat([sets[label].rows_at(rows).cpu() for label, rows in chosen.items()])
     found = {
         label: nearest(queries, base, min(FAR + 1, base.n), device=run.torch_device) for label, base in sets.items()
@@ -204,10 +204,6 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
         own[label].distances[own[label].indices == rows[:, None]] = np.inf
         shares[label] = _near_copies(own, label, (sizes[label] - 1) / total)
     return shares
-
-
-def _sampled(one: Embeddings) -> NDArray[np.int64]:
-    return np.sort(np.argsort(one.id_keys(), kind="stable")[:QUERIES])
 
 
 def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) -> float:

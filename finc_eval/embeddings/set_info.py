@@ -12,7 +12,7 @@ from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
-from finc_eval.samples import Samples, open_source
+from finc_eval.samples import Samples
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import in_short
 from finc_eval.samples.profile import shallow
@@ -84,14 +84,6 @@ class SetInfo(Record):
                 + listed([*names, *([f"{more:,} more"] if more else [])])
             )
         return found
-
-    def check_samples(self, given: Samples | None) -> None:
-        """Raise DataError when samples that a caller names cannot be opened.
-
-        Samples that a caller names must be there; those that a result remembers may be gone.
-        """
-        if given is not None:
-            open_source(given, clip=self.clip)
 
 
 def notes_on(label: str, embeddings: Embeddings) -> list[str]:

@@ -54,7 +54,9 @@ def read_gallery(
     for label, samples in given.items():
         if label not in sets:
             raise UsageError(f"the result has no set {label!r}: it has {', '.join(sets)}")
-        sets[label].check_samples(samples)
+        open_source(
+            samples, clip=sets[label].clip
+        )  # what a caller names must be there; what a result names may be gone
     pictures: Pictures = {}
     missing: dict[str, list[str]] = {}
     for label, info in sets.items():

@@ -40,19 +40,17 @@ def write_pictures(file: NewFile, pictures: Mapping[str, Thumbnails]) -> None:
 
 def read_pictures(file: StoredFile) -> Pictures:
     """Read the pictures that `write_pictures` wrote; call it in `content_of`."""
-    return dict(_read_set(file, number, head) for number, head in enumerate(file.header[PICTURES]))
-
-
-def _read_set(file: StoredFile, number: int, head: dict[str, Any]) -> tuple[str, Thumbnails]:
-    data = file.array(f"{PICTURES}/{number}", None, dtype="|u1").tobytes()
-    found, start = {}, 0
-    for entry in head["pictures"]:
-        name, kind, width, height, length = _check(*entry)
-        found[name] = Thumbnail(data[start : start + length], kind, width, height)
-        start += length
-    if start != len(data):
-        raise ValueError("its pictures do not match their index")
-    return str(head["set"]), found
+    found: Pictures = {}
+    for number, head in enumerate(file.header[PICTURES]):
+        data, start = file.array(f"{PICTURES}/{number}", None, dtype="|u1").tobytes(), 0
+        of_set = found[str(head["set"])] = {}
+        for entry in head["pictures"]:
+            name, kind, width, height, length = _check(*entry)
+            of_set[name] = Thumbnail(data[start : start + length], kind, width, height)
+            start += length
+        if start != len(data):
+            raise ValueError("its pictures do not match their index")
+    return found
 
 
 def _check(name: str, kind: Kind, width: int, height: int, length: int) -> tuple[str, Kind, int, int, int]:

@@ -97,15 +97,15 @@ def same_kind(one: Name, other: Name) -> bool | None:
     The strongest value of each must describe most members of the other too: classes such as tusker and African elephant
     come in either order.
     """
-    values, others = ({source: _of_most(name, source) for source in _sources(name)} for name in (one, other))
+    values, others = _values_of_most(one), _values_of_most(other)
     shared = next((source for source in values if values[source] and others.get(source)), None)
     return None if shared is None else values[shared][0] in others[shared] and others[shared][0] in values[shared]
 
 
-def _sources(name: Name) -> list[str]:
-    return [source for source in dict.fromkeys(found.source for found in name.evidence) if source != TRAIT]
-
-
-def _of_most(name: Name, source: str) -> list[str]:
-    """Return the values that most members have, the strongest first."""
-    return [found.value for found in name.evidence if found.source == source and found.share_members >= MOST]
+def _values_of_most(name: Name) -> dict[str, list[str]]:
+    """Return, by source, the values that most members have, the strongest first; traits are left out."""
+    found: dict[str, list[str]] = {}
+    for one in name.evidence:
+        if one.source != TRAIT:
+            found.setdefault(one.source, []).extend([one.value] if one.share_members >= MOST else [])
+    return found

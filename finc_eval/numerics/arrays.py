@@ -179,17 +179,17 @@ def is_covariance(matrix: NDArray[Any]) -> bool:
 
 def refuse_covariance(rows: torch.Tensor, name: str) -> None:
     """Raise UsageError for rows that are a symmetric matrix, neither diagonal nor constant: it is one of pairs."""
-    if rows.shape[0] != rows.shape[1] or len(rows) < 3 or not is_covariance(matrix := _as_numbers(rows)):
+    if (
+        rows.shape[0] != rows.shape[1]
+        or len(rows) < 3
+        or not is_covariance(matrix := rows.detach().double().cpu().numpy())
+    ):
         return
     if np.any(matrix - np.diag(matrix.diagonal())) and matrix.max() > matrix.min():
         raise UsageError(
             f"{name} is a symmetric matrix of {len(rows)} rows, as a covariance is, and not a set of embeddings: "
             "save mean and covariance in an .npz as mu and sigma for fe.metrics"
         )
-
-
-def _as_numbers(rows: torch.Tensor) -> NDArray[np.float64]:
-    return rows.detach().double().cpu().numpy()
 
 
 def _pair_of(

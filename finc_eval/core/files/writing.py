@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-class Sink(io.RawIOBase):
+class Sink(io.FileIO):
     """A new file whose first failure is kept and raised by `check`; what comes after it is thrown away."""
 
     def __init__(self, path: Path) -> None:
-        self._file = created(path).detach()
+        with created(path) as file:
+            super().__init__(os.dup(file.fileno()), "r+b")
         self._error: OSError | None = None
 
     def check(self) -> None:
@@ -44,7 +45,7 @@ class Sink(io.RawIOBase):
         size = len(left)
         try:
             while self._error is None and left:
-                left = left[self._file.write(left) :]
+                left = left[super().write(left) :]
         except OSError as error:
             self._error = error
         return size
@@ -52,7 +53,7 @@ class Sink(io.RawIOBase):
     def readinto(self, buffer: Buffer, /) -> int:
         """Read into all of the buffer; what was thrown away is zeros."""
         into = memoryview(buffer).cast("B")
-        done = self._file.readinto(into)
+        done = super().readinto(into)
         into[done:] = bytes(len(into) - done)
         return len(into)
 
@@ -60,35 +61,10 @@ class Sink(io.RawIOBase):
         """Set the length of the file."""
         try:
             if self._error is None:
-                self._file.truncate(size)
+                return super().truncate(size)
         except OSError as error:
             self._error = error
-        return self._file.tell() if size is None else size
-
-    def seek(self, place: int, whence: int = io.SEEK_SET, /) -> int:
-        """Go to a place."""
-        return self._file.seek(place, whence)
-
-    def tell(self) -> int:
-        """Return the place."""
-        return self._file.tell()
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
+        return self.tell() if size is None else size
 
 
 HEADER = "header"

@@ -167,7 +167,13 @@ def _store(url: str) -> Any:
     try:
         import fsspec
 
-        options = _web_options() if protocol in WEB else OPTIONS.get(protocol, {})
+        options = OPTIONS.get(protocol, {})
+        if protocol in WEB:
+            from aiohttp import ClientTimeout
+
+            timeout = ClientTimeout(total=None, sock_connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
+            # Sizes are those of the bytes that arrive, if nothing is packed on the way.
+            options = {"client_kwargs": {"timeout": timeout}, "headers": {"Accept-Encoding": "identity"}}
         return fsspec.filesystem(protocol, use_listings_cache=False, **options)
     except ImportError as error:
         missing = getattr(error, "name", None) or str(error)
@@ -178,14 +184,6 @@ def _store(url: str) -> Any:
         raise RemoteError(
             f"{shown(url)} cannot be asked for ({_words(error, url)}): set the variables that its store needs"
         ) from None
-
-
-def _web_options() -> dict[str, Any]:
-    from aiohttp import ClientTimeout
-
-    timeout = ClientTimeout(total=None, sock_connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
-    # Sizes are those of the bytes that arrive, if nothing is packed on the way.
-    return {"client_kwargs": {"timeout": timeout}, "headers": {"Accept-Encoding": "identity"}}
 
 
 def _found(info: dict[str, Any]) -> Found:

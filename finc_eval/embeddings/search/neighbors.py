@@ -127,15 +127,9 @@ class InvertedFile:
         return found
 
 
-def sampled_queries(queries: Embeddings) -> tuple[Subset, NDArray[np.int64]]:
-    """Return the queries that the recall is measured on, and their rows."""
-    rows = np.sort(np.argsort(queries.id_keys(), kind="stable")[:RECALL_QUERIES])
-    return Subset(queries, rows), rows
-
-
-def recall_of(found: NDArray[np.float64], exact: NDArray[np.float64]) -> float:
-    """Return the share of exact neighbors that were found, by squared distances, each (n, k); of ties any counts."""
-    return float((found <= exact[:, -1:] * (1 + 1e-6)).mean())
+def draw_rows(embeddings: Embeddings, count: int) -> NDArray[np.int64]:
+    """Draw rows of a set by the hashes of their ids, in the order of the set."""
+    return np.sort(np.argsort(embeddings.id_keys(), kind="stable")[:count])
 
 
 def _portions(n: int, size: int) -> Iterator[NDArray[np.int64]]:
@@ -201,14 +195,15 @@ def inverted_file(
     x: Embeddings, y: Embeddings, k: int, *, exclude_self: bool = False, device: Device = None
 ) -> tuple[InvertedFile, float]:
     """Make an inverted file of y that looks into as many cells as the recall of x's neighbors needs; return both."""
-    inverted, (sample, rows) = InvertedFile(y), sampled_queries(x)
-    own = rows if exclude_self else None
+    inverted, rows = InvertedFile(y), draw_rows(x, RECALL_QUERIES)
+    sample, own = Subset(x, rows), rows if exclude_self else None
     exact = nearest(sample, y, k + exclude_self, device=device)
-    # Of several at distance 0, it does not matter which is the sample itself.
-    wanted = np.square(exact.distances[:, int(exclude_self) :])
-    while (recall := recall_of(inverted.search(sample, k, own)[0], wanted)) < RECALL and inverted.look_further():
-        pass
-    return inverted, recall
+    # Of several at distance 0, it does not matter which is the sample itself; of ties, any counts.
+    farthest = np.square(exact.distances[:, -1:]) * (1 + 1e-6)
+    while True:
+        recall = float((inverted.search(sample, k, own)[0] <= farthest).mean())
+        if recall >= RECALL or not inverted.look_further():
+            return inverted, recall
 
 
 class Radii(NamedTuple):
