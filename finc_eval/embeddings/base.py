@@ -21,7 +21,15 @@ from finc_eval.core.remote.urls import is_place
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
-from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, joined, keys_of, number_hashes, value_hashes
+from finc_eval.embeddings.keys import (
+    Hashes,
+    hashes_of,
+    hashes_of_bytes,
+    join_hashes,
+    keys_of,
+    number_hashes,
+    value_hashes,
+)
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.space import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows
@@ -187,7 +195,7 @@ class Embeddings(ABC):
 
     @cached_property
     def _hashes(self) -> Hashes:
-        return joined([self._hashes_between(start, stop) for start, stop in self._portions()])
+        return join_hashes([self._hashes_between(start, stop) for start, stop in self._portions()])
 
     def _hashes_between(self, start: int, stop: int) -> Hashes:
         return hashes_of(self.ids_between(start, stop))

@@ -10,7 +10,7 @@ from typing import Any
 
 from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.csv_text import check_cells, csv_rows, gathered
+from finc_eval.core.files.csv_text import check_cells, csv_rows, gather_columns
 from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.files.parsed import json_lines, json_size
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
@@ -137,11 +137,11 @@ def _read(path: Path) -> dict[str, list[Any]]:
         match path.suffix.lower():
             case ".csv":
                 text = io.StringIO(_text(path, newline=""), newline="")
-                return _named(gathered(csv_rows(text, str(path)), str(path)), path)
+                return _named(gather_columns(csv_rows(text, str(path)), str(path)), path)
             case ".jsonl":
                 lines = _text(path)
                 check_decoded(json_size(lines), str(path))
-                return _named(gathered(map(_row, json_lines(lines, str(path))), str(path)), path)
+                return _named(gather_columns(map(_row, json_lines(lines, str(path))), str(path)), path)
             case ".parquet":
                 return _parquet(path)
             case other:

@@ -28,7 +28,7 @@ def hashes_of_bytes(ids: Sequence[bytes]) -> Hashes:
     return byte_hashes(ids), string_hashes([video_of(text_of(name)) for name in ids]) if windows else None
 
 
-def joined(parts: Sequence[Hashes]) -> Hashes:
+def join_hashes(parts: Sequence[Hashes]) -> Hashes:
     """Join the hashes of the parts of a set; an id that is not a window's stands for itself.
 
     A shard may be without samples, and so without parts.
@@ -48,7 +48,7 @@ def keys_of(ids: NDArray[np.uint64], groups: NDArray[np.uint64] | None) -> NDArr
     return ids if groups is None else (ids & ~FOLD_BIT) | (groups & FOLD_BIT)
 
 
-def mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Mix the bits of each number (the finalizer of SplitMix64), so that each of them is a fair coin."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)

@@ -20,7 +20,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.keys import mixed
+from finc_eval.embeddings.keys import mix_bits
 from finc_eval.embeddings.search.neighbors import Neighbors, draw_rows, nearest
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 
@@ -72,7 +72,7 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     for batch in embeddings.batches(run.portion, partial(sent, device=run.torch_device)):
         found.append(torch.cat([_weighted_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
         run.progress("look for repeats", batch.start + len(batch.rows), embeddings.n)
-    return mixed(torch.cat(found).cpu().numpy().view(np.uint64))
+    return mix_bits(torch.cat(found).cpu().numpy().view(np.uint64))
 
 
 def _weighted_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:

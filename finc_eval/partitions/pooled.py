@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.keys import mixed
+from finc_eval.embeddings.keys import mix_bits
 from finc_eval.numerics.folds import without_fold
 
 FIT_SAMPLES = 10_000
@@ -33,7 +33,7 @@ def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> to
             rows = order[np.unique(groups[order], return_index=True)[1]]
             hashes = groups[rows]
         # A sketch has kept the samples with the smallest hashes: others decide here, without the bit of the fold.
-        keys = np.concatenate([keys, mixed(without_fold(hashes))])
+        keys = np.concatenate([keys, mix_bits(without_fold(hashes))])
         owner, index = np.concatenate([owner, np.full(len(rows), number)]), np.concatenate([index, rows])
         kept = keys.argsort(kind="stable")[:capacity]
         keys, owner, index = keys[kept], owner[kept], index[kept]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED
-from finc_eval.core.files.csv_text import check_cells, csv_rows, gathered
+from finc_eval.core.files.csv_text import check_cells, csv_rows, gather_columns
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.words import counted
@@ -113,7 +113,7 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
     known = (row for row in map(_named, rows) if row is not None)
-    table = gathered(known, where)
+    table = gather_columns(known, where)
     names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
         return None

@@ -167,18 +167,18 @@ def shard_command() -> tuple[str, ...]:
     return tuple(word for word in words if not word.startswith(f"{OPTION}="))
 
 
-def joined(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
+def join_shards(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
     """Join shards of any sets, each with its name in a message, that follow each other; a whole set is then left out.
 
     Raises:
         DataError: two shards have samples in common.
         IncompatibleError: a set was divided into different numbers of shards.
     """
-    return joined_in_order(sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop)))
+    return join_in_order(sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop)))
 
 
-def joined_in_order(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
-    """Join shards as `joined` does, given set by set in the order of samples; memory grows with the gaps alone."""
+def join_in_order(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
+    """Join shards as `join_shards` does, given set by set in the order of samples; memory grows with the gaps alone."""
     found: list[tuple[str, Shard]] = []
     empty: list[tuple[str, Shard]] = []
     for name, shard in named:
@@ -219,7 +219,7 @@ def check_same_set(one: str, first: Shard, other: str, second: Shard) -> None:
 
 
 def check_complete(shards: Sequence[Shard]) -> None:
-    """Raise MissingShards unless nothing is left of what `joined` returns."""
+    """Raise MissingShards unless nothing is left of what `join_shards` returns."""
     missing: list[tuple[Shard, range]] = []
     for ids in dict.fromkeys(shard.ids for shard in shards):
         own, following = sorted((shard for shard in shards if shard.ids == ids), key=lambda shard: shard.first), 1

@@ -29,7 +29,7 @@ from finc_eval.embeddings.files import only_writer, whole_cache
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, FAILED, TRAITS, CacheHeader, Identity, changes
 from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
-from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, joined, joined_in_order
+from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, join_in_order, join_shards
 from finc_eval.samples.source import DIGEST_BYTES, Manifest, manifest_digest
 from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.sketch import Sketch
@@ -129,7 +129,7 @@ class ShardList:
 
     def check(self) -> None:
         """Raise DataError if samples are in two files, and MissingShards if some are in none."""
-        check_complete(joined_in_order(self._shards()))
+        check_complete(join_in_order(self._shards()))
 
     def _shards(self) -> Iterator[tuple[str, Shard]]:
         for path, first, last, start, stop in self._in_order("path, first, last, start, stop"):
@@ -283,7 +283,7 @@ def _sources(paths: Sequence[Path]) -> tuple[str, ...]:
             if source in of:
                 raise DataError(f"{of[source]} and {path} are sketches of the same samples: leave one of them out")
             of[source] = path
-    check_complete(joined(named))
+    check_complete(join_shards(named))
     if not n:
         raise DataError(f"no sample is in any of the {len(paths)} sketches: merge them with those of the other shards")
     # A thousand shards of one set are one set, whose digest should not be a thousand digests.

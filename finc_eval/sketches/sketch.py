@@ -27,7 +27,7 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.samples.shards import Shard, joined
+from finc_eval.samples.shards import Shard, join_shards
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, chosen_of, rows_among
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunk, FoldChunks, fold_chunks
@@ -161,7 +161,7 @@ class Sketch(Shown):
         grouped = embeddings if groups is None else embeddings.grouped(groups)
         (sketch,) = sketch_all(grouped, [phi], sample=sample, precision=precision, run=run)
         if embeddings.shard is not None and embeddings.shard.size:
-            sketch.shards = joined([(embeddings.name, embeddings.shard)])
+            sketch.shards = join_shards([(embeddings.name, embeddings.shard)])
         return sketch
 
     @classmethod
@@ -265,7 +265,7 @@ class Sketch(Shown):
         total.groups = "+".join(sorted({one.groups for one in (self, other) if one.groups})) or None
         total.squared_sizes = self.squared_sizes + other.squared_sizes
         named = (("one sketch", self.shards), ("the other", other.shards))
-        total.shards = joined((name, shard) for name, shards in named for shard in shards)
+        total.shards = join_shards((name, shard) for name, shards in named for shard in shards)
         return total
 
     def check_comparable(self, other: Sketch) -> None:

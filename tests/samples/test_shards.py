@@ -10,7 +10,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import plain, structured
 from finc_eval.samples import open_source, shards
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.shards import MissingShards, Shard, check_complete, joined, shard_path, sharded
+from finc_eval.samples.shards import MissingShards, Shard, check_complete, join_shards, shard_path, sharded
 from finc_eval.samples.source import Source
 
 IDS = [f"{number:03}.png" for number in range(101)]
@@ -42,7 +42,7 @@ def test_each_sample_is_in_one_shard_in_the_order_of_the_set(of):
     sizes = [len(samples.ids) for samples, _ in parts]
     assert max(sizes) - min(sizes) <= 1
     assert [shard.stop - shard.start for _, shard in parts] == sizes
-    assert joined((str(shard.first), shard) for _, shard in parts) == ()
+    assert join_shards((str(shard.first), shard) for _, shard in parts) == ()
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 4, 7, 20])
@@ -106,41 +106,41 @@ def named(*parts):
 
 
 def test_shards_that_follow_each_other_are_joined_in_any_order():
-    (left,) = joined(named(shard(3), shard(2)))
+    (left,) = join_shards(named(shard(3), shard(2)))
     assert (left.name, left.start, left.stop) == ("2–3/4", 25, 75)
-    assert joined([("sum", left), *named(shard(4), shard(1))]) == ()
+    assert join_shards([("sum", left), *named(shard(4), shard(1))]) == ()
 
 
 def test_missing_shards_are_named_with_the_commands_that_make_them():
     with pytest.raises(MissingShards, match=r"2 shards are missing \(1/4 and 3/4\)") as error:
-        check_complete(joined(named(shard(4), shard(2))))
+        check_complete(join_shards(named(shard(4), shard(2))))
     assert [*error.value.commands] == ["finc-eval extract x --shard 1/4", "finc-eval extract x --shard 3/4"]
 
 
 def test_of_many_missing_shards_a_few_are_named_and_all_commands_kept():
     with pytest.raises(MissingShards, match=r"98 shards are missing \(2/100, 3/100, .* and 93 more\)") as error:
-        check_complete(joined(named(shard(1, 100, 0, 1), shard(100, 100, 99, 100))))
+        check_complete(join_shards(named(shard(1, 100, 0, 1), shard(100, 100, 99, 100))))
     assert len([*error.value.commands]) == 98
 
 
 def test_shards_without_samples_may_be_missing():
     ids = IDS[:3]
     parts = [one for _, one in divided(ids, 8)]
-    assert joined(named(*(one for one in parts if one.start < one.stop))) == ()
-    (left,) = joined(named(*(one for one in parts if one.start == one.stop)))
+    assert join_shards(named(*(one for one in parts if one.start < one.stop))) == ()
+    (left,) = join_shards(named(*(one for one in parts if one.start == one.stop)))
     assert left.start == left.stop
 
 
 def test_samples_in_two_shards_are_refused():
     with pytest.raises(DataError, match=r"1.h5 and 2.h5 both hold samples 21 to 25 of 100 .shards 1/4 and 2/4."):
-        joined(named(shard(1), shard(2, start=20)))
+        join_shards(named(shard(1), shard(2, start=20)))
     with pytest.raises(DataError, match=r"both hold samples 1 to 25"):
-        joined([("a", shard(1)), ("b", shard(1))])
+        join_shards([("a", shard(1)), ("b", shard(1))])
 
 
 def test_divisions_that_differ_are_refused():
     with pytest.raises(IncompatibleError, match=r"of a set of 4 shards, and 2.h5 of 3: make one again"):
-        joined(named(shard(1), shard(2, of=3, start=50)))
+        join_shards(named(shard(1), shard(2, of=3, start=50)))
 
 
 @pytest.mark.parametrize("forged", [{"of": 10**12}, {"first": 3, "last": 2}, {"last": 5}, {"stop": 101}, {"start": -1}])

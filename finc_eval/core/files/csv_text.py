@@ -76,7 +76,7 @@ def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
             yield dict(zip(columns, line, strict=True))
 
 
-def gathered(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
+def gather_columns(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
     """Return rows of named values as columns, with None where a row lacks a value; DataError for too many."""
     columns: dict[str, list[Any]] = {}
     count, most = 0, max_decoded() // BYTES_PER_CELL

@@ -1,7 +1,8 @@
 """Copies of remote files on the local disk: made when they are first read, and removed when they take too much room.
 
 A copy is of one version of an object, and appears under its name only when it is whole. What is written to a URL is
-made on the local disk, and uploaded when it is whole.
+made on the local disk, and uploaded when it is whole. The file cache of fsspec is not used: it has no limit, everybody
+may read it, and a message could not name the URL of a file in it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 from finc_eval.core.doors.creating import copied, created, private_folder
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
-from finc_eval.core.remote.store import Found, MissingError, described, downloaded, listed, removed, uploaded
+from finc_eval.core.remote.store import Found, MissingError, delete, describe, download, list_below, upload
 from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, shown, target_of, url_of
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
@@ -56,13 +57,13 @@ def file_of(path: str | Path) -> Path | None:
     if url is None:
         return disk_path(path)
     with LOCKS[hash(url) % len(LOCKS)]:
-        found = _known.get(url) or _known.setdefault(url, described(url))
+        found = _known.get(url) or _known.setdefault(url, describe(url))
         return None if found.is_folder else _copied(url, found)
 
 
 def files_below(url: str) -> dict[str, int]:
     """Return the sizes of all files in a remote folder, by their names in it."""
-    found = listed(url)
+    found = list_below(url)
     _known.update((f"{url}/{name}", one) for name, one in found.items())
     return {name: one.size or 0 for name, one in found.items()}
 
@@ -88,7 +89,7 @@ def put_in_place(temporary: Path, target: Path) -> None:
     """Rename a whole file to its name; one that belongs to a URL is uploaded before."""
     url = target_of(target)
     if url is not None:
-        found = _known[url] = uploaded(temporary, url)
+        found = _known[url] = upload(temporary, url)
     temporary.replace(target)
     if url is not None:
         copy = copy_path(url, found.version or SESSION)
@@ -99,7 +100,7 @@ def put_in_place(temporary: Path, target: Path) -> None:
 def remove(target: Path) -> None:
     """Remove a file, also behind its URL."""
     if url := target_of(target):
-        removed(url)
+        delete(url)
         _known.pop(url, None)
     target.unlink(missing_ok=True)
 
@@ -138,7 +139,7 @@ def _copied(url: str, found: Found) -> Path:
         temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
         try:
             created(temporary, private=True).close()
-            downloaded(url, temporary, found.size)
+            download(url, temporary, found.size)
             temporary.replace(place)
         finally:
             temporary.unlink(missing_ok=True)

@@ -62,12 +62,12 @@ class Found(NamedTuple):
     is_folder: bool = False
 
 
-def described(url: str) -> Found:
+def describe(url: str) -> Found:
     """Describe the object or folder at a URL."""
-    return asked(url, "looked up", lambda store: _found(store.info(url)))
+    return request(url, "looked up", lambda store: _found(store.info(url)))
 
 
-def listed(url: str) -> dict[str, Found]:
+def list_below(url: str) -> dict[str, Found]:
     """Describe all objects below a folder, by their names in it."""
 
     def ask(store: Any) -> dict[str, Found]:
@@ -78,10 +78,10 @@ def listed(url: str) -> dict[str, Found]:
             store.info(url)  # raises where neither folder nor bucket exists
         return {name: one for name, one in names.items() if name and not one.is_folder}
 
-    return asked(url, "listed", ask)
+    return request(url, "listed", ask)
 
 
-def downloaded(url: str, path: Path, size: int) -> None:
+def download(url: str, path: Path, size: int) -> None:
     """Write an object of this size to a path; no more is written, whatever the server sends."""
 
     def ask(store: Any) -> None:
@@ -91,7 +91,7 @@ def downloaded(url: str, path: Path, size: int) -> None:
         if (arrived := path.stat().st_size) != size:
             raise OSError(f"{arrived:,} of {size:,} bytes arrived")
 
-    asked(url, "read", ask)
+    request(url, "read", ask)
 
 
 def _meter(url: str, size: int) -> Callable[..., None]:
@@ -109,7 +109,7 @@ def _meter(url: str, size: int) -> Callable[..., None]:
     return check
 
 
-def uploaded(path: Path, url: str) -> Found:
+def upload(path: Path, url: str) -> Found:
     """Write a file to a URL, whole, and describe what is there then."""
 
     def ask(store: Any) -> Found:
@@ -119,20 +119,20 @@ def uploaded(path: Path, url: str) -> Found:
             raise OSError(f"{found.size:,} of {size:,} bytes arrived")
         return found
 
-    return asked(url, "written", ask)
+    return request(url, "written", ask)
 
 
-def removed(url: str) -> None:
+def delete(url: str) -> None:
     """Remove an object, if it is there."""
 
     def ask(store: Any) -> None:
         if store.exists(url):
             store.rm_file(url)
 
-    asked(url, "removed", ask)
+    request(url, "removed", ask)
 
 
-def asked(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
+def request(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
     """Ask a store about a URL, again after a while where it does not answer as it should.
 
     Raises:
