@@ -224,10 +224,6 @@ THREES = named(MORE, "mostly 3 (94 %), brighter", ("label", "3"), ("trait", "bri
 SEVENS = named(LESS, "7 and 9 (50 %, 41 %)", ("label", "7"), ("label", "9"))
 
 
-TABLES = ("audit", "changes", "comparison", "gate", "kinds", "methods", "private", "scores", "sweep")
-"""Modules of the report that print tables."""
-
-
 def on_a_terminal(show, monkeypatch, capsys, width=80):
     """What `show` prints on a terminal, and the tables it prints: (columns, rows, names) each."""
     tables = []
@@ -238,8 +234,7 @@ def on_a_terminal(show, monkeypatch, capsys, width=80):
 
     capsys.readouterr()
     with monkeypatch.context() as patched:
-        for module in TABLES:
-            patched.setattr(f"finc_eval.report.{module}.print_table", recorded)
+        patched.setattr("finc_eval.report.terminal.print_table", recorded)
         patched.setattr(sys.stdout, "isatty", lambda: True)
         patched.setenv("COLUMNS", str(width))
         show()

@@ -1,7 +1,8 @@
 """Pages, notebook views and terminal tables of results.
 
-One module per type of result, each with `page`, `show` and `outline`, all from the same rows. Markdown, the row of an
-index and, for a module without `fragment`, the view of a notebook follow from the outline.
+One module per type of result, each with an `outline`: its tables and sentences. Markdown, the row of an index, the
+terminal, the view of a notebook and a page follow from the outline. A module has a `page` of its own for samples, cards
+or further sections, and a `show` where a terminal says more.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -43,7 +45,13 @@ def page(result: Document, samples: Mapping[str, Any]) -> str:
         result: the result.
         samples: where the samples of a set are now, by label, if not where they were embedded from.
     """
-    return str(_module(result).page(result, samples))
+    from finc_eval.report.pages import refuse_samples, render
+
+    module = _module(result)
+    if hasattr(module, "page"):
+        return str(module.page(result, samples))
+    refuse_samples(result, samples)
+    return render(result, module.outline(result))
 
 
 def outline(result: Document) -> Outline:
@@ -60,24 +68,24 @@ def markdown(result: Document) -> str:
     return markdown(said, how_made(result.provenance, said.call), result.mark)
 
 
-def fragment(result: Document) -> str:
-    """Return the part of a result's page that a notebook shows."""
+def fragment(result: Document, samples: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """Return the headline and the tables of a result as a notebook shows them."""
+    from finc_eval.gallery.pictured import Pictured
+    from finc_eval.report.pages import NO_GALLERY, notebook_view
+
     module = _module(result)
-    return str(module.fragment(result) if hasattr(module, "fragment") else outline_fragment(module.outline(result)))
-
-
-def outline_fragment(outline: Outline) -> str:
-    """Return the headline, the warnings and the first table of an outline, for a notebook."""
-    from finc_eval.report.pages import table_fragment
-
-    table = next(iter(outline.tables), None)
-    columns, rows = (table.columns, table.rows) if table else ((), ())
-    return table_fragment(" ".join([outline.headline, *outline.warnings]), columns, rows)
+    said = module.notebook(result) if hasattr(module, "notebook") else module.outline(result)
+    if hasattr(module, "gallery"):
+        return notebook_view(said, module.gallery(result, samples))
+    return notebook_view(said, result.gallery_of(samples) if isinstance(result, Pictured) else NO_GALLERY)
 
 
 def show(result: Document) -> None:
-    """Print the table of a result on standard output."""
-    _module(result).show(result)
+    """Print the tables of a result, and what was found, on standard output."""
+    from finc_eval.report.terminal import print_outline
+
+    module = _module(result)
+    module.show(result) if hasattr(module, "show") else print_outline(module.outline(result))
 
 
 def result_class(type_name: str) -> type[Document]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from finc_eval.core.words import counted, figure, listed, percent
 from finc_eval.gallery.gallery import Gallery, read_gallery
@@ -11,11 +11,14 @@ from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.power import EXACT, Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
+from finc_eval.memorization.strata import Stratum
+from finc_eval.numerics.attack_statistics import OperatingPoint
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, sizes, texts_of, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, sizes, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import NO_SAMPLES, notebook_view, render, scale
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.pages import drawn_intervals, render, scale
+from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.samples import Samples
 
 FRAGMENT_PAIRS = 8
@@ -75,49 +78,87 @@ def measure_text(measure: Measure, value: float) -> str:
     return figure(value, digits)
 
 
-MEASURE_COLUMNS: dict[str, Callable[[Measure], str]] = {
+def _measure_interval(measure: Measure) -> Cell:
+    text = f"[{', '.join(measure_text(measure, end) for end in measure.interval)}]"
+    own, fresh = measure_text(measure, measure.value), measure_text(measure, measure.control)
+    rows = [
+        ("own", "generated", measure.value, measure.interval, f"{own} {text}"),
+        ("control", "fresh", measure.control, measure.control_interval, fresh),
+    ]
+    drawn = scale([*measure.interval, *measure.control_interval, measure.value, measure.control])
+    return drawn_intervals(text, MEASURE_NAMES[measure.name], rows, drawn)
+
+
+MEASURE_COLUMNS: dict[str, Callable[[Measure], Cell | str]] = {
+    "Measure": lambda measure: Cell(MEASURE_NAMES[measure.name], note=MEASURES_EXPLAINED[measure.name]),
     "Generated": lambda measure: measure_text(measure, measure.value),
-    "Interval": lambda measure: f"[{', '.join(measure_text(measure, end) for end in measure.interval)}]",
+    "Interval": _measure_interval,
     "Fresh": lambda measure: measure_text(measure, measure.control),
     "Copies": lambda measure: "lower it" if measure.copies_lower else "raise it",
     "Adj. p": lambda measure: p_value(measure.adjusted),
 }
-"""The columns of the table of measures, on the page, in a notebook and on the terminal."""
+"""The columns of the table of measures."""
 
-ATTACK_COLUMNS: dict[str, Callable[[Attack], str]] = {
-    "AUC": lambda attack: f"{attack.statistics.auc:.3f}",
-    "Interval": lambda attack: f"[{', '.join(f'{end:.3f}' for end in attack.statistics.auc_interval)}]",
-    "Fresh": lambda attack: f"{attack.control.auc:.3f}",
-    "Advantage": lambda attack: f"{attack.statistics.advantage:.3f}",
-    "True positives at 1 %": lambda attack: percent(attack.statistics.at_1_percent.tpr, 1),
-    "at 0.1 %": lambda attack: percent(attack.statistics.at_01_percent.tpr, 1),
-    "ε at least": lambda attack: f"{attack.statistics.epsilon_lower_bound:.2f}",
-}
-"""The columns of the table of attacks, on the page, in a notebook and on the terminal."""
+
+def _rate(point: OperatingPoint) -> Cell:
+    ends = ", ".join(percent(end, 1) for end in point.interval)
+    return Cell(percent(point.tpr, 1), note=f"[{ends}]{'' if point.resolved else ', rough'}")
+
+
+def _attack_columns(attacks: Sequence[Attack]) -> dict[str, Callable[[Attack], Cell | str]]:
+    """Return the columns of the table of attacks, whose AUCs are drawn on one scale, with one half."""
+    drawn = scale([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
+
+    def interval(attack: Attack) -> Cell:
+        own, fresh = attack.statistics, attack.control
+        text = f"[{', '.join(f'{end:.3f}' for end in own.auc_interval)}]"
+        rows = [
+            ("own", "generated", own.auc, own.auc_interval, f"{own.auc:.3f} {text}"),
+            ("control", "fresh", fresh.auc, fresh.auc_interval, f"{fresh.auc:.3f}"),
+        ]
+        return drawn_intervals(text, f"AUC of {ATTACK_NAMES[attack.name]}", rows, drawn, [0.5])
+
+    return {
+        "Attack": lambda attack: Cell(ATTACK_NAMES[attack.name], note=ATTACKS_EXPLAINED[attack.name]),
+        "AUC": lambda attack: f"{attack.statistics.auc:.3f}",
+        "Interval": interval,
+        "Fresh": lambda attack: Cell(f"{attack.control.auc:.3f}", note="" if attack.control_is_sound else "not sound"),
+        "Advantage": lambda attack: f"{attack.statistics.advantage:.3f}",
+        "True positives at 1 %": lambda attack: _rate(attack.statistics.at_1_percent),
+        "at 0.1 %": lambda attack: _rate(attack.statistics.at_01_percent),
+        "ε at least": lambda attack: f"{attack.statistics.epsilon_lower_bound:.2f}",
+    }
 
 
 def page(result: Audit, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    copying = result.copying
-    examples = [name for stratum in copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
-    gallery = _gallery(result, copying.pairs, examples, samples)
     return render(
-        "audit.html",
         result,
         outline(result),
-        **_shared(result, gallery),
-        pairs=copying.pairs,
-        examples=SHOWN_STRATUM_EXAMPLES,
-        measures_explained=MEASURES_EXPLAINED,
-        attacks_explained=ATTACKS_EXPLAINED,
-        drawing=drawing,
+        gallery(result, samples),
+        "audit.html",
+        pairs=result.copying.pairs,
         evidence=evidence,
-        powers=power_rows(copying.power),
+        power=_power_table(result.copying.power),
+        strata=_strata_table(result.copying.strata),
+        membership=membership_sentence(result),
+        scores=_membership_table(result),
+        guarantee=guarantee_sentence(result),
+        ceilings=_ceilings_table(result),
         power_sentence=power_sentence(result),
-        auc_scale=auc_drawing(result.attacks),
         control_range=CONTROL_AUC_RANGE,
         suspicious_share=SUSPICIOUS_SHARE,
+        confidence=AUDIT_CONFIDENCE,
     )
+
+
+def gallery(audit: Audit, samples: Mapping[str, Samples]) -> Gallery:
+    """Return pictures of both sets, and a sentence for each set that lacks some."""
+    pairs = audit.copying.pairs
+    examples = [name for stratum in audit.copying.strata for name in stratum.examples[:SHOWN_STRATUM_EXAMPLES]]
+    sets = {"gen": audit.gen, "train": audit.train}
+    shown = {"gen": [pair.gen for pair in pairs], "train": [*(pair.train for pair in pairs), *examples]}
+    return read_gallery(sets, shown, samples, names={"gen": "the generated set", "train": "the training set"})
 
 
 def outline(result: Audit) -> Outline:
@@ -127,7 +168,7 @@ def outline(result: Audit) -> Outline:
     if result.reference is not None:
         sets["reference"] = result.reference
         given.append(f"reference={source('reference', result.reference)}")
-    copying, attacks = _measure_rows(result), _attack_rows(result)
+    measures = sorted(result.copying.measures, key=lambda measure: list(MEASURE_NAMES).index(measure.name))
     return Outline(
         kind="audit of a generator's samples",
         title=f"Audit of {result.gen.name}, trained on {result.train.name}",
@@ -136,36 +177,58 @@ def outline(result: Audit) -> Outline:
         signatures=[result.signature],
         call=call("audit", *given, settings=result.settings),
         tables=[
-            Table("Copying in the samples", ["Measure", *MEASURE_COLUMNS], copying),
-            Table("Attackability", ["Attack", *ATTACK_COLUMNS], attacks),
+            Table.of(
+                "Copying in the samples",
+                MEASURE_COLUMNS,
+                measures,
+                words=["Copies"],
+                bold="Generated",
+                muted=[one.adjusted > ALPHA for one in measures],
+            ),
+            Table.of(
+                "Attackability",
+                _attack_columns(result.attacks),
+                result.attacks,
+                bold="AUC",
+                muted=[not one.succeeds for one in result.attacks],
+            ),
         ],
-        details=[power_sentence(result)],
+        details=[power_sentence(result), membership_sentence(result)],
         warnings=result.warnings,
         failures=unreadable(sets),
     )
 
 
-def fragment(result: Audit, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
-    """Return measures, attacks and the most suspicious pairs for a notebook, in the notebook's colors."""
-    shown = result.copying.pairs[:FRAGMENT_PAIRS]
-    gallery = _gallery(result, shown, [], samples)
-    return notebook_view("audit_fragment.html", result, **_shared(result, gallery), pairs=shown)
+def notebook(result: Audit) -> Outline:
+    """Return what a notebook shows: the outline, and the most suspicious pairs."""
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(pair.gen, samples=[("gen", [pair.gen])]),
+            Cell(pair.train, samples=[("train", [pair.train])]),
+            evidence(pair),
+            percent(pair.fresh_share, 1),
+        ]
+        for pair in result.copying.pairs[:FRAGMENT_PAIRS]
+    ]
+    columns = ["Sample", "Training sample", "Shown by", "Fresh as near"]
+    said = outline(result)
+    pairs = Table("The most suspicious samples", columns, rows, words=columns[1:3])
+    return replace(said, tables=[*said.tables, pairs], warnings=[membership_sentence(result), *said.warnings])
 
 
 def show(result: Audit) -> None:
     """Print the verdict, and the three blocks of an audit: measures, attacks, and a stated guarantee."""
-    copying = result.copying
+    copying, (measures, attacks) = result.copying, outline(result).tables
     print(f"{result.verdict}\n")
-    columns = ["Measure", *MEASURE_COLUMNS]
-    print_table("1. Copying in the samples", columns, _measure_rows(result), names=["Measure"])
+    print_one(replace(measures, title=f"1. {measures.title}"))
     copies = copying.copies
     print(f"equal embeddings: {copies.same_embedding} generated samples, {copies.fresh_same_embedding} fresh samples")
     if copies.same_pixels is not None:
         print(f"equal pixels: {copies.same_pixels} generated samples, {copies.fresh_same_pixels} fresh samples")
     print(f"kinds of the training set memorized: {len(copying.memorized_strata)} of {len(copying.strata)}")
     print(f"{power_sentence(result)}\n")
-    title = f"2. Attackability: members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
-    print_table(title, ["Attack", *ATTACK_COLUMNS], _attack_rows(result), names=["Attack"])
+    how = f"members against the holdout, intervals together at {percent(AUDIT_CONFIDENCE)}"
+    print_one(replace(attacks, title=f"2. {attacks.title}: {how}"))
     print(membership_sentence(result))
     print(f"\n3. Stated guarantee\n{guarantee_sentence(result)}")
     print_notes(result.warnings)
@@ -248,12 +311,66 @@ def power_sentence(audit: Audit) -> str:
     )
 
 
-def power_rows(powers: tuple[Power, ...]) -> dict[str, list[Power]]:
-    """Group the power by what is done to the copies and by the test, each in the order of the shares."""
+def _power_table(powers: Sequence[Power]) -> Table | None:
+    """Return the power by what is done to the copies and by the test, each in the order of the shares."""
     rows: dict[str, list[Power]] = {}
     for power in powers:
         rows.setdefault(f"{power.kind}, by {'hash' if power.test == 'hash' else 'embedding'}", []).append(power)
-    return rows
+    if not rows:
+        return None
+    columns = ["Copies", *map(_share, next(iter(rows.values())))]
+    cells = [[name, *(f"{power.probability:.2f}" for power in row)] for name, row in rows.items()]
+    return Table("Power: copies that would have been seen", columns, cells)
+
+
+def _strata_table(strata: Sequence[Stratum]) -> Table | None:
+    """Return copying by kind of the training set."""
+    columns: dict[str, Callable[[Stratum], Cell | str]] = {
+        "Kind": lambda one: Cell(
+            f"{one.name} ({one.id})" if one.name else one.id,
+            samples=[("train", one.examples[:SHOWN_STRATUM_EXAMPLES])],
+        ),
+        "Generated": lambda one: f"{one.generated:,}",
+        "Suspicious": lambda one: Cell(f"{one.suspicious:,}", percent(one.suspicious / one.generated, 1)),
+        "Suspicious fresh": lambda one: Cell(f"{one.fresh_suspicious:,}", percent(one.fresh_suspicious / one.fresh, 1)),
+        "Z": lambda one: figure(one.z, ".1f"),
+        "Adj. p": lambda one: p_value(one.p_value),
+    }
+    muted = [one.p_value > ALPHA for one in strata]
+    return Table.of("Copying by kind", columns, strata, bold="Suspicious", muted=muted) if strata else None
+
+
+def _membership_table(audit: Audit) -> Table | None:
+    """Return the membership-inference score and its null."""
+    if audit.membership is None:
+        return None
+    found = {"generated samples": audit.membership.generated, "fresh samples": audit.membership.control}
+    rows = [
+        [name, f"{one.standardized:.3g}", p_value(one.p_value or 1.0), f"{one.threshold():.3g}"]
+        for name, one in found.items()
+    ]
+    return Table("Membership", ["Machines of", "Score", "p", "95 % of equal densities stay below"], rows)
+
+
+def _ceilings_table(audit: Audit) -> Table | None:
+    """Return the ceilings of a stated guarantee, and what each attack reaches at least."""
+    if (stated := audit.stated) is None:
+        return None
+    most = stated.ceilings
+    texts = [
+        f"{stated.epsilon:g}",
+        f"{most.auc:.3f}",
+        percent(most.tpr_at_1_percent, 1),
+        percent(most.tpr_at_01_percent, 2),
+    ]
+    rows = [["Stated: at most", *texts]]
+    for attack in audit.attacks:
+        own = attack.statistics
+        rates = (percent(one.interval[0], digits) for one, digits in ((own.at_1_percent, 1), (own.at_01_percent, 2)))
+        epsilon, auc = f"{own.epsilon_lower_bound:.2f}", f"{own.auc_interval[0]:.3f}"
+        rows.append([f"{ATTACK_NAMES[attack.name]}: at least", epsilon, auc, *rates])
+    muted = [False, *(attack.name not in stated.falsified_by for attack in audit.attacks)]
+    return Table("Ceilings", ["Bound", "ε", "AUC", "True positives at 1 %", "at 0.1 %"], rows, muted=muted)
 
 
 def evidence(pair: SuspiciousPair) -> str:
@@ -265,54 +382,5 @@ def evidence(pair: SuspiciousPair) -> str:
     return f"{pair.calibrated:.3f}{' over views' if pair.shown_by == 'views' else ''}"
 
 
-def drawing(measure: Measure) -> dict[str, Any]:
-    """Return the scale on which a measure's two intervals fill the drawing."""
-    return scale([*measure.interval, *measure.control_interval, measure.value, measure.control])
-
-
-def auc_drawing(attacks: Sequence[Attack]) -> dict[str, Any]:
-    """Return the scale on which all intervals of AUCs, and one half, fill the drawing."""
-    return scale([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
-
-
 def _share(power: Power) -> str:
     return percent(power.share, 0 if power.share >= 0.01 else 2)
-
-
-def _measure_rows(audit: Audit) -> list[list[str]]:
-    return [[MEASURE_NAMES[one.name], *texts_of(one, MEASURE_COLUMNS)] for one in _measures(audit)]
-
-
-def _attack_rows(audit: Audit) -> list[list[str]]:
-    return [[ATTACK_NAMES[one.name], *texts_of(one, ATTACK_COLUMNS)] for one in audit.attacks]
-
-
-def _measures(audit: Audit) -> list[Measure]:
-    """Return the measures in the order in which they are shown."""
-    return sorted(audit.copying.measures, key=lambda measure: list(MEASURE_NAMES).index(measure.name))
-
-
-def _shared(audit: Audit, gallery: Gallery) -> dict[str, Any]:
-    """Return the variables of both templates."""
-    return {
-        "measures": _measures(audit),
-        "measure_columns": MEASURE_COLUMNS,
-        "measure_names": MEASURE_NAMES,
-        "attack_columns": ATTACK_COLUMNS,
-        "attack_names": ATTACK_NAMES,
-        "summary": summary(audit),
-        "guarantee": guarantee_sentence(audit),
-        "membership": membership_sentence(audit),
-        "pictures": gallery.pictures,
-        "notes": gallery.notes,
-        "confidence": AUDIT_CONFIDENCE,
-    }
-
-
-def _gallery(
-    audit: Audit, pairs: Sequence[SuspiciousPair], examples: Sequence[str], samples: Mapping[str, Samples]
-) -> Gallery:
-    """Return thumbnails of both sets, and a sentence for each set that lacks some."""
-    sets = {"gen": audit.gen, "train": audit.train}
-    shown = {"gen": [pair.gen for pair in pairs], "train": [*(pair.train for pair in pairs), *examples]}
-    return read_gallery(sets, shown, samples, names={"gen": "the generated set", "train": "the training set"})

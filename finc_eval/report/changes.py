@@ -11,10 +11,9 @@ from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table, sizes, texts_of, unreadable
+from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
-from finc_eval.report.pages import render
-from finc_eval.report.terminal import print_table
+from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
 
 MEANING = (
@@ -40,24 +39,21 @@ COLUMNS: dict[str, Callable[[Change], str]] = {
 
 def page(changes: Changes, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    gallery = changes.gallery_of(samples)
     tags = {change.id: f"{change.status}, {SIDE[change.role]}" for change in changes}
-    return render(
-        "changes.html",
-        changes,
-        outline(changes),
-        **kinds_on_page(
-            [change.kind for change in changes],
-            (),
-            {"new": "the new release", "old": "the old release"},
-            changes.shown,
-            lambda kind: tags[kind.id],
-        ),
-        meaning=MEANING,
-        shares_ref=[(with_id(change.kind), percent(change.share_ref, 1)) for change in changes],
-        pictures=gallery.pictures,
-        notes=gallery.notes,
+    table, cards = kinds_on_page(
+        [change.kind for change in changes],
+        (),
+        {"new": "the new release", "old": "the old release"},
+        changes.shown,
+        lambda kind: tags[kind.id],
+        heading="that changed",
+        others="not shown to have changed",
+        nothing="No kind is shown to have changed.",
     )
+    facts: list[tuple[str, object]] = [(with_id(one.kind), percent(one.share_ref, 1)) for one in changes]
+    sections = [Section("modes", "", cards=cards)]
+    sections += [Section("reference", "Shares of the reference", facts=facts)] if facts else []
+    return render(changes, outline(changes), changes.gallery_of(samples), forest=table, sections=sections)
 
 
 def outline(changes: Changes) -> Outline:
@@ -69,19 +65,14 @@ def outline(changes: Changes) -> Outline:
         sets=sizes(changes.sets),
         signatures=[changes.old, changes.new],
         call=call("compare_releases", "old", "new", *([f"alpha={changes.alpha!r}"] if changes.alpha != ALPHA else [])),
-        tables=[_table(changes)] if len(changes) else [],
+        tables=[Table.of("Kinds of the two releases", COLUMNS, changes, words=["Status"])] if len(changes) else [],
         details=[MEANING] if len(changes) else [],
         failures=unreadable(changes.sets),
+        how="Both releases were divided into the kinds of the comparison of the old one, in which every sample is of "
+        f"exactly one kind. {MEANING} A change counts with p ≤ {changes.alpha:g}, adjusted for all kinds of the tree. "
+        "All others are unchanged, or undecided where most of the difference from the reference seems to have come or "
+        "gone.",
     )
-
-
-def show(changes: Changes) -> None:
-    """Print the changes."""
-    if len(changes):
-        table = _table(changes)
-        print_table(table.title, table.columns, table.rows, names=["Kind"])
-        print(MEANING)
-    print(summary(changes))
 
 
 def summary(changes: Changes) -> str:
@@ -93,7 +84,3 @@ def summary(changes: Changes) -> str:
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
     followed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     return f"{counted(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."
-
-
-def _table(changes: Changes) -> Table:
-    return Table("Kinds of the two releases", [*COLUMNS], [texts_of(change, COLUMNS) for change in changes])

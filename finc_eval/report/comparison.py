@@ -6,20 +6,19 @@ Every number comes from the comparison; only the few samples that are shown are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import PurePath
 from typing import Any
 
-from finc_eval.comparison.direction import SETS_OF, Direction, Role, SetLabel, significant
+from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.headline import drifts
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
-from finc_eval.core.words import counted, listed, percent, points
-from finc_eval.gallery.gallery import Gallery
+from finc_eval.core.words import counted, listed, percent
 from finc_eval.naming.unique_names import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
-from finc_eval.report.cards.card import Card, anchor
-from finc_eval.report.cards.groups import below, groups_of, not_differing
+from finc_eval.report.cards.card import Card, Cards, anchor
 from finc_eval.report.cards.modes import (
     OPEN,
     SHOWN_BY_NONE,
@@ -32,22 +31,19 @@ from finc_eval.report.cards.modes import (
     scale_of,
     sorts_of,
 )
-from finc_eval.report.cards.rows import Cell, Link, Row, Rows
+from finc_eval.report.cards.rows import Link, Row, Rows
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import UNDER, kind_columns, kind_texts
+from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables
 from finc_eval.report.drawings.forest import forest_axis
 from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, texts_of, unreadable
-from finc_eval.report.formats import bare_percent, p_value, points_interval
-from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
+from finc_eval.report.formats import bare_percent, number, p_value
+from finc_eval.report.pages import METHOD_NAMES, kernel_facts, render, stability
+from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.report.verdict import lead, verdict
 from finc_eval.samples import Samples
-
-SHOWN_IN_FRAGMENT = 6
-"""Samples of each set and kind in the notebook view."""
 
 ROLES: tuple[tuple[Role, str, str], ...] = (
     ("over", "Over-represented", "more in the generated set"),
@@ -59,14 +55,6 @@ LABELS = {"gen": "Gen", "ref": "Ref"}
 """Short titles of the sets in tables of text."""
 
 UNEXPLAINED = "Not explained by kinds"
-
-COLUMNS: dict[str, Callable[[Kind | Direction], str]] = {
-    "Share, gen": lambda one: percent(one.share_gen, 1),
-    "Share, ref": lambda one: percent(one.share_ref, 1),
-    "Difference": lambda one: points(one.share_difference),
-    "Interval": lambda one: points_interval(one.share_difference_interval),
-}
-"""The columns of a table of kinds or directions in a notebook."""
 
 DIRECTION_COLUMNS: dict[str, Callable[[Direction], str]] = {
     "Direction": with_id,
@@ -81,10 +69,9 @@ DIRECTION_COLUMNS: dict[str, Callable[[Direction], str]] = {
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
     spectrum, names = comparison.spectrum, titles(comparison)
-    directions = _directions_on_page(comparison, names)
     shown: dict[str, str] = dict(zip(SET_NAMES, names, strict=True))
     alone = drifts(comparison.directions)
-    kinds = kinds_on_page(
+    table, cards = kinds_on_page(
         comparison.kinds,
         comparison.headings,
         shown,
@@ -92,23 +79,61 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         _too,
         lambda scale: _after_kinds(comparison, alone, names, scale),
         [end for mode in alone for end in (mode.share_gen_interval[1], mode.share_ref_interval[1])],
+        nothing="No kind of samples is significantly more or less frequent in one of the sets.",
     )
     return render(
-        "comparison.html",
         comparison,
         outline(comparison),
-        **_shared(comparison, comparison.gallery_of(samples)),
-        **kinds,
-        **directions,
-        verdict=verdict(comparison, names),
+        comparison.gallery_of(samples),
+        "comparison.html",
+        table=table,
+        cards_of_kinds=cards,
+        **_directions_on_page(comparison, names),
+        titles=names,
         lead=lead(comparison),
+        captions=comparison.captions,
+        directions_title=_directions_title(comparison),
         tests=tests_in_words(comparison),
-        method_names=METHOD_NAMES,
+        method_name=METHOD_NAMES[comparison.settings.method.name],
+        stability=stability(comparison.settings),
         spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
-        eigenvalues=list(zip_longest(spectrum.over, spectrum.under)),
+        eigenvalues=_eigenvalues(comparison),
+        facts_of_settings=_facts(comparison),
         shown_copies=SHOWN_COPIES,
         set_names=SET_NAMES,
     )
+
+
+def _eigenvalues(comparison: Comparison) -> Table:
+    """Return the eigenvalues of both roles by their rank."""
+    pairs = zip_longest(comparison.spectrum.over, comparison.spectrum.under)
+    rows = [
+        [str(rank), *("–" if value is None else number(value) for value in pair)] for rank, pair in enumerate(pairs, 1)
+    ]
+    return Table(
+        "The eigenvalues of the figure", ["Rank", *(f"More in the {name}" for name in SET_NAMES.values())], rows
+    )
+
+
+def _facts(comparison: Comparison) -> list[tuple[str, object]]:
+    """Return the settings of a comparison, for the end of its page."""
+    settings, error, facts = comparison.settings, comparison.kernel_error, kernel_facts(comparison)
+    if error is not None:
+        over = f"{error.rms:.2g} rms, {error.max:.2g} at most, over {error.pairs:,} pairs"
+        facts.append(("Kernel approximation error", over))
+    words = METHOD_NAMES[settings.method.name]
+    if (novel := getattr(settings.method, "novel", None)) is not None:
+        words += f", the {percent(novel)} of the samples that are most novel, in {settings.modes} clusters"
+    if (neighbors := getattr(settings.method, "neighbors", None)) is not None:
+        words += f", balls to neighbor {neighbors}"
+    facts.append(("Method", words))
+    if hasattr(settings.method, "rotation"):
+        facts.append(("Rotation", settings.method.rotation or "none"))
+    tested = tests_in_words(comparison) or "nothing"
+    facts.append(("Directions per role", f"{settings.modes:,} at most; {tested} tested"))
+    sketched = comparison.gen.from_sketch or comparison.ref.from_sketch
+    how = "conservative, as a set came as a sketch" if sketched else "from the embeddings of both sets"
+    return [*facts, ("Intervals", how)]
 
 
 def _too(kind: Kind) -> str:
@@ -151,10 +176,14 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
         )
         if rows
         else None,
-        "direction_cards": [card(mode) for mode in found],
-        "direction_cards_folded": [card(mode) for mode in comparison.directions if mode.p_value > ALPHA],
-        "direction_roles": {words: words for words in TOO.values()},
-        "direction_sorts": sorts_of(names),
+        "direction_cards": Cards(
+            [card(mode) for mode in found],
+            [card(mode) for mode in comparison.directions if mode.p_value > ALPHA],
+            "No direction differs significantly.",
+            {words: words for words in TOO.values()},
+            sorts_of(names),
+            "directions",
+        ),
     }
 
 
@@ -171,7 +200,7 @@ def _after_kinds(comparison: Comparison, alone: Sequence[Direction], names: tupl
         return rows
     whole, part = (f"{100 * value:.1f}" for value in (comparison.difference or 0, comparison.explained or 0))
     said = f"of {whole} points between the sets, the kinds explain {part}"
-    cells = [Cell("–"), Cell("–"), Cell(f"{100 * rest:.1f}", "", "difference, points")]
+    cells = [Cell("–"), Cell("–"), Cell(f"{100 * rest:.1f}")]
     return [Row(words=UNEXPLAINED, cells=cells, remark=said), *rows]
 
 
@@ -213,91 +242,62 @@ def outline(comparison: Comparison) -> Outline:
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
-        tables=list(_tables(comparison, intervals=True)),
+        tables=_tables(comparison),
         details=[text for text in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
     )
 
 
-def _tables(comparison: Comparison, *, intervals: bool) -> Iterator[Table]:
-    """Yield the tables of text: the kinds, then the directions."""
-    kinds = kind_texts(comparison.kinds, comparison.headings, LABELS, intervals=intervals, tag=_too)
-    if kinds:
-        if (rest := unexplained(comparison)) is not None:
-            kinds.append([UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"])
-        yield Table(f"Kinds that differ ({UNDER.strip()} under a heading)", kind_columns(LABELS), kinds)
-    if rows := _direction_rows(comparison):
-        yield Table(_directions_title(comparison), _direction_columns(comparison), rows)
+def _tables(comparison: Comparison) -> list[Table]:
+    """Return the kinds, then the directions."""
+    rest = unexplained(comparison)
+    more = [] if rest is None else [[UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"]]
+    title = f"Kinds that differ ({UNDER.strip()} under a heading)"
+    found = kind_tables(title, comparison.kinds, comparison.headings, LABELS, _too, more)
+    modes = _in_order(significant(comparison.directions, ALPHA))
+    if not modes:
+        return found
+    rows: list[list[Cell | str]] = []
+    for rank, mode in enumerate(modes, start=1):
+        samples = [(label, mode.typical(label)[:TEXT_SAMPLES]) for label in SETS_OF["over"]]
+        name, *texts = (text(mode) for text in DIRECTION_COLUMNS.values())
+        kinds = [_said(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
+        rows.append([str(rank) if mode.firm else "–", Cell(name, samples=samples), *texts, *kinds])
+    columns = ["", *DIRECTION_COLUMNS, *(["Kinds"] if comparison.kinds else [])]
+    muted = [remark(mode) is not None for mode in modes]
+    title = _directions_title(comparison)
+    return [*found, Table(title, columns, rows, names=["Direction"], words=["Kinds"], muted=muted)]
 
 
 def _directions_title(comparison: Comparison) -> str:
     return f"Directions of {METHOD_NAMES[comparison.settings.method.name]}"
 
 
-def _direction_columns(comparison: Comparison) -> list[str]:
-    return ["", *DIRECTION_COLUMNS, *(["Kinds"] if comparison.kinds else [])]
+def notebook(comparison: Comparison) -> Outline:
+    """Return what a notebook shows: kinds and directions with a few samples, and why intervals hold 0."""
+    said, others = outline(comparison), _others(comparison)
+    lacking = [f"No {one} is significantly more or less frequent in the generated set." for one in _lacking(comparison)]
+    rest = f" {not_significant(others)}." if others else ""
+    headline = f"{comparison.headline}{rest}"
+    return replace(said, headline=headline, warnings=[*lacking, *open_shares(comparison)])
 
 
-def _direction_rows(comparison: Comparison) -> list[list[str]]:
-    rows = []
-    for rank, mode in enumerate(_in_order(significant(comparison.directions, ALPHA)), start=1):
-        kinds = [_said(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
-        rows.append([str(rank) if mode.firm else "–", *texts_of(mode, DIRECTION_COLUMNS), *kinds])
-    return rows
-
-
-def fragment(comparison: Comparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
-    """Return a table of kinds and directions with a few samples, for a notebook; it takes on the notebook's colors."""
-    found = _in_order(significant(comparison.directions, ALPHA))
-    names = UniqueNames(comparison.directions)
-    return notebook_view(
-        "comparison_fragment.html",
-        comparison,
-        **_shared(comparison, comparison.gallery_of(samples)),
-        columns=COLUMNS,
-        kinds=list(_kinds_in_notebook(comparison)),
-        directions=[(names.title(mode), mode, texts_of(mode, COLUMNS)) for mode in found],
-        typical=_typical,
-        others=_others(comparison),
-        open_shares=list(open_shares(comparison)),
-    )
-
-
-def _kinds_in_notebook(comparison: Comparison) -> Iterator[tuple[str, Kind | None, list[str]]]:
-    """Yield the rows of kinds: the name, the kind whose samples are shown, if any, and the numbers."""
-    names, known = UniqueNames((*comparison.headings, *comparison.kinds)), {one.id: one for one in comparison.kinds}
-
-    def together(words: str, kinds: Sequence[Kind]) -> tuple[str, None, list[str]]:
-        gen, ref = (sum(kind.shares[label].share for kind in kinds) for label in SET_NAMES)
-        return words, None, [percent(gen, 1), percent(ref, 1), points(gen - ref), ""]
-
-    for group in groups_of(comparison.kinds, comparison.headings, LABELS, _too):
-        if group.words:
-            yield together(group.words, group.kinds)
-        for one in group.first:
-            yield names.title(one), one, texts_of(one, COLUMNS)
-            yield from ((UNDER + names.title(kind), kind, texts_of(kind, COLUMNS)) for kind in below(one, known))
-    others = [kind for kind in comparison.kinds if kind.p_value > ALPHA]
-    if others and len(others) < len(comparison.kinds):
-        yield together(not_differing(len(others)), others)
-    if (rest := unexplained(comparison)) is not None:
-        yield UNEXPLAINED, None, ["–", "–", f"{100 * rest:.1f}", ""]
-
-
-def _typical(one: Kind | Direction | None, label: SetLabel) -> Sequence[str]:
-    if one is None:
-        return ()
-    ids = one.typical(label) if isinstance(one, Direction) else one.shares[label].top_ids
-    return ids[:SHOWN_IN_FRAGMENT]
+def _lacking(comparison: Comparison) -> Iterator[str]:
+    """Yield what was looked for and differs nowhere."""
+    if comparison.kinds and not significant(comparison.kinds, ALPHA):
+        yield "kind"
+    if not comparison.kinds and not significant(comparison.directions, ALPHA):
+        yield "direction"
 
 
 def show(comparison: Comparison) -> None:
     """Print the headline, the kinds that differ, the directions, and what qualifies them."""
     print(comparison.headline)
-    for table in _tables(comparison, intervals=False):
-        print_table(table.title, table.columns, table.rows, names=["Kind", "Direction"], prose=["Kinds"])
-    print_unstable(significant(comparison.directions, ALPHA))
+    for table in _tables(comparison):
+        print_one(table)
+    if any(remark(mode) for mode in significant(comparison.directions, ALPHA)):
+        print("– refits find less than half of it again: not counted")
     for sentence in open_shares(comparison):
         print(sentence)
     if others := _others(comparison):
@@ -350,12 +350,6 @@ def not_significant(count: int) -> str:
     )
 
 
-def print_unstable(modes: Sequence[Direction]) -> None:
-    """Print what the mark of a significant direction that does not count means, where there is one."""
-    if any(remark(mode) for mode in modes):
-        print("– refits find less than half of it again: not counted")
-
-
 def open_shares(comparison: Comparison) -> Iterator[str]:
     """Yield why intervals of significant directions hold 0, in a sentence."""
     if held := [mode.id for mode in comparison.directions if is_share_open(mode)]:
@@ -364,15 +358,3 @@ def open_shares(comparison: Comparison) -> Iterator[str]:
 
 def _others(comparison: Comparison) -> int:
     return len(comparison.directions) - len(significant(comparison.directions, ALPHA))
-
-
-def _shared(comparison: Comparison, gallery: Gallery) -> dict[str, Any]:
-    """Return what page and notebook view need."""
-    return {
-        "titles": titles(comparison),
-        "pictures": gallery.pictures,
-        "captions": comparison.captions,
-        "notes": gallery.notes,
-        "remark": remark,
-        "directions_title": _directions_title(comparison),
-    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -13,11 +14,11 @@ from finc_eval.evaluations.result import Evaluation
 from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
-from finc_eval.report import methods, outline_fragment, scores
+from finc_eval.report import fragment, methods
 from finc_eval.report import outline as outline_of
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Outline, Table, sizes
-from finc_eval.report.pages import render, style_of, table_fragment
+from finc_eval.report.pages import Section, render, style_of
 from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
 
@@ -33,19 +34,29 @@ STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
 COLUMNS = ("Question", "Answer")
 
+SHOWN = {"comparison": ("gen", "ref"), "methods": ("gen", "ref"), "audit": ("gen", "train")}
+"""Sets whose samples each part shows."""
+
+HOW = (
+    "Each part is a result of its own, with its own error: 5 % for each, not for all together. No number joins them, "
+    "as a set can be close to its reference and copied, or far from it and honest. All parts saw the same embeddings. "
+    "The JSON file next to this page has every number of every part."
+)
+
 
 def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    return render(
-        "evaluation.html",
-        result,
-        outline(result),
-        **style_of("fragment.css"),
-        titles=comparisons.titles(result.comparison),
-        answers=answers(result),
-        parts=_views(result, samples),
-        questions=QUESTIONS,
-    )
+    known = ("gen", "ref", *(["train"] if result.audit is not None else []))
+    for label in samples:
+        if label not in known:
+            raise UsageError(f"the page shows no samples of a set {label!r}: it shows samples of {', '.join(known)}")
+    said = outline(result)
+    sections = [Section("summary", "Every question", facts=answers(result))]
+    for name, part in result.parts.items():
+        given = {label: samples[label] for label in SHOWN.get(name, ()) if label in samples}
+        view = Markup(STYLE.sub("", fragment(part, given)))
+        sections.append(Section(name, QUESTIONS[name], view=view))
+    return render(result, said, sections=sections, **style_of("fragment.css"))
 
 
 def outline(result: Evaluation) -> Outline:
@@ -62,18 +73,19 @@ def outline(result: Evaluation) -> Outline:
         sets=sizes(sets),
         signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
         call=call("evaluate", *(source(*one) for one in sets.items()), settings=result.comparison.settings),
-        tables=[Table("Summary", COLUMNS, answers(result))],
+        tables=[Table("Summary", COLUMNS, answers(result), words=COLUMNS[1:])],
         warnings=result.warnings,
         failures=[
             *dict.fromkeys(failure for part in parts for failure in part.failures),
             *(f"{QUESTIONS[name].rstrip('?')}: {reason}." for name, reason in result.missing.items()),
         ],
+        how=HOW,
     )
 
 
-def fragment(result: Evaluation) -> str:
+def notebook(result: Evaluation) -> Outline:
     """Return the answers for a notebook; each part has a view of its own."""
-    return table_fragment(_title(result), COLUMNS, answers(result))
+    return replace(outline(result), headline="", warnings=())
 
 
 def show(result: Evaluation) -> None:
@@ -107,21 +119,3 @@ def _scores(found: Scores) -> str:
 
 def _title(result: Evaluation) -> str:
     return " against ".join(comparisons.titles(result.comparison))
-
-
-def _views(result: Evaluation, samples: Mapping[str, Samples]) -> dict[str, Markup]:
-    """Return the notebook view of each part, without the style that the page has once."""
-    known = ("gen", "ref", *(["train"] if result.audit is not None else []))
-    for label in samples:
-        if label not in known:
-            raise UsageError(f"the page shows no samples of a set {label!r}: it shows samples of {', '.join(known)}")
-    compared = {label: samples[label] for label in ("gen", "ref") if label in samples}
-    audited = {label: samples[label] for label in ("gen", "train") if label in samples}
-    found = {"comparison": comparisons.fragment(result.comparison, compared)}
-    if result.scores is not None:
-        found["scores"] = outline_fragment(scores.outline(result.scores))
-    if result.methods is not None:
-        found["methods"] = methods.fragment(result.methods, compared)
-    if result.audit is not None:
-        found["audit"] = audits.fragment(result.audit, audited)
-    return {name: Markup(STYLE.sub("", text)) for name, text in found.items()}

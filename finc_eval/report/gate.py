@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 from finc_eval.core.words import listed, percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
-from finc_eval.gallery.gallery import read_gallery
+from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.gates.verdict import VERBS, Limit, Verdict
-from finc_eval.report.cards.card import Card, Grid, View
+from finc_eval.report.cards.card import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
-from finc_eval.report.pages import LEAD_SAMPLES, render
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.exports.outline import Cell, Outline, Table, sizes, unreadable
+from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
 
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
@@ -29,43 +28,55 @@ INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}
 SORTS = {"": "urgency", "name": "name"}
 """Values to sort limits by."""
 
+HOW = (
+    "A limit held if all of its interval is within what is allowed, improved if all of it is also better than no "
+    "change, and regressed if all of it is beyond. Everything else is undecided, with the number of samples of each "
+    'generated set that would decide it. "Seen from" is the true value that this run would have called a regression '
+    "with probability 0.8. Limits on kinds say which part of its share a kind has lost since the baseline, or which "
+    "share of samples a kind has gained that the reference lacks."
+)
+
 WITH_PICTURES = 30
 """Largest number of limits, by urgency, that a page shows with samples."""
 
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
-    pictured = [limit for limit in result.by_urgency if limit.examples][:WITH_PICTURES]
+    pictured = _pictured(result)
+    scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
+    cards = {one.name: _card(one, scale, one in pictured) for one in result.by_urgency if one.shares}
+    settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
+    said = outline(result)
+    sections = [Section("limits", "The limits", table=said.tables[0])]
+    if cards:
+        shown = Cards(
+            [card for name, card in cards.items() if name not in settled],
+            [card for name, card in cards.items() if name in settled],
+            "All limits on kinds held or improved.",
+            {verb: verb for verb in VERBS if verb not in SETTLED},
+            SORTS,
+            "limits",
+            "on kinds that did not hold",
+            "held or improved",
+        )
+        sections.append(Section("modes", "", cards=shown))
+    looks = f", shared by {result.policy.looks} looks" if result.policy.looks > 1 else ""
+    facts = [*result.sets.items(), ("Noise covered", result.noise), ("α", f"{result.policy.alpha:g}{looks}")]
+    sections.append(Section("settings", "Settings and data", facts=facts))
+    return render(result, said, gallery(result, samples), sections=sections)
+
+
+def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
+    """Return pictures of the samples of the limits on kinds."""
     shown = {
-        label: [id for limit in pictured for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
+        label: [id for limit in _pictured(result) for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
         for label in result.sets
     }
-    gallery = read_gallery(result.sets, shown, samples)
-    scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
-    cards = {limit.name: _card(limit, scale, limit in pictured) for limit in result.by_urgency if limit.shares}
-    settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
-    return render(
-        "gate.html",
-        result,
-        outline(result),
-        pictures=gallery.pictures,
-        notes=gallery.notes,
-        cards=cards,
-        leads={limit.name: _lead(limit) for limit in pictured} if any(gallery.pictures.values()) else {},
-        cards_shown=[card for name, card in cards.items() if name not in settled],
-        cards_folded=[card for name, card in cards.items() if name in settled],
-        roles={verb: verb for verb in VERBS if verb not in SETTLED},
-        columns=COLUMNS,
-        cells=_cells,
-        sorts=SORTS,
-        settled=SETTLED,
-    )
+    return read_gallery(result.sets, shown, samples)
 
 
-def _lead(limit: Limit) -> tuple[str, tuple[str, ...]]:
-    """Return the set that has most of the kind of a limit, and a few of its samples."""
-    label = max(limit.examples, key=lambda label: limit.shares[label])
-    return label, limit.examples[label][:LEAD_SAMPLES]
+def _pictured(result: Verdict) -> list[Limit]:
+    return [limit for limit in result.by_urgency if limit.examples][:WITH_PICTURES]
 
 
 def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:
@@ -86,7 +97,7 @@ def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:
         + ".",
         drawing=forest(limit.name, [Drawn(ink[label], label, share) for label, share in limit.shares.items()], scale),
         views=tuple(views) if with_samples else (),
-        facts=dict(zip(COLUMNS[1:], _cells(limit)[1:], strict=True)),
+        facts={name: str(text) for name, text in zip(COLUMNS[1:], _cells(limit, False)[1:], strict=False)},
         notes=(limit.note,) if limit.note else (),
         keys={"role": limit.verdict},
     )
@@ -104,33 +115,38 @@ def outline(result: Verdict) -> Outline:
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("gate", gen, f"[{baseline}]" if len(baselines) > 1 else baseline or "baseline", ref, "policy"),
-        tables=[Table("The limits", [*COLUMNS, "Note"], [[*_cells(one), _note(one)] for one in result.by_urgency])],
+        tables=[_table(result)],
         details=[result.family],
         warnings=result.warnings,
         failures=unreadable(result.sets),
+        how=f"{HOW} {result.family}",
     )
 
 
-def show(result: Verdict) -> None:
-    """Print the limits, first the limits that need a person, and the verdict."""
-    print_table("Limits", COLUMNS, map(_cells, result.by_urgency), names=["Limit"])
-    print(result.summary)
-    print_notes([*(f"{limit.name}: {limit.note}" for limit in result.by_urgency if _tells(limit)), *result.warnings])
-    print(result.family)
-    print(result.signature)
+def _table(result: Verdict) -> Table:
+    """Return the table of limits; notes on limits that need a person are in all outputs, others on pages alone."""
+    pictured, limits = _pictured(result), result.by_urgency
+    rows = [_cells(limit, limit in pictured) for limit in limits]
+    has_notes = any(limit.note for limit in limits)
+    return Table(
+        "The limits",
+        [*COLUMNS, "Note"] if has_notes else COLUMNS,
+        rows if has_notes else [row[:-1] for row in rows],
+        words=["Verdict", "Note"],
+        muted=[limit.verdict in SETTLED for limit in limits],
+        legend="Limits that need a person come first. The name of a limit on a kind leads to samples of all sets; the "
+        "samples here are of the set with most of it.",
+    )
 
 
-def _note(limit: Limit) -> str:
-    return limit.note if _tells(limit) else ""
-
-
-def _tells(limit: Limit) -> bool:
-    return bool(limit.note) and limit.verdict not in SETTLED
-
-
-def _cells(limit: Limit) -> list[str]:
+def _cells(limit: Limit, is_pictured: bool) -> list[Cell | str]:
     ends = "–" if limit.interval is None else " to ".join(map(limit.number, limit.interval))
     allowed = f"{'≤' if limit.harm == 'high' else '≥'} {limit.number(limit.margin)}"
-    needed = f"{limit.needed:,}" if limit.needed else "–"
-    seen = limit.number(limit.detectable)
-    return [limit.name, limit.verdict, limit.number(limit.value), ends, allowed, seen, needed]
+    needed, seen = f"{limit.needed:,}" if limit.needed else "–", limit.number(limit.detectable)
+    name: Cell | str = limit.name
+    if limit.shares:
+        most = max(limit.shares, key=lambda label: limit.shares[label])
+        samples = [(most, limit.examples.get(most, ())[:LEAD_SAMPLES])] if is_pictured else []
+        name = Cell(limit.name, samples=samples, anchor=anchor(limit.name))
+    note = limit.note if limit.verdict not in SETTLED else Cell("", note=limit.note)
+    return [name, limit.verdict, limit.number(limit.value), ends, allowed, seen, needed, note]

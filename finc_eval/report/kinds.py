@@ -9,30 +9,39 @@ from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import UNDER, kind_columns, kind_texts
+from finc_eval.report.cards.texts import UNDER, kind_tables
 from finc_eval.report.exports.made import call, sources
-from finc_eval.report.exports.outline import Outline, Table, several, sizes, unreadable
+from finc_eval.report.exports.outline import Outline, several, sizes, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import kinds_in_words, render, table_fragment
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.pages import Section, kinds_in_words, render
 from finc_eval.report.verdict import such_as
 from finc_eval.samples import Samples
 
 TITLE = f"Share of each kind in each set ({UNDER.strip()} under a heading)"
 
+HOW = (
+    "All samples together were divided into kinds, without regard to which set a sample is from: every sample is of "
+    "exactly one kind, so the shares of a set add up to 100 %. A kind counts with p ≤ "
+    f"{ALPHA}, adjusted for all kinds of the tree and all sets. Kinds that differ in the same way and lie together "
+    "stand below a heading. The most typical samples are nearest to the middle of a kind; the members drawn at random "
+    "show what most of them look like."
+)
+
 
 def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    gallery = result.gallery_of(samples)
-    return render(
-        "kinds.html",
-        result,
-        outline(result),
-        **kinds_on_page(result.kinds, result.headings, _titles(result), result.shown),
-        pictures=gallery.pictures,
-        notes=gallery.notes,
-        range_of=_range,
-    )
+    table, cards = kinds_on_page(result.kinds, result.headings, _titles(result), result.shown)
+    facts: list[tuple[str, object]] = [
+        (
+            label,
+            f"{info.n:,} samples, {info.place}, differs from the others by {percent(one.value, 1)} "
+            f"({_range(one.interval)}, p {'–' if one.p_value is None else p_value(one.p_value)})",
+        )
+        for (label, info), one in zip(result.sets.items(), result.differences.values(), strict=True)
+    ]
+    facts.append(("Groups", result.settings.groups or "windows of a video"))
+    sections = [Section("modes", "", cards=cards), Section("settings", "Settings and data", facts=facts)]
+    return render(result, outline(result), result.gallery_of(samples), forest=table, sections=sections)
 
 
 def outline(result: Kinds) -> Outline:
@@ -44,31 +53,11 @@ def outline(result: Kinds) -> Outline:
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("kinds", sources(result.sets), settings=result.settings),
-        tables=_tables(result, intervals=True),
+        tables=kind_tables(TITLE, result.kinds, result.headings, _titles(result)),
         warnings=result.warnings,
         failures=unreadable(result.sets),
+        how=HOW,
     )
-
-
-def fragment(result: Kinds) -> str:
-    """Return the kinds that differ with their shares, for a notebook."""
-    (rows, *_) = [table.rows for table in _tables(result, intervals=False)] or [()]
-    return table_fragment(summary(result), kind_columns(_titles(result)), rows)
-
-
-def show(result: Kinds) -> None:
-    """Print the kinds that differ with their shares of each set."""
-    for table in _tables(result, intervals=False):
-        print_table(table.title, table.columns, table.rows, names=["Kind", "Set apart"])
-    print(summary(result))
-    print_notes(result.warnings)
-    print(result.signature)
-
-
-def _tables(result: Kinds, *, intervals: bool) -> list[Table]:
-    titles = _titles(result)
-    rows = kind_texts(result.kinds, result.headings, titles, intervals=intervals)
-    return [Table(TITLE, kind_columns(titles), rows)] if rows else []
 
 
 def _titles(result: Kinds) -> dict[str, str]:
@@ -117,9 +106,5 @@ def _overall(result: Kinds) -> list[str]:
 
 
 def _range(ends: tuple[float, float]) -> str:
-    return f"{_ends(ends)} %"
-
-
-def _ends(ends: tuple[float, float]) -> str:
     low, high = (figure(100 * end, "z.1f") for end in ends)
-    return f"{low} to {high}"
+    return f"{low} to {high} %"

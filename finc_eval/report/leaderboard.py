@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.words import counted, figure, listed, points
+from finc_eval.core.words import counted, figure, listed, percent, points
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
-from finc_eval.gallery.gallery import read_gallery
+from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.leaderboards.entry import run_label
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, shown_of
-from finc_eval.report.cards.card import anchor
-from finc_eval.report.cards.sets import kinds_on_page
+from finc_eval.report.cards.card import LEAD_SAMPLES, anchor
+from finc_eval.report.cards.sets import NO_KIND, kinds_on_page
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import NOT_MANY, Outline, Table, several, sizes, unreadable
+from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, share_interval
-from finc_eval.report.pages import render, table_fragment
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.pages import render
 from finc_eval.samples import Samples
 
 SHOWN_DISAGREEMENTS = 5
@@ -39,37 +40,42 @@ PROFILE_KINDS = 5
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    gallery = read_gallery(board.sets, shown_of((*board.kinds, *board.headings), board.sets, SHOWN_SAMPLES), samples)
-    sizes_of_models = [info.n for label, info in board.sets.items() if label != REFERENCE]
+    names = UniqueNames((*board.headings, *board.kinds))
+    titles = {label: label for label in board.kinds[0].shares}
+    _, cards = kinds_on_page(board.kinds, board.headings, titles, SHOWN_SAMPLES)
     return render(
-        "leaderboard.html",
         board,
         outline(board),
-        **kinds_on_page(board.kinds, board.headings, {label: label for label in board.kinds[0].shares}, SHOWN_SAMPLES),
-        pictures=gallery.pictures,
-        notes=gallery.notes,
-        models=several(row.name for row in board.rows),
+        gallery(board, samples),
+        "leaderboard.html",
+        kinds=_kinds_table(board, names),
+        cards_of_kinds=cards,
+        pairs=_pairs_table(board, names),
+        profiles=[_profile(board, row) for row in board.rows],
+        names=names,
         keyed=KEYED_MODELS,
-        least=min(sizes_of_models),
-        most=max(sizes_of_models),
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         panel=panel_sentences(board),
-        rank_sets=[[row.name, *panel_ranks(board, row)] for row in board.rows],
-        matrix=_matrix(board),
-        profiles=[_profile(board, row) for row in board.rows],
+        criteria=[
+            (one.key, f"{one.title}; {'higher' if one.higher_is_better else 'lower'} is better; {header(one)}.")
+            for one in board.criteria
+        ],
         noise=_noise(board),
-        headings=[_heading(one) for one in board.criteria],
-        ranks=ranks,
-        value=_value,
-        ends=_ends,
-        standing_text=_standing_text,
-        header=header,
         sight=sight(board),
-        against_ref=_against_ref,
+        reference=REFERENCE,
         anchor=anchor,
-        model_anchor=partial(anchor, of="model"),
+        settings=[
+            *board.sets.items(),
+            ("Ranks cover", board.covers),
+            ("Groups of samples", board.settings.groups or "windows of a video"),
+        ],
     )
+
+
+def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
+    """Return pictures of the samples of all kinds."""
+    return read_gallery(board.sets, shown_of((*board.kinds, *board.headings), board.sets, SHOWN_SAMPLES), samples)
 
 
 def outline(board: Leaderboard) -> Outline:
@@ -82,7 +88,7 @@ def outline(board: Leaderboard) -> Outline:
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", _models(board), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
-        tables=[Table("The board", _columns(board), _rows(board)), *_panel_table(board)],
+        tables=[_board_table(board), *_panel_table(board)],
         details=[*group_sentences(board), *disagreement_sentences(board), *_noise(board), *panel_sentences(board), *by],
         warnings=board.warnings,
         failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
@@ -100,25 +106,11 @@ def _list(texts: Sequence[str]) -> str:
     return f"[{', '.join(texts)}]"
 
 
-def fragment(board: Leaderboard) -> str:
-    """Return the board as a table, for a notebook."""
-    return table_fragment(" ".join([summary(board), *group_sentences(board)]), _columns(board), _rows(board))
-
-
-def show(board: Leaderboard) -> None:
-    """Print the board, then which models cannot be distinguished."""
-    print_table(f"Models against {board.sets[REFERENCE].name}", _columns(board), _rows(board), names=["Model"])
-    print(summary(board))
-    for sentence in (*group_sentences(board), *disagreement_sentences(board), *_noise(board)):
-        print(sentence)
-    for table in _panel_table(board):
-        print_table(table.title, table.columns, table.rows, names=["Model"])
-        print(*panel_sentences(board), sep="\n")
-    for criterion in board.criteria:
-        if criterion.key != board.rank_by:
-            print(f"By {criterion.key}: {header(criterion)}.")
-    print_notes([*_reasons(board), *board.warnings])
-    print(board.signature)
+def notebook(board: Leaderboard) -> Outline:
+    """Return what a notebook shows: the board, and which models cannot be distinguished."""
+    said = outline(board)
+    headline = " ".join([said.headline, *group_sentences(board)])
+    return replace(said, headline=headline, tables=said.tables[:1], warnings=())
 
 
 def summary(board: Leaderboard) -> str:
@@ -203,14 +195,17 @@ def _panel_table(board: Leaderboard) -> list[Table]:
     """Return the ranks on all boards of a panel as a table, if there is one."""
     if board.panel is None:
         return []
-    columns = ["Model", *(side.label for side in board.panel.sides)]
-    rows = [[row.name, *panel_ranks(board, row)] for row in board.rows]
-    return [Table(f"Ranks by {board.panel.by} on each board", columns, rows)]
-
-
-def panel_ranks(board: Leaderboard, row: Row) -> list[str]:
-    """Return the ranks of a model on the boards of a panel."""
-    return [] if board.panel is None else [ranks(side.places[row.name].rank_set) for side in board.panel.sides]
+    panel = board.panel
+    columns = ["Model", *(side.label for side in panel.sides)]
+    rows: list[list[Cell | str]] = [
+        [
+            Cell(row.name, note="depends on the board" if row.name in panel.moved else ""),
+            *(ranks(side.places[row.name].rank_set) for side in panel.sides),
+        ]
+        for row in board.rows
+    ]
+    legend = f"Ranks by {panel.by}. All ranks of a board hold together with probability 0.95."
+    return [Table(f"Ranks by {panel.by} on each board", columns, rows, legend=legend)]
 
 
 def _noise(board: Leaderboard) -> list[str]:
@@ -226,20 +221,38 @@ def _noise(board: Leaderboard) -> list[str]:
     return [*found, alike] if none else found
 
 
-def _matrix(board: Leaderboard) -> list[list[tuple[int, str]]]:
+def _kinds_table(board: Leaderboard, names: UniqueNames) -> Table:
+    """Return the share of each set that are of each kind that differs, and where it is surely beyond the reference."""
+
+    def share(label: str, kind: Kind) -> Cell:
+        own, ref = kind.shares[label], kind.shares[REFERENCE].interval
+        side = "more" if own.interval[0] > ref[1] else "less" if own.interval[1] < ref[0] else ""
+        return Cell(percent(own.share, 1), f"{share_interval(own.interval)} {side}".strip(), mark=side)
+
+    def name(kind: Kind) -> Cell:
+        samples = [(kind.set_with_most, kind.shares[kind.set_with_most].top_ids[:LEAD_SAMPLES])]
+        return Cell(names.words(kind), kind.id if kind.name else "", samples=samples, anchor=anchor(kind.id))
+
+    labels = [REFERENCE, *(row.name for row in board.rows)]
+    columns: dict[str, Callable[[Kind], Cell]] = {"Kind": name, **{label: partial(share, label) for label in labels}}
+    return Table.of("Kinds", columns, [one for one in board.kinds if one.p_value <= ALPHA], nothing=NO_KIND)
+
+
+def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
     """Return what the model of each row makes more of than the model of each column: how many kinds, and the first.
 
     A board of many models has none.
     """
     if len(board.rows) > MATRIX_MODELS:
-        return []
-    names = UniqueNames((*board.headings, *board.kinds))
-    return [[_cell(board, one.name, other.name, names) for other in board.rows] for one in board.rows]
+        return None
 
+    def cell(first: str, second: str) -> Cell:
+        found = () if first == second else board.more_of(first, second)
+        return Cell(str(len(found)), names.title(found[0])) if found else Cell("–")
 
-def _cell(board: Leaderboard, first: str, second: str, names: UniqueNames) -> tuple[int, str]:
-    found = () if first == second else board.more_of(first, second)
-    return len(found), names.title(found[0]) if found else ""
+    models = [row.name for row in board.rows]
+    rows = [[Cell(one), *(cell(one, other) for other in models)] for one in models]
+    return Table("Pairs", ["More than", *models], rows)
 
 
 def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
@@ -247,11 +260,19 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
     main = board.criterion()
     return {
         "row": row,
-        "better": [one for one in main.names if main.better(row.name, one, board.alpha)],
-        "worse": [one for one in main.names if main.better(one, row.name, board.alpha)],
-        "much": board.more_of(row.name, REFERENCE)[:PROFILE_KINDS],
-        "little": board.more_of(REFERENCE, row.name)[:PROFILE_KINDS],
-        "sets": [board.sets[run_label(row.name, number)] for number in range(row.runs)],
+        "better": [
+            ("Surely better than", [one for one in main.names if main.better(row.name, one, board.alpha)]),
+            ("Surely worse than", [one for one in main.names if main.better(one, row.name, board.alpha)]),
+        ],
+        "makes": [
+            ("Makes more of", board.more_of(row.name, REFERENCE)[:PROFILE_KINDS]),
+            ("Makes less of", board.more_of(REFERENCE, row.name)[:PROFILE_KINDS]),
+        ],
+        "facts": [(_heading(one), _standing_text(one, row.scores[one.key])) for one in board.criteria],
+        "sets": [
+            ("Samples" if row.runs == 1 else f"Training run {number + 1}", board.sets[run_label(row.name, number)])
+            for number in range(row.runs)
+        ],
     }
 
 
@@ -263,45 +284,49 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _columns(board: Leaderboard) -> list[str]:
-    ranked = (part for one in board.criteria for part in (_heading(one), f"{one.key} rank"))
-    return ["Model", "Rank", "Group", *(part for part in ranked if part != f"{board.rank_by} rank")]
+def _board_table(board: Leaderboard) -> Table:
+    """Return the board: a model a row, with its ranks and its numbers."""
+    columns: dict[str, Callable[[Row], Cell | str]] = {
+        "Model": lambda row: Cell(
+            row.name,
+            anchor=anchor(row.name, of="model"),
+            note=f"{row.runs} training runs" if row.runs > 1 else "",
+        ),
+        "Rank": lambda row: ranks(row.rank_set),
+        "Group": lambda row: "–" if row.group is None else str(row.group),
+    }
+    for one in board.criteria:
+        columns[_heading(one)] = partial(_estimate_of, one)
+        if one.key != board.rank_by:
+            columns[f"{one.key} rank"] = partial(_ranks_by, one.key)
+    muted = [row.rank_set is None for row in board.rows]
+    legend = (
+        f"Ordered by {board.rank_by}. The first number of a cell is without the bias of finite sets, and in brackets "
+        "is its 95 % interval."
+    )
+    return Table.of("The board", columns, board.rows, bold="Rank", muted=muted, legend=legend)
+
+
+def _estimate_of(criterion: Criterion, row: Row) -> str:
+    return _estimate(criterion, row.scores[criterion.key])
+
+
+def _ranks_by(key: str, row: Row) -> str:
+    return ranks(row.scores[key].rank_set)
 
 
 def _heading(criterion: Criterion) -> str:
     return f"{criterion.key}, %" if criterion.is_share else criterion.key
 
 
-def _rows(board: Leaderboard) -> list[list[str]]:
-    return [_row(row, board) for row in board.rows]
-
-
-def _row(row: Row, board: Leaderboard) -> list[str]:
-    cells = [row.name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
-    for one in board.criteria:
-        standing = row.scores[one.key]
-        cells += [_estimate(one, standing)]
-        cells += [ranks(standing.rank_set)] if one.key != board.rank_by else []
-    return cells
-
-
-def _value(criterion: Criterion, standing: Standing) -> str:
-    if criterion.is_share and standing.value is not None:
-        return bare_percent(standing.value)
-    return figure(standing.value)
-
-
-def _ends(criterion: Criterion, standing: Standing) -> str:
-    if standing.interval is None:
-        return ""
-    if criterion.is_share:
-        return share_interval(standing.interval)
-    return f"[{', '.join(map(figure, standing.interval))}]"
-
-
 def _estimate(criterion: Criterion, standing: Standing) -> str:
     """Write a number with its interval, as far as they are known."""
-    return f"{_value(criterion, standing)} {_ends(criterion, standing)}".strip()
+    is_share = criterion.is_share and standing.value is not None
+    value = bare_percent(standing.value or 0.0) if is_share else figure(standing.value)
+    if standing.interval is None:
+        return value
+    ends = share_interval(standing.interval) if is_share else f"[{', '.join(map(figure, standing.interval))}]"
+    return f"{value} {ends}"
 
 
 def _standing_text(criterion: Criterion, standing: Standing) -> str:
@@ -328,9 +353,3 @@ def _reasons(board: Leaderboard) -> list[str]:
         f"{listed(found)} {'is' if len(found) == 1 else 'are'} not ranked by {unranked} ({reason})"
         for (unranked, reason), found in names.items()
     ]
-
-
-def _against_ref(kind: Kind, label: str) -> str:
-    """Return "more" or "less" where the intervals of a set and of the reference do not overlap, else nothing."""
-    own, ref = kind.shares[label].interval, kind.shares[REFERENCE].interval
-    return "more" if own[0] > ref[1] else "less" if own[1] < ref[0] else ""

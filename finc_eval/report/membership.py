@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from finc_eval.core.words import percent
 from finc_eval.kahm.membership import MembershipScore
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import refuse_samples, render
-from finc_eval.report.terminal import print_table
-from finc_eval.samples import Samples
 
 COLUMNS = ("Figure", "Value")
 
-
-def page(result: MembershipScore, samples: Mapping[str, Samples]) -> str:
-    """Return the page, which shows no samples."""
-    refuse_samples(result, samples)
-    return render("membership.html", result, outline(result), columns=COLUMNS, rows=rows(result))
+HOW = (
+    "The score is the squared L2 distance between the densities of two sets of distances to a model. It is above 0 for "
+    "equal densities, so compare it with the value that 95 % of equal densities stay below. The attack takes samples "
+    "for members the nearer they are to the model. A finding is a fact about these distances; without a finding, other "
+    "attacks may still find members."
+)
 
 
 def outline(result: MembershipScore) -> Outline:
@@ -31,17 +27,13 @@ def outline(result: MembershipScore) -> Outline:
         sets={"members": result.attack.members, "non-members": result.attack.non_members},
         signatures=[result.settings or "settings of the model unknown"],
         call=call("kahm.membership_score", "members", "non_members", *_settings(result)),
-        tables=[Table("Figures", COLUMNS, rows(result))],
+        tables=[Table("Figures", COLUMNS, rows(result), words=COLUMNS[:1])],
+        how=HOW,
     )
 
 
 def _settings(result: MembershipScore) -> list[str]:
     return [f"settings={result.settings!r}"] if result.settings else []
-
-
-def show(result: MembershipScore) -> None:
-    """Print the figures."""
-    print_table(summary(result), COLUMNS, rows(result), prose=["Figure"])
 
 
 def rows(result: MembershipScore) -> list[tuple[str, str]]:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup, MethodComparison
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.words import counted, listed, percent, points
-from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import Card, anchor
+from finc_eval.report.cards.card import Card, Cards, anchor
 from finc_eval.report.cards.modes import TOO, difference, mode_card, scale_of, sorts_of
 from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent, p_value
-from finc_eval.report.pages import METHOD_NAMES, NO_SAMPLES, notebook_view, render
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
 from finc_eval.samples import Samples
 
 LEAD_OF_GROUP = 4
@@ -36,29 +32,42 @@ LEGEND = (
 )
 """Meaning of a table of groups without colors."""
 
-SHOWN_IN_NOTEBOOK = 3
-"""Samples of a group in the notebook view."""
+HOW = (
+    "The methods differ in nothing but in how they find the directions in which the two sets differ; sets, features, "
+    "halves and tests are the same, so that shares, intervals and p of one compare with those of another. Modes of one "
+    "letter are one group, as they show the same samples: what single samples add to their masses correlates by "
+    f"{SAME_GROUP_CORRELATION} or more with the mode that was found first, in the order of the columns."
+)
+
+STABILITY = (
+    "Stability: {} The halves of the frequencies change nothing of what KEN, Rarity and FLD find, only its features, "
+    "so that it is higher for these. Drawings share one scale; p is adjusted for all directions of a method and both "
+    "roles."
+)
 
 
 def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    names = titles(result.first)
+    names, first, said = titles(result.first), result.first, outline(result)
     scale = scale_of([mode for found in result.comparisons.values() for mode in found.directions])
     found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
-    return render(
-        "methods.html",
-        result,
-        outline(result),
-        **_shared(result, result.gallery_of(samples)),
-        cards_shown=[_card(group, result, names, scale) for group in found],
-        cards_folded=[_card(group, result, names, scale) for group in result.groups if group not in found],
-        card_of=lambda group: anchor(result.shown_direction(group).id, _place(group)),
-        roles_by_words=TOO,
-        sorts=sorts_of(names),
-        explained={name: method.idea for name, method in METHODS.items()},
-        lead=LEAD_OF_GROUP,
-        same=SAME_GROUP_CORRELATION,
+    cards = Cards(
+        [_card(group, result, names, scale) for group in found],
+        [_card(group, result, names, scale) for group in result.groups if group not in found],
+        "No method finds a kind of sample that is significantly more or less frequent in one of the sets.",
+        {words: words for words in TOO.values()},
+        sorts_of(names),
     )
+    tables = [Section(f"groups-{place}", one.title, table=one) for place, one in enumerate(said.tables)]
+    ideas = [(METHOD_NAMES[name], METHODS[name].idea) for name in result.comparisons]
+    sets = [(name.capitalize(), info) for name, info in zip(SET_NAMES.values(), (first.gen, first.ref), strict=True)]
+    sections = [
+        *([replace(tables[0], texts=[LEGEND]), *tables[1:]] if tables else []),
+        Section("modes", "", cards=cards),
+        Section("methods", "The methods", STABILITY.format(stability(first.settings)), facts=ideas),
+        Section("settings", "Settings and data", facts=[*sets, *kernel_facts(first)]),
+    ]
+    return render(result, said, result.gallery_of(samples), sections=sections)
 
 
 def outline(result: MethodComparison) -> Outline:
@@ -69,7 +78,7 @@ def outline(result: MethodComparison) -> Outline:
     settings = replace(first.settings, method=Settings().method)
     methods = repr([*result.comparisons])
     tables = [
-        Table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows)
+        Table(f"{heading}: {meaning}; {DIFFERENCE}", columns, rows, words=columns[1:])
         for role, heading, meaning in ROLES
         if (rows := _rows(result, role))
     ]
@@ -84,30 +93,8 @@ def outline(result: MethodComparison) -> Outline:
         details=[LEGEND] if tables else [],
         warnings=result.warnings,
         failures=unreadable(sets),
+        how=HOW,
     )
-
-
-def fragment(result: MethodComparison, samples: Mapping[str, Samples] = NO_SAMPLES) -> str:
-    """Return the groups of modes against the methods, for a notebook; the table takes on the notebook's colors."""
-    shared = _shared(result, result.gallery_of(samples))
-    return notebook_view("methods_fragment.html", result, shown=SHOWN_IN_NOTEBOOK, **shared)
-
-
-def show(result: MethodComparison) -> None:
-    """Print the groups against the methods, and what a cell has."""
-    columns = _columns(result)
-    found = {role: _rows(result, role) for role, _, _ in ROLES}
-    for role, heading, meaning in ROLES:
-        if found[role]:
-            title = f"{heading}: {meaning}; {DIFFERENCE}"
-            print_table(title, columns, found[role], names=columns[:1], prose=columns[1:])
-        else:
-            print(f"{heading}, {meaning}: nothing significant")
-    if any(found.values()):
-        print(LEGEND)
-    print_notes(result.warnings)
-    for one in result.comparisons.values():
-        print(one.signature)
 
 
 def summary(result: MethodComparison) -> str:
@@ -147,15 +134,15 @@ def _columns(result: MethodComparison) -> list[str]:
     return ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
 
 
-def _rows(result: MethodComparison, role: Role) -> list[list[str]]:
-    return [
-        [_title_of(result, group), *(_cell(result, name, group) for name in result.comparisons)]
-        for group in significant_groups(result, role)
-    ]
-
-
-def _cell(result: MethodComparison, method: str, group: DirectionGroup) -> str:
-    return "; ".join(_text(*one) for one in cells(result, method, group))
+def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
+    rows: list[list[Cell | str]] = []
+    for group in significant_groups(result, role):
+        shown = result.shown_direction(group)
+        samples = [(SETS_OF[role][0], own_ids(shown)[:LEAD_OF_GROUP])]
+        name = Cell(_title_of(result, group), samples=samples, anchor=anchor(shown.id, _place(group)))
+        texts = ("; ".join(_text(*one) for one in cells(result, method, group)) for method in result.comparisons)
+        rows.append([name, *(text or "–" for text in texts)])
+    return rows
 
 
 def _title_of(result: MethodComparison, group: DirectionGroup) -> str:
@@ -194,22 +181,3 @@ def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str
 
 def _place(group: DirectionGroup) -> str:
     return f"-{group.name}"
-
-
-def _shared(result: MethodComparison, gallery: Gallery) -> dict[str, Any]:
-    """Return what page and notebook view need."""
-    first = result.first
-    return {
-        "comparison": first,
-        "titles": titles(first),
-        "roles": [(*one, significant_groups(result, one[0])) for one in ROLES],
-        "shown_direction": result.shown_direction,
-        "titled": partial(_title_of, result),
-        "cells": lambda method, group: cells(result, method, group),
-        "own_ids": own_ids,
-        "sets_of": SETS_OF,
-        "set_names": SET_NAMES,
-        "names": METHOD_NAMES,
-        "pictures": gallery.pictures,
-        "notes": gallery.notes,
-    }

@@ -1,4 +1,4 @@
-"""The parts that all pages share: templates, the number of samples shown, drawings of intervals."""
+"""The skeleton of all pages, the sections that most of them consist of, and the view of a notebook."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from math import copysign, floor, log10
 from types import MappingProxyType
@@ -14,13 +15,16 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from finc_eval.comparison.settings import METHODS
+from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import counted, figure, points
+from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.cards.card import Card, Cards
 from finc_eval.report.exports.made import how_made
-from finc_eval.report.exports.outline import Outline
+from finc_eval.report.exports.outline import Cell, Outline, Table
 from finc_eval.report.formats import (
     interval,
     number,
@@ -32,11 +36,11 @@ from finc_eval.report.formats import (
     share_interval,
 )
 
-LEAD_SAMPLES = 3
-"""Samples of a mode in the first table of a page."""
-
 NO_SAMPLES: Mapping[str, Any] = MappingProxyType({})
 """Samples of a page that shows only what its result has kept."""
+
+NO_GALLERY = Gallery({})
+"""Pictures of a page that shows no samples."""
 
 METHOD_NAMES = {name: method.title for name, method in METHODS.items()}
 """Names of the methods in prose."""
@@ -66,6 +70,32 @@ def scale(values: Sequence[float]) -> dict[str, Any]:
     low, high = min(values), max(values)
     span = high - low or 1.0
     return {"at": lambda value: f"{6 + (WHISKER_WIDTH - 12) * (value - low) / span:.1f}", "width": WHISKER_WIDTH}
+
+
+def drawn_interval(text: str, value: float, ends: tuple[float, float], scale: Mapping[str, Any]) -> Cell:
+    """Return a cell with an interval, which a page draws on a scale."""
+    return drawn_intervals(text, text, [("", "", value, ends, text)], scale, [0, scale["tick"]])
+
+
+def drawn_intervals(
+    text: str,
+    title: str,
+    rows: Sequence[tuple[str, str, float, tuple[float, float], str]],
+    scale: Mapping[str, Any],
+    ticks: Sequence[float] = (),
+) -> Cell:
+    """Return a cell with an interval, which a page draws below others.
+
+    Args:
+        text: the interval.
+        title: title of the drawing.
+        rows: class, name, estimate, interval and words of each estimate.
+        scale: the scale, see `scale`.
+        ticks: values with a line.
+    """
+    macros: Any = environment().get_template("whiskers.html").module
+    drawing = macros.whiskers(rows, scale, title, ticks)
+    return Cell(text, html=Markup("{}<span>{}</span>").format(drawing, printable(text)), mark="interval")
 
 
 def refuse_samples(result: Document, samples: Mapping[str, Any]) -> None:
@@ -113,11 +143,90 @@ NAVIGATION = "<!-- navigation -->"
 SECTION = re.compile(r'<h2 id="([\w-]+)"[^>]*>(.*?)</h2>', re.DOTALL)
 
 
-def render(template: str, result: Document, outline: Outline, /, **context: Any) -> str:
-    """Return the page of a result, from its template and what all outputs of the result say."""
+@dataclass(frozen=True)
+class Section:
+    """A section of a page, whose parts come in the order of the attributes.
+
+    Attributes:
+        id: name by which links find it.
+        view: view of a notebook.
+        samples: ids of samples to show, by a heading; the label of their set is the first of each pair.
+        cards: cards with their own heading and tools, or a plain sequence of cards.
+        parts: sections that are folded.
+        facts: names and values; the value of a set is its `SetInfo`.
+        is_open: whether it is unfolded at first, if it is a part.
+    """
+
+    id: str
+    title: str
+    legend: str = ""
+    figure: Markup | str = ""
+    view: Markup | str = ""
+    table: Table | None = None
+    texts: Sequence[str] = ()
+    samples: Mapping[str, tuple[str, Sequence[str]]] | None = None
+    cards: Cards | Sequence[Card] | None = None
+    parts: Sequence[Section] = ()
+    facts: Sequence[tuple[str, object]] = ()
+    is_open: bool = False
+
+
+def sections_of(outline: Outline) -> list[Section]:
+    """Return a section for each table of an outline; its details follow the last one."""
+    found = [
+        Section(f"table-{place}", one.title, one.legend, table=one) for place, one in enumerate(outline.tables, start=1)
+    ]
+    return [*found[:-1], replace(found[-1], texts=outline.details)] if found else []
+
+
+def kernel_facts(comparison: Comparison) -> list[tuple[str, object]]:
+    """Return the settings of the kernel of a comparison, for a section."""
+    settings = comparison.settings
+    found: list[tuple[str, object]] = [
+        ("Extractor", comparison.space),
+        ("Mass ratio that counts, ρ", f"{settings.rho:g}"),
+        ("Kernel", settings.kernel),
+    ]
+    if settings.sigma is not None:
+        found.append(("Bandwidth of the Gaussian kernel, σ", f"{settings.sigma:.6g} ({comparison.sigma_rule})"))
+        found.append(("Random frequencies, r", f"{settings.features:,}, seed {settings.seed}"))
+    return found
+
+
+def stability(settings: Settings) -> str:
+    """Return what the stability of a direction is, as the end of a sentence."""
+    halves = "to each half of the samples"
+    refits = (
+        f"two refits, {halves}"
+        if settings.kernel == "cosine"
+        else (f"four refits, {halves} and with each half of the random frequencies")
+    )
+    return f"how much of its scores refits find again (R²), on average over {refits}; below 50 % do not give it a name."
+
+
+def render(
+    result: Document,
+    outline: Outline,
+    gallery: Gallery = NO_GALLERY,
+    /,
+    template: str = "base.html",
+    sections: Sequence[Section] | None = None,
+    **context: Any,
+) -> str:
+    """Return the page of a result, from what all its outputs say: by default a section for each table."""
     made = how_made(result.provenance, outline.call)
-    version = result.provenance.versions["finc-eval"]
-    return framed(template, outline, result.mark, result=result, made=made, version=version, **context)
+    return framed(
+        template,
+        outline,
+        result.mark,
+        result=result,
+        made=made,
+        version=result.provenance.versions["finc-eval"],
+        pictures=gallery.pictures,
+        notes=gallery.notes,
+        sections=sections_of(outline) if sections is None else sections,
+        **context,
+    )
 
 
 def framed(template: str, outline: Outline, mark: str, /, **context: Any) -> str:
@@ -134,6 +243,9 @@ def framed(template: str, outline: Outline, mark: str, /, **context: Any) -> str
         "mark": mark,
         "summary": outline.headline,
         "warnings": outline.warnings,
+        "forest": None,
+        "sections": (),
+        "pictures": {},
         "notes": (),
         "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
@@ -142,9 +254,11 @@ def framed(template: str, outline: Outline, mark: str, /, **context: Any) -> str
     return text.replace(NAVIGATION, "".join(links), 1)
 
 
-def notebook_view(template: str, result: Document, /, **context: Any) -> str:
-    """Return a part of a page that a notebook shows."""
-    return environment().get_template(template).render(result=result, alpha=ALPHA, **context)
+def notebook_view(outline: Outline, gallery: Gallery) -> str:
+    """Return the headline, the tables and the warnings of an outline, for a notebook; it takes on its colors."""
+    tables = outline.tables or [Table("", [""], [])]
+    context = {"outline": outline, "tables": tables, "pictures": gallery.pictures, "notes": gallery.notes}
+    return environment().get_template("fragment.html").render(context)
 
 
 def style_of(*more: str) -> dict[str, Any]:
@@ -162,8 +276,3 @@ def _asset(name: str) -> Markup:
 
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def table_fragment(caption: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table for a notebook; it takes on the notebook's colors."""
-    return environment().get_template("table_fragment.html").render(caption=caption, columns=columns, rows=rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from finc_eval.core.words import figure, percent
@@ -12,10 +12,10 @@ from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table, several, texts_of
+from finc_eval.report.exports.outline import Cell, Outline, Table, several
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import interval_scale, refuse_samples, render, table_fragment
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.pages import drawn_interval, interval_scale
+from finc_eval.report.terminal import print_table
 
 PrivateResult = PrivateScore | PrivateComparison
 
@@ -37,11 +37,29 @@ LEGENDS = {
 }
 
 
-PROMISES = ("Guarantee", "AUC", "Advantage", "True positives at 1 %", "at 0.1 %")
-"""Columns of a table of guarantees: what an attacker reaches at most."""
-
 NEIGHBORS = {"replace": "one record replaced", "zero-out": "one record left out, of a public number"}
 """Words for the adjacencies."""
+
+PROMISES: dict[str, Callable[[Guarantee], str]] = {
+    "Guarantee": lambda one: f"({one.epsilon:g}, {one.delta:g})-DP, {NEIGHBORS[one.adjacency]}",
+    "AUC": lambda one: f"≤ {one.ceilings.auc:.3f}",
+    "Advantage": lambda one: f"≤ {one.ceilings.advantage:.3f}",
+    "True positives at 1 %": lambda one: f"≤ {percent(one.ceilings.tpr_at_1_percent, 1)}",
+    "at 0.1 %": lambda one: f"≤ {percent(one.ceilings.tpr_at_01_percent, 2)}",
+}
+"""Columns of a table of guarantees: what an attacker reaches at most."""
+
+PROMISED = (
+    "Upper limits of an attacker who knows all other records and must decide whether this record was among them, "
+    "whatever is done with the release."
+)
+
+HOW = (
+    "MMD² is the squared distance between the mean features of a generator and of the private records. It is 0 if the "
+    "kernel cannot distinguish them, and grows with their difference. Noise was added to the mean of the records "
+    "before it was published. The estimate is unbiased, so it may be below zero. The interval covers noise, private "
+    "records and generated samples; the interval of the noise alone is about these very samples."
+)
 
 
 class Row(NamedTuple):
@@ -96,28 +114,6 @@ COLUMNS: dict[str, Columns] = {
 """The columns of the three tables by their titles, on the page and on the terminal."""
 
 
-def page(result: PrivateResult, samples: Mapping[str, Any]) -> str:
-    """Return the page of a score or a comparison, which shows no samples."""
-    refuse_samples(result, samples)
-    tables = _tables(result)
-    return render(
-        "private_score.html",
-        result,
-        outline(result),
-        scores=_scores(result),
-        promise_columns=PROMISES,
-        promises=map(promise, result.guarantees),
-        columns=COLUMNS,
-        legends=LEGENDS,
-        muted=_is_muted,
-        tables=tables,
-        scales={
-            title: interval_scale((row.estimate.value, row.estimate.interval) for row in rows)
-            for title, rows in tables.items()
-        },
-    )
-
-
 def outline(result: PrivateResult) -> Outline:
     """Return what a score or a comparison says in all outputs."""
     scores = _scores(result)
@@ -130,27 +126,14 @@ def outline(result: PrivateResult) -> Outline:
         sets={score.name: score.n for score in scores} | {"private reference": None},
         signatures=[result.signature],
         call=call('privacy.PrivateSketch.load("ref.h5").' + made[0], *made[1:]),
-        tables=[Table(title, [*COLUMNS[title]], _cells(title, rows)) for title, rows in _tables(result).items()],
-        details=[f"Guarantee: {guarantee}." for guarantee in result.guarantees],
+        tables=[_table(title, rows) for title, rows in _tables(result).items()] + [promises(result.guarantees)],
+        details=[
+            "Scoring reads only what was released, so it does not weaken the guarantee. A generator that was trained "
+            "on this reference fits its noise and scores too well; no score can detect that.",
+        ],
         warnings=_notes(result),
+        how=HOW,
     )
-
-
-def fragment(result: PrivateResult) -> str:
-    """Return the table of the scores for a notebook."""
-    caption = " ".join((_summary(result), *(f"Guarantee: {guarantee}." for guarantee in result.guarantees)))
-    return table_fragment(caption, list(COLUMNS[SCORES]), _cells(SCORES, _tables(result)[SCORES]))
-
-
-def show(result: PrivateResult) -> None:
-    """Print the tables of a score or a comparison on standard output."""
-    for title, rows in _tables(result).items():
-        print_table(title, list(COLUMNS[title]), _cells(title, rows))
-    print(_hidden(result))
-    for guarantee in result.guarantees:
-        print(f"guarantee: {guarantee}")
-    print_notes(_notes(result))
-    print(result.signature)
 
 
 def show_sketch(path: str, sketch: PrivateSketch) -> None:
@@ -191,16 +174,9 @@ def _identifiers(data: Sequence[str]) -> str:
     return ", ".join([*names, *digests[:MAX_DIGESTS_SHOWN], *([f"… {more} more"] if more > 0 else [])])
 
 
-def promise(guarantee: Guarantee) -> list[str]:
-    """Return the row of a guarantee."""
-    ceilings = guarantee.ceilings
-    return [
-        f"({guarantee.epsilon:g}, {guarantee.delta:g})-DP, {NEIGHBORS[guarantee.adjacency]}",
-        f"≤ {ceilings.auc:.3f}",
-        f"≤ {ceilings.advantage:.3f}",
-        f"≤ {percent(ceilings.tpr_at_1_percent, 1)}",
-        f"≤ {percent(ceilings.tpr_at_01_percent, 2)}",
-    ]
+def promises(guarantees: Iterable[Guarantee]) -> Table:
+    """Return the table of guarantees: what an attacker reaches at most."""
+    return Table.of("What is promised to each private record", PROMISES, guarantees, legend=PROMISED)
 
 
 def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:
@@ -228,8 +204,22 @@ def _is_muted(row: Row) -> bool:
     return isinstance(row.estimate, Part) and row.estimate.interval[0] <= 0
 
 
-def _cells(title: str, rows: list[Row]) -> list[list[str]]:
-    return [texts_of(row, COLUMNS[title]) for row in rows]
+def _table(title: str, rows: list[Row]) -> Table:
+    """Return a table of estimates, with their intervals drawn on one scale."""
+    scale = interval_scale((row.estimate.value, row.estimate.interval) for row in rows)
+    columns: dict[str, Callable[[Row], Cell | str]] = {**COLUMNS[title]}
+
+    def drawn(row: Row) -> Cell:
+        return drawn_interval(_range(row.estimate.interval), row.estimate.value, row.estimate.interval, scale)
+
+    return Table.of(
+        title,
+        columns | {"Interval": drawn},
+        rows,
+        words=["Farther", "Part"],
+        muted=[_is_muted(row) for row in rows],
+        legend=LEGENDS.get(title, ""),
+    )
 
 
 def _hidden(result: PrivateResult) -> str:

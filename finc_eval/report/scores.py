@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from finc_eval.core.words import figure, listed
 from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table, texts_of
-from finc_eval.report.pages import refuse_samples, render
-from finc_eval.report.terminal import print_table
-from finc_eval.samples import Samples
+from finc_eval.report.exports.outline import Outline, Table
 
 NAMED = 4
 """Scores that the summary has."""
@@ -31,14 +28,14 @@ COLUMNS: dict[str, Callable[[Score], str]] = {
     "Floor": lambda score: _number(score.floor),
     "Better": lambda score: BETTER[score.higher_is_better],
 }
-"""The columns of a table of scores, on the page and on the terminal."""
+"""The columns of a table of scores."""
 
-
-def page(scores: Scores, samples: Mapping[str, Samples]) -> str:
-    """Return the page, which shows no samples."""
-    refuse_samples(scores, samples)
-    columns = {**COLUMNS, "Notes": lambda score: "; ".join(score.notes)}
-    return render("scores.html", scores, outline(scores), columns=columns)
+HOW = (
+    "The interval covers the sampling of the sets; where there is an unbiased value, it is the interval of that value. "
+    "It covers neither the training of the generator nor the choice of the extractor. The floor is what the reference "
+    "itself gets in place of the generated set: a distance near its floor is as good as it can be. Two values compare "
+    "only if their signatures agree in everything but the size of the generated set."
+)
 
 
 def outline(scores: Scores) -> Outline:
@@ -50,21 +47,14 @@ def outline(scores: Scores) -> Outline:
         sets=dict.fromkeys((scores.gen, scores.ref)),
         signatures=[*dict.fromkeys(score.signature for score in scores)],
         call=call("metrics", "gen", "ref", repr(_metrics(scores))),
-        tables=[Table("The scores", [*COLUMNS], _rows(scores))],
+        tables=[
+            Table.of("The scores", COLUMNS, scores.scores, words=["Better"], nothing="No metric could be computed.")
+        ],
         details=_notes(scores),
         warnings=_failures(scores),
         failures=_failures(scores),
+        how=HOW,
     )
-
-
-def show(scores: Scores) -> None:
-    """Print the scores, then the signature and the notes of each."""
-    if scores.scores:
-        print_table(f"{scores.gen} against {scores.ref}", list(COLUMNS), _rows(scores), names=["Metric"])
-    for score in scores.scores:
-        print(score.signature)
-        for note in score.notes:
-            print(f"  note: {note}")
 
 
 def summary(scores: Scores) -> str:
@@ -96,7 +86,3 @@ def _notes(scores: Scores) -> list[str]:
 
 def _failures(scores: Scores) -> list[str]:
     return [f"{name}: {reason}." for name, reason in scores.failures.items()]
-
-
-def _rows(scores: Scores) -> list[list[str]]:
-    return [texts_of(score, COLUMNS) for score in scores.scores]

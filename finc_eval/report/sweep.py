@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isclose, nan
 from statistics import fmean, median
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from finc_eval.comparison.direction import Direction, Role
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.words import counted, percent
+from finc_eval.core.words import counted, percent, points
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
@@ -20,10 +20,9 @@ from finc_eval.report.cards.modes import mode_card, scale_of
 from finc_eval.report.comparison import titles
 from finc_eval.report.drawings.plots import Mark, sweep_svg
 from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, texts_of, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent
-from finc_eval.report.pages import kinds_in_words, render
-from finc_eval.report.terminal import print_notes, print_table
+from finc_eval.report.pages import Section, kernel_facts, kinds_in_words, render, stability
 from finc_eval.samples import Samples
 
 SYMBOLS = {"sigma": "σ", "rho": "ρ"}
@@ -59,45 +58,95 @@ class Row:
     warnings: tuple[str, ...]
 
 
-COLUMNS: dict[str, Callable[[Row], str]] = {
+COLUMNS: dict[str, Callable[[Row], Cell | str]] = {
     "More, modes": lambda row: str(row.over),
     "Less, modes": lambda row: str(row.under),
     "Largest difference": lambda row: "–" if row.difference is None else percent(row.difference, 1),
     "Stability": lambda row: optional_percent(row.stability),
     "Spreadness": lambda row: "–" if row.spreadness is None else f"{row.spreadness:.2f}",
+    "Notes": lambda row: "; ".join((*row.marks, *row.warnings)),
 }
-"""The columns of a table of values, on the page and on the terminal."""
+"""The columns of a table of values, after the value."""
+
+VARIED = {"sigma": "Bandwidth", "rho": "Mass ratio"}
+"""Settings that a sweep has many values of."""
+
+HOW = {
+    "sigma": "Each dot is a mode, a direction along which one of the two sets has significantly more. A small "
+    "bandwidth σ distinguishes many narrow kinds and soon leaves every sample alone; a large one merges kinds until "
+    "all look alike. Look for a range of σ over which the number of modes, their difference of shares and their "
+    "spreadness change little, and stay where no warning is given.",
+    "rho": "Each dot is a mode, a direction along which one of the two sets has significantly more. A kind counts "
+    "where one set has more than ρ times the share of the other: at a large ρ only kinds remain that the other set "
+    "hardly has.",
+}
+
+FIGURE = (
+    f"Above, the difference of shares of every mode with adjusted p ≤ {ALPHA}; below, its spreadness: the trace of the "
+    "covariance of the samples that are most of it, in the set that has more, over that of the reference. At 1 they "
+    "are as spread as the reference itself, and the mode does not show one kind of samples."
+)
+
+LEGEND = (
+    "All modes here have adjusted p ≤ {}. Stability is the mean over the modes of directions with more in the "
+    "generated set: {} Spreadness is the median over the modes of both sets."
+)
+
+PAPERS = (
+    " The papers' rule, of KEN and FINC, is the smallest σ, from the largest down, under which the KEN score varies by "
+    "less than 0.01 between resamples. It knows nothing of the warnings."
+)
 
 
 def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    gallery = sweep.gallery_of(samples)
+    symbol, first, said = SYMBOLS[sweep.parameter], sweep.points[0].comparison, outline(sweep)
+    facts = [
+        *(fact for fact in kernel_facts(first) if not fact[0].startswith(VARIED[sweep.parameter])),
+        ("Generated set", first.gen),
+        ("Reference set", first.ref),
+        ("Intervals", "conservative, as every value is compared from sketches"),
+        ("Rotation", getattr(first.settings.method, "rotation", None) or "none"),
+        (
+            "Modes per role",
+            f"{first.settings.modes:,} at most; {first.tested:,} directions tested over both roles, at every value",
+        ),
+    ]
+    twin = Section("twin", "The modes of the figure as a table", table=_twin(sweep))
+    sections = [
+        Section("figure", f"Modes against {symbol}", FIGURE, figure=_figure(sweep), parts=[twin]),
+        Section("values", "Value by value", table=said.tables[0]),
+        Section("modes", "The modes at each value", parts=list(_cards(sweep))),
+        Section("settings", "Settings", facts=facts),
+    ]
+    return render(sweep, said, sweep.gallery_of(samples), sections=sections)
+
+
+def _figure(sweep: Sweep) -> Markup:
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
     for point in sweep.points:
         for mode, spreadness in _significant(point):
             size, spread = 100 * abs(mode.share_difference), nan if spreadness is None else spreadness
             marks[mode.role].append(Mark(point.value, size, spread, with_id(mode)))
-    symbol, values = SYMBOLS[sweep.parameter], [point.value for point in sweep.points]
-    rows = sweep_rows(sweep)
-    columns: dict[str, Callable[[Row], str]] = {symbol: _value_and_marks, **COLUMNS}
-    if any(row.warnings for row in rows):
-        columns["Warnings"] = lambda row: "; ".join(row.warnings)
-    figure = sweep_svg(symbol, values, marks, chosen_values(sweep))
-    return render(
-        "sweep.html",
-        sweep,
-        outline(sweep),
-        symbol=symbol,
-        columns=columns,
-        rows=rows,
-        muted=lambda row: not row.over + row.under,
-        comparison=sweep.points[0].comparison,
-        figure=figure,
-        modes=[(point.value, with_id(one), one, known) for point in sweep.points for one, known in _significant(point)],
-        cards_of=_cards(sweep),
-        pictures=gallery.pictures,
-        notes=gallery.notes,
-    )
+    values = [point.value for point in sweep.points]
+    return sweep_svg(SYMBOLS[sweep.parameter], values, marks, chosen_values(sweep))
+
+
+def _twin(sweep: Sweep) -> Table:
+    """Return the modes of the figure as a table."""
+    rows = [
+        [
+            with_id(mode),
+            f"{point.value:.4g}",
+            "generated set" if mode.role == "over" else "reference set",
+            points(mode.share_difference),
+            "–" if spreadness is None else f"{spreadness:.2f}",
+        ]
+        for point in sweep.points
+        for mode, spreadness in _significant(point)
+    ]
+    columns = ["Direction", SYMBOLS[sweep.parameter], "More in", "Difference", "Spreadness"]
+    return Table("The modes of the figure", columns, rows, words=["More in"])
 
 
 def outline(sweep: Sweep) -> Outline:
@@ -108,6 +157,7 @@ def outline(sweep: Sweep) -> Outline:
     values = repr([row.value for row in rows])
     made = [*(source(*one) for one in sets.items()), repr(sweep.parameter), values]
     values_of = f"{counted(len(rows), 'value')} of {symbol}"
+    legend = LEGEND.format(ALPHA, stability(first.settings)) + PAPERS * (sweep.parameter == "sigma")
     return Outline(
         kind=f"the same two sets under {values_of}",
         title=f"{first.gen.name} against {first.ref.name} under {values_of}",
@@ -115,55 +165,36 @@ def outline(sweep: Sweep) -> Outline:
         sets={info.name: info.n for info in sets.values()},
         signatures=[*dict.fromkeys(point.comparison.signature for point in sweep.points)],
         call=call("sweep", *made, settings=settings),
-        tables=[Table("Value by value", [symbol, *COLUMNS, "Notes"], [_cells(row) for row in rows])],
+        tables=[
+            Table.of(
+                "Value by value",
+                {symbol: lambda row: f"{row.value:.4g}", **COLUMNS},
+                rows,
+                words=["Notes"],
+                bold="Largest difference",
+                muted=[not row.over + row.under for row in rows],
+                legend=legend,
+            )
+        ],
         warnings=common_warnings(sweep),
         failures=unreadable(sets),
+        how=HOW[sweep.parameter],
     )
 
 
-def _cells(row: Row) -> list[str]:
-    notes = "; ".join((*row.marks, *row.warnings))
-    return [f"{row.value:.4g}", *texts_of(row, COLUMNS), notes]
-
-
-def _cards(sweep: Sweep) -> list[tuple[float, list[Card]]]:
-    """Return the cards of the significant modes at each value, all on one scale: their most typical samples."""
-    found = [(point.value, [mode for mode, _ in _significant(point)]) for point in sweep.points]
-    scale = scale_of([mode for _, modes in found for mode in modes])
-    names = titles(sweep.points[0].comparison)
-    return [
-        (value, [_typical_only(mode_card(mode, names, scale, sweep.shown, place=f"-{place}")) for mode in modes])
-        for place, (value, modes) in enumerate(found)
-    ]
+def _cards(sweep: Sweep) -> Iterator[Section]:
+    """Yield the cards of the significant modes at each value, all on one scale: their most typical samples."""
+    found = [[mode for mode, _ in _significant(point)] for point in sweep.points]
+    scale, names = scale_of([mode for modes in found for mode in modes]), titles(sweep.points[0].comparison)
+    for place, (row, modes) in enumerate(zip(sweep_rows(sweep), found, strict=True)):
+        title = f"{SYMBOLS[sweep.parameter]} = {row.value:.4g}: {counted(len(modes), 'mode')}"
+        cards = [_typical_only(mode_card(mode, names, scale, sweep.shown, place=f"-{place}")) for mode in modes]
+        yield Section("", ", ".join([title, *row.marks]), cards=cards, is_open=bool(row.marks))
 
 
 def _typical_only(card: Card) -> Card:
     views = tuple(view._replace(grids=view.grids[:1]) for view in card.views)
     return replace(card, views=views, folded=())
-
-
-def show(sweep: Sweep) -> None:
-    """Print the significant modes value by value."""
-    rows = [
-        [
-            f"{row.value:.4g}",
-            *texts_of(row, COLUMNS),
-            "; ".join((*row.marks, *(warning.split(":")[0] for warning in row.warnings))),
-        ]
-        for row in sweep_rows(sweep)
-    ]
-    print_table("Modes that differ significantly", [sweep.parameter, *COLUMNS, "Notes"], rows, prose=["Notes"])
-    print(f"{DEFAULT}: {sweep.parameter} {sweep.default:.4g}")
-    if sweep.parameter == "sigma":
-        picked = "none of these values" if sweep.papers_rule is None else f"sigma {sweep.papers_rule:.4g}"
-        print(f"the papers' rule: {picked}")
-    print(NARROWER)
-    print_notes(common_warnings(sweep))
-
-
-def _value_and_marks(row: Row) -> str:
-    marks = (Markup(' <span class="ns">{}</span>').format(mark) for mark in row.marks)
-    return Markup(f"{row.value:.4g}") + Markup("").join(marks)
 
 
 def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import Any
 
+from markupsafe import Markup
+
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import counted, percent
-from finc_eval.gallery.gallery import Thumbnails, read_thumbnails
-from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, Synthesis
+from finc_eval.gallery.gallery import Gallery, Thumbnails, read_thumbnails
+from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
+from finc_eval.report.drawings.svg import bar
 from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table
-from finc_eval.report.pages import render
-from finc_eval.report.private import PROMISES, promise
-from finc_eval.report.terminal import print_table
+from finc_eval.report.exports.outline import Cell, Outline, Table
+from finc_eval.report.pages import Section, render, sections_of
+from finc_eval.report.private import promises
 
 SET = "synthetic"
 """Name of the set whose images a page shows."""
@@ -25,8 +27,39 @@ DEVIATIONS = 3
 SHOWN_LEVELS = 8
 """Most frequent levels of a column that a page shows."""
 
-PARTS = ("Features", "Numbers", "Share of the budget", "Noise on each", "Discrepancy")
-COLUMNS = ("Column", "Most frequent", "Moved")
+PARTS: dict[str, Callable[[ReleasedPart], str]] = {
+    "Features": lambda one: one.features,
+    "Numbers": lambda one: f"{one.numbers:,}",
+    "Share of the budget": lambda one: percent(one.budget, 1),
+    "Noise on each": lambda one: f"{one.noise:.3g}",
+    "Discrepancy": lambda one: f"{one.discrepancy:.2f}",
+}
+"""Columns of the table of what was released."""
+
+
+def _levels(column: MadeColumn) -> Cell:
+    """Return the most frequent levels of a column with their shares, the most frequent one first."""
+    shown = sorted(zip(column.levels, column.shares, strict=True), key=lambda level: -level[1])[:SHOWN_LEVELS]
+    lines = [f"{name} {percent(share, 1)}" for name, share in shown]
+    drawn = [bar(share, text) for (_, share), text in zip(shown, lines, strict=True)]
+    more = len(column.levels) - len(shown)
+    return Cell(", ".join(lines), html=Markup("").join([*drawn, Markup(f"<div>and {more} more</div>" * (more > 0))]))
+
+
+COLUMNS: dict[str, Callable[[MadeColumn], Cell | str]] = {
+    "Column": lambda column: column.name,
+    "Most frequent": _levels,
+    "Moved": lambda column: f"{column.moved:.2f}",
+}
+"""Columns of the table of the columns that were made."""
+
+HOW = (
+    "Means of features of the private records were released once, with noise. A generator was fitted to them, and the "
+    "records were drawn from it. Privacy does not get worse by what is done with the release or the records: both can "
+    "be published. This page cannot say whether the records serve a purpose, because that would need the private "
+    "records: test it on records that are public, or spend budget on it."
+)
+
 LEGENDS = {
     "parts": "Means of features of the private records, with noise on every number. Discrepancy: the squared distance "
     "of the generator from them, over what noise alone makes of it. About 1 says that nothing but noise is left, and "
@@ -43,20 +76,12 @@ def page(result: Synthesis, samples: Mapping[str, Any]) -> str:
         UsageError: samples of another set were passed, or samples of a table.
     """
     pictures, note = _pictures(result, samples)
-    return render(
-        "synthesis.html",
-        result,
-        outline(result),
-        promise_columns=PROMISES,
-        promises=[] if result.guarantee is None else [promise(result.guarantee)],
-        parts=[_part_cells(result), PARTS, LEGENDS["parts"]],
-        legend=LEGENDS["columns"],
-        frequent=frequent,
-        pictures={SET: pictures},
-        rows_of_images={} if not pictures else result.shown,
-        all_images=ALL,
-        notes=[note] if note else [],
-    )
+    said = outline(result)
+    sections = sections_of(said)
+    if pictures:
+        shown = {"The first images" if name == ALL else name: (SET, ids) for name, ids in result.shown.items()}
+        sections.append(Section("images", "Synthetic images", samples=shown))
+    return render(result, said, Gallery({SET: pictures}, (note,) if note else ()), sections=sections)
 
 
 def _pictures(result: Synthesis, samples: Mapping[str, Any]) -> tuple[Thumbnails, str]:
@@ -75,12 +100,14 @@ def _pictures(result: Synthesis, samples: Mapping[str, Any]) -> tuple[Thumbnails
 
 def outline(result: Synthesis) -> Outline:
     """Return what the synthesis says in all outputs."""
-    tables = [Table("What was released", PARTS, _part_cells(result))]
+    tables = [] if result.guarantee is None else [promises([result.guarantee])]
+    tables.append(Table.of("What was released", PARTS, result.parts, words=["Features"], legend=LEGENDS["parts"]))
     if result.shares:
         shares = [[name, percent(share, 1)] for name, share in result.shares.items()]
         tables.append(Table("Classes", ("Class", "Released share"), shares))
     if result.columns:
-        tables.append(Table("Columns", COLUMNS, [_column_cells(column) for column in result.columns]))
+        legend, words = LEGENDS["columns"], ["Most frequent"]
+        tables.append(Table.of("Columns", COLUMNS, result.columns, words=words, legend=legend))
     form = "table" if result.columns else "images"
     return Outline(
         kind="synthetic records under differential privacy",
@@ -91,14 +118,8 @@ def outline(result: Synthesis) -> Outline:
         call=call(f"privacy.synthesize_{form}", "…", f"epsilon={_epsilon(result)}", 'ledger="…"'),
         tables=tables,
         warnings=[] if result.guarantee else [NOT_PRIVATE + "."],
+        how=HOW,
     )
-
-
-def show(result: Synthesis) -> None:
-    """Print what was released, the columns that were made, and what is promised."""
-    for table in outline(result).tables:
-        print_table(table.title, table.columns, table.rows, prose=["Features", "Most frequent"], names=["Column"])
-    print(result)
 
 
 def summary(result: Synthesis) -> str:
@@ -116,27 +137,9 @@ def summary(result: Synthesis) -> str:
     )
 
 
-def frequent(column: MadeColumn) -> list[tuple[str, float]]:
-    """Return the most frequent levels of a column with their shares, the most frequent one first."""
-    ranked = sorted(zip(column.levels, column.shares, strict=True), key=lambda level: -level[1])
-    return ranked[:SHOWN_LEVELS]
-
-
 def _epsilon(result: Synthesis) -> str:
     return "math.inf" if result.guarantee is None else f"{result.guarantee.epsilon:g}"
 
 
 def _promise(result: Synthesis) -> str:
     return NOT_PRIVATE if result.guarantee is None else f"({_epsilon(result)}, {result.guarantee.delta:g})-DP"
-
-
-def _part_cells(result: Synthesis) -> list[list[str]]:
-    return [
-        [one.features, f"{one.numbers:,}", percent(one.budget, 1), f"{one.noise:.3g}", f"{one.discrepancy:.2f}"]
-        for one in result.parts
-    ]
-
-
-def _column_cells(column: MadeColumn) -> list[str]:
-    levels = ", ".join(f"{name} {percent(share, 1)}" for name, share in frequent(column))
-    return [column.name, levels, f"{column.moved:.2f}"]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 
 from finc_eval.core.terminal import visible
+from finc_eval.report.exports.outline import Outline, Table
 
 PIPE_WIDTH = 1000
 """Width of a table in a pipe, which has none of its own: every row stays on one line."""
@@ -65,6 +66,21 @@ def print_table(
             sized = zip(places, widths, strict=True)
             table.add_row(*(_fold(row[i], width) if columns[i] in names else row[i] for i, width in sized))
         console.print(table)
+
+
+def print_outline(outline: Outline) -> None:
+    """Print a result on standard output: its tables, then what was found, and what qualifies it."""
+    for table in outline.tables:
+        print_one(table)
+    print(outline.headline, *outline.details, sep="\n")
+    print_notes(outline.warnings)
+    print(*outline.signatures, sep="\n")
+
+
+def print_one(table: Table) -> None:
+    """Print a table of a result, without its small print."""
+    names = [one for one in table.headers if one not in table.words]
+    print_table(table.title, table.columns, table.texts(small=False), names=names, prose=table.words)
 
 
 def print_notes(warnings: Iterable[str]) -> None:

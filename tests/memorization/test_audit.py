@@ -186,7 +186,7 @@ def test_names_of_samples_cannot_break_out_of_the_page(threes):
         page = Page(text)  # which checks that elements nest
         assert not any("alert" in script for script in page.texts("script"))
         assert all(not name.startswith("on") for _, attributes, _ in page.elements for name in attributes)
-        assert HOSTILE in "".join(page.texts("span", "gen") + page.texts("p"))
+        assert HOSTILE in "".join(page.texts("span", "gen") + page.texts("th"))
 
 
 def test_the_summary_answers_three_questions(fresh, threes, sets):

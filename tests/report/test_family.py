@@ -73,7 +73,7 @@ def test_the_tables_of_a_terminal_are_those_of_markdown(documents, type_name, ca
     report.show(result)
     shown = re.sub(r"\s+", " ", capsys.readouterr().out)
     for table in report.outline(result).tables:
-        for row in table.rows:
+        for row in table.texts(small=False):
             first = [cell.partition(" [")[0] for cell in row if cell][:2]  # Markdown has room for intervals
             assert all(cell in shown for cell in first), first
 
@@ -85,7 +85,7 @@ def test_a_notebook_shows_the_first_table_of_a_result_and_no_script(documents, t
     assert not page.find("script") and page.find("table")
     assert all(page.attributes(n)["src"].startswith("data:image/") for n in page.find("img"))
     shown = page.text(0)
-    names = [next(cell for cell in row if cell and not cell.isdigit()) for row in said.tables[0].rows]
+    names = [next(cell for cell in row if cell and not cell.isdigit()) for row in said.tables[0].texts(small=False)]
     assert names and all(name.split(", ")[-1] in shown for name in names)
 
 

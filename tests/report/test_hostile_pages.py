@@ -14,7 +14,8 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.gallery import Caption
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
-from finc_eval.report.comparison import fragment, page
+from finc_eval.report import fragment
+from finc_eval.report.comparison import page
 
 MARKUP = ("</script>", "<script>", "</style>", "<!--", "-->", "<![CDATA[", "]]>", "&lt;", "{{ 7*7 }}", "{% raw %}")
 QUOTES = ('"', "'", "`", "=", "\\", " onload=alert(1) ", "javascript:alert(1)", "#mode-", "<!-- navigation -->")

@@ -19,7 +19,7 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 def test_a_type_of_result_has_its_class_and_its_module(type_name):
     assert result_class(type_name).type_name == type_name
     module = importlib.import_module(f"finc_eval.report.{RESULTS[type_name][0]}")
-    assert all(callable(getattr(module, name)) for name in ("page", "outline", "show"))
+    assert callable(module.outline)
 
 
 @pytest.mark.parametrize("type_name", RESULTS)

@@ -37,7 +37,7 @@ def test_notebook_and_terminal_show_the_rows_of_the_page(scores, capsys):
         assert figure(score.value, ".6g") in shown
         assert figure(score.value, ".6g") in cell
     assert "lower" in shown
-    assert "note: the floor is the score of the reference" in shown
+    assert "the floor is the score of the reference." in shown
 
 
 def test_hostile_names_of_sets_stay_text(scores):

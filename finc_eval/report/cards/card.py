@@ -17,6 +17,9 @@ from finc_eval.report.formats import printable
 TYPICAL, DRAWN = "Most typical", "Members drawn at random"
 """The two ways to choose samples of a kind or of a direction."""
 
+LEAD_SAMPLES = 3
+"""Samples of a kind or a direction in a table."""
+
 
 class Grid(NamedTuple):
     """Samples under a heading.
@@ -90,6 +93,26 @@ class Card:
     def data(self) -> Markup:
         """The keys as attributes."""
         return Markup("").join(Markup(' data-{}="{}"').format(key, printable(one)) for key, one in self.keys.items())
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Cards under a heading; cards that do not count are folded away.
+
+    Attributes:
+        nothing: words in place of the cards if there are none.
+        roles, sorts: values to filter and to sort by, each with its words.
+        heading, others: words for the cards that are shown, and for the folded cards.
+    """
+
+    shown: Sequence[Card]
+    folded: Sequence[Card]
+    nothing: str
+    roles: Mapping[str, str]
+    sorts: Mapping[str, str]
+    things: str = "modes"
+    heading: str = "that differ"
+    others: str = "not significant"
 
 
 def anchor(name: str, place: str = "", *, of: str = "mode") -> str:

@@ -10,10 +10,11 @@ from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import DRAWN, TYPICAL, Card, Grid, View, anchor
-from finc_eval.report.cards.rows import Cell, Link, Row
+from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Grid, View, anchor
+from finc_eval.report.cards.rows import Link, Row
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis
+from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import (
     interval,
     number,
@@ -24,7 +25,6 @@ from finc_eval.report.formats import (
     ratio,
     share_interval,
 )
-from finc_eval.report.pages import LEAD_SAMPLES
 
 UNSTABLE, NOT_SIGNIFICANT = "unstable, not counted", "not significant"
 
@@ -125,11 +125,8 @@ def mode_row(
     return Row(
         words=names.words(mode),
         cells=[
-            *(
-                Cell(percent(value, 1), share_interval(ends), title)
-                for (value, ends), title in zip(shares, titles, strict=True)
-            ),
-            Cell(points(mode.share_difference), points_interval(mode.share_difference_interval), "difference, points"),
+            *(Cell(percent(value, 1), share_interval(ends)) for value, ends in shares),
+            Cell(points(mode.share_difference), points_interval(mode.share_difference_interval)),
         ],
         anchor=anchor(mode.id),
         title=mode.title,

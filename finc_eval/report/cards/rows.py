@@ -9,14 +9,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from finc_eval.report.drawings.svg import Ink
-
-
-class Cell(NamedTuple):
-    """A number of a row: its text, its interval in small print, and its heading where columns become lines."""
-
-    text: str
-    small: str = ""
-    heading: str = ""
+from finc_eval.report.exports.outline import Cell
 
 
 class Link(NamedTuple):

@@ -14,14 +14,16 @@ from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, KindShare
-from finc_eval.report.cards.card import DRAWN, TYPICAL, Card, Grid, View, anchor
+from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Cards, Grid, View, anchor
 from finc_eval.report.cards.groups import below, difference_of, groups_of, more_in, not_differing, set_apart
 from finc_eval.report.cards.modes import NOT_SIGNIFICANT
-from finc_eval.report.cards.rows import Cell, Link, Row, Rows
+from finc_eval.report.cards.rows import Link, Row, Rows
 from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
+from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import p_value, points_interval, points_range, share_interval
-from finc_eval.report.pages import LEAD_SAMPLES
+
+NO_KIND = "No kind of samples is significantly more or less frequent in one set."
 
 MAX_COLUMNS = 5
 """Sets whose shares have a column each."""
@@ -74,11 +76,13 @@ def kinds_on_page(
     tag: Callable[[Kind], str] | None = None,
     more: Callable[[Axis], Sequence[Row]] | None = None,
     also: Sequence[float] = (),
-) -> dict[str, Any]:
-    """Return what a page needs to show kinds: the first table, the cards, and how to sort them.
+    **words: str,
+) -> tuple[Rows | None, Cards]:
+    """Return the first table of a page with kinds, and their cards.
 
     `tag` returns the role of a kind in a word or two; default: the set that it sets apart. `more` returns rows that
-    follow the kinds, from the scale of the drawings, on which the shares `also` have a place.
+    follow the kinds, from the scale of the drawings, on which the shares `also` have a place. `words` are those of the
+    cards.
     """
     common = Common.of((*headings, *kinds), titles, shown, tag, also)
     known = {kind.id: kind for kind in kinds}
@@ -92,16 +96,13 @@ def kinds_on_page(
     rows += more(common.scale) if more else []
     sets = {"first": 0, "second": 1} if common.are_two else {}
     sorts = {key: f"share of {[*titles.values()][place]}" for key, place in sets.items()} or {"share": "largest share"}
-    return {
-        "reference": REFERENCE,
-        "table": _table(rows, common) if kinds else None,
-        "cards_shown": [_kind_card(kind, common, known) for kind in ordered],
-        "cards_folded": [_kind_card(kind, common, known) for kind in others],
-        "names": common.names,
-        "lead_samples": LEAD_SAMPLES,
-        "roles": {tag: tag for tag in dict.fromkeys(map(common.tag, ordered))},
-        "sorts": {"": "difference", **sorts, "p": "p", "name": "name"},
-    }
+    return _table(rows, common) if kinds else None, Cards(
+        shown=[_kind_card(kind, common, known) for kind in ordered],
+        folded=[_kind_card(kind, common, known) for kind in others],
+        roles={tag: tag for tag in dict.fromkeys(map(common.tag, ordered))},
+        sorts={"": "difference", **sorts, "p": "p", "name": "name"},
+        **{"nothing": NO_KIND, "things": "kinds", **words},
+    )
 
 
 def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
@@ -125,10 +126,10 @@ def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
 def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
     """Return the row of a kind, or of a heading with the rows of its kinds."""
     value, ends = difference_of(kind, [*common.titles])
-    apart = Cell(points(value), points_interval(ends), "difference, points")
+    apart = Cell(points(value), points_interval(ends))
     shares = [
-        Cell(percent(kind.shares[label].share, 1), share_interval(kind.shares[label].interval), title)
-        for label, title in common.titles.items()
+        Cell(percent(kind.shares[label].share, 1), share_interval(kind.shares[label].interval))
+        for label in common.titles
     ]
     cells = [*shares, apart] if common.are_two else [*_cells_apart(kind, shares), apart]
     return replace(
@@ -157,9 +158,9 @@ def _rest(kinds: Sequence[Kind], common: Common) -> Row:
 def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = False) -> Row:
     """Return a row of the shares of some kinds together."""
     sums = [sum(kind.shares[label].share for kind in kinds) for label in common.titles]
-    cells = [Cell(percent(value, 1), "", title) for value, title in zip(sums, common.titles.values(), strict=True)]
+    cells = [Cell(percent(value, 1)) for value in sums]
     if common.are_two:
-        cells.append(Cell(points(sums[0] - sums[1]), "", "difference, points"))
+        cells.append(Cell(points(sums[0] - sums[1])))
     else:
         cells = [Cell("–"), *(cells if len(cells) <= MAX_COLUMNS else [Cell("–")] * 2), Cell("–")]
     return Row(words=words, cells=cells, is_group=is_group)
@@ -188,17 +189,13 @@ def _why_muted(kind: Kind) -> str:
 
 def _cells_apart(kind: Kind, shares: list[Cell]) -> list[Cell]:
     """Return which set is apart, and all shares; of many sets, its own, and the range of the others."""
-    apart = Cell(kind.side, "", "set apart")
+    apart = Cell(kind.side)
     if len(shares) <= MAX_COLUMNS:
         return [apart, *shares]
     own = kind.shares[set_apart(kind)]
     others = [part.share for label, part in kind.shares.items() if label != set_apart(kind)]
     ends = dict.fromkeys(percent(end, 1) for end in (min(others), max(others)))
-    return [
-        apart,
-        Cell(percent(own.share, 1), share_interval(own.interval), "share there"),
-        Cell(" to ".join(ends), "", "in others"),
-    ]
+    return [apart, Cell(percent(own.share, 1), share_interval(own.interval)), Cell(" to ".join(ends))]
 
 
 def _table(rows: Sequence[Row], common: Common) -> Rows:

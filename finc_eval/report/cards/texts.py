@@ -5,55 +5,62 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from finc_eval.core.words import points
+from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.kind import Kind, KindShare
+from finc_eval.partitions.kind import Kind
 from finc_eval.report.cards.groups import below, difference_of, groups_of, not_differing
+from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
+
+TEXT_SAMPLES = 6
+"""Samples of each set and kind that a notebook shows."""
 
 UNDER = "· "
 """Mark of a kind that is under the heading above it."""
 
 
-def kind_columns(titles: Mapping[str, str]) -> list[str]:
-    """Return the headings of a table of kinds; the first two are texts where there are more than two sets."""
-    apart = [] if len(titles) == 2 else ["Set apart"]
-    difference = "Difference, points" if len(titles) == 2 else "Apart by, points"
-    return ["Kind", *apart, *(f"{title}, %" for title in titles.values()), difference, "Adj. p"]
-
-
-def kind_texts(
+def kind_tables(
+    title: str,
     kinds: Sequence[Kind],
     headings: Sequence[Kind],
     titles: Mapping[str, str],
-    *,
-    intervals: bool,
     tag: Callable[[Kind], str] | None = None,
-) -> list[list[str]]:
-    """Return rows for all kinds that differ, below their sums and headings, and one for all others."""
+    more: Sequence[Sequence[Cell | str]] = (),
+) -> list[Table]:
+    """Return a table of all kinds that differ, below their sums and headings, and of all others; none without any.
+
+    `more` are rows that follow the kinds.
+    """
     known = {kind.id: kind for kind in kinds}
-    rows = []
+    rows: list[list[Cell | str]] = []
     for group in groups_of(kinds, headings, titles, tag):
         rows += [_sum(group.words, group.kinds, titles)] if group.words else []
         for one in group.first:
-            rows.append(_row(with_id(one), one, titles, intervals))
-            rows += [_row(UNDER + with_id(kind), kind, titles, intervals) for kind in below(one, known)]
+            rows.append(_row(with_id(one), one, titles))
+            rows += [_row(UNDER + with_id(kind), kind, titles) for kind in below(one, known)]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
-    return [*rows, _sum(not_differing(len(others)), others, titles)] if rows and others else rows
+    if not rows:
+        return []
+    rows += [_sum(not_differing(len(others)), others, titles)] if others else []
+    apart, difference = ([], "Difference") if len(titles) == 2 else (["Set apart"], "Apart by")
+    columns = ["Kind", *apart, *(f"{one}, %" for one in titles.values()), f"{difference}, points", "Adj. p"]
+    return [Table(title, columns, [*rows, *more], names=["Kind"], words=apart)]
 
 
-def _sum(words: str, kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[str]:
+def _sum(words: str, kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Cell | str]:
     sums = [sum(kind.shares[label].share for kind in kinds) for label in titles]
     difference = points(sums[0] - sums[1]) if len(sums) == 2 else "–"
     return [words, *(["–"] if len(sums) != 2 else []), *map(bare_percent, sums), difference, "–"]
 
 
-def _row(name: str, kind: Kind, titles: Mapping[str, str], intervals: bool) -> list[str]:
+def _row(name: str, kind: Kind, titles: Mapping[str, str]) -> list[Cell | str]:
     value, ends = difference_of(kind, [*titles])
     apart = [] if len(titles) == 2 else [kind.side]
-    shares = [_share(kind.shares[label], intervals) for label in titles]
-    return [name, *apart, *shares, f"{points(value)} {points_interval(ends)}", p_value(kind.p_value)]
-
-
-def _share(part: KindShare, intervals: bool) -> str:
-    return f"{bare_percent(part.share)}{f' {share_interval(part.interval)}' * intervals}"
+    parts = [kind.shares[label] for label in titles]
+    shares = [Cell(bare_percent(part.share), share_interval(part.interval)) for part in parts]
+    shown = [
+        (label, kind.shares[label].top_ids[:TEXT_SAMPLES]) for label in choose_sets(kind.shares, kind.set_with_most)
+    ]
+    named = Cell(name, samples=shown)
+    return [named, *apart, *shares, f"{points(value)} {points_interval(ends)}", p_value(kind.p_value)]

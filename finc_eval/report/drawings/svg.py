@@ -106,3 +106,12 @@ def mark(ink: Ink, place: tuple[float, float], words: str, interval: tuple[float
     return Markup('<g class="{0}" fill="{1}" stroke="{1}"><title>{2}</title>{3}{4}</g>').format(
         ink, COLORS[ink], printable(words), whisker, shape
     )
+
+
+def bar(share: float, words: str) -> Markup:
+    """Return a line with a bar as long as a share, and words."""
+    drawn = Markup(
+        '<svg class="bar" width="70" height="8" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect width="{:.1f}" height="8" fill="currentColor"/></svg>'
+    ).format(100 * share)
+    return Markup("<div>{} {}</div>").format(drawn, printable(words))

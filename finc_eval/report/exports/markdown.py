@@ -69,17 +69,18 @@ def escape(text: str) -> str:
 
 def _table(table: Table, room: int) -> tuple[str, int]:
     """Return a table, and the number of rows that do not fit."""
-    numeric = [place > 0 and _is_numeric(row[place] for row in table.rows) for place in range(len(table.columns))]
+    rows = table.texts(small=True)
+    numeric = [place > 0 and _is_numeric(row[place] for row in rows) for place in range(len(table.columns))]
     title = [f"### {escape(table.title)}", ""] if table.title else []
     lines = [*title, _row(table.columns), "|" + "|".join("--:" if one else "---" for one in numeric) + "|"]
     room -= _size("\n".join(lines))
     if room < 0:
-        return "", len(table.rows)
-    for place, row in enumerate(table.rows):
+        return "", len(rows)
+    for place, row in enumerate(rows):
         line = _row(row)
         room -= _size(line)
         if room < 0:
-            return "\n".join(lines), len(table.rows) - place
+            return "\n".join(lines), len(rows) - place
         lines.append(line)
     return "\n".join(lines), 0
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+from markupsafe import Markup
 
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
@@ -14,13 +16,78 @@ NOT_MANY = 4
 """Sets that a title names."""
 
 
+class Cell(NamedTuple):
+    """A cell of a table, if it is more than a text.
+
+    Attributes:
+        text: text of all outputs.
+        small: text in small print, such as an interval, which terminals leave out.
+        html: elements in place of the texts on a page.
+        samples: samples that pages and notebooks show, (label, ids) each.
+        anchor: card that the text leads to on a page.
+        note: small text below, on a page.
+        mark: class of the cell on a page, besides the class of its column.
+    """
+
+    text: str
+    small: str = ""
+    html: Markup | str = ""
+    samples: Sequence[tuple[str, Sequence[str]]] = ()
+    anchor: str = ""
+    note: str = ""
+    mark: str = ""
+
+    @property
+    def whole(self) -> str:
+        """Both texts."""
+        return f"{self.text} {self.small}".strip()
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table of texts."""
+    """A table, as all outputs of a result show it.
+
+    Attributes:
+        columns: headings.
+        rows: cells, or texts, by row.
+        names: headings of the columns of names; default: the first.
+        words: headings of the columns of words; others have numbers.
+        bold: heading of the column in bold on a page.
+        muted: whether each row counts for nothing; empty if all rows count.
+        legend: sentence about the table on a page.
+        nothing: words of a table without rows on a page.
+    """
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    rows: Sequence[Sequence[Cell | str]]
+    names: Sequence[str] | None = None
+    words: Sequence[str] = ()
+    bold: str = ""
+    muted: Sequence[bool] = ()
+    legend: str = ""
+    nothing: str = "None."
+
+    @classmethod
+    def of(
+        cls, title: str, columns: Mapping[str, Callable[[Any], Cell | str]], items: Iterable[Any], **more: Any
+    ) -> Table:
+        """Return the table of some items, a row each, from functions that return the cell of an item by heading."""
+        return cls(title, [*columns], [[cell(item) for cell in columns.values()] for item in items], **more)
+
+    @property
+    def headers(self) -> Sequence[str]:
+        """Headings of the columns of names."""
+        return self.columns[:1] if self.names is None else self.names
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows, each cell as a `Cell`."""
+        return [[one if isinstance(one, Cell) else Cell(one) for one in row] for row in self.rows]
+
+    def texts(self, *, small: bool) -> list[list[str]]:
+        """Return the rows as texts, with or without small print."""
+        return [[one.whole if small else one.text for one in row] for row in self.cells]
 
 
 @dataclass(frozen=True)
@@ -38,6 +105,7 @@ class Outline:
         details: sentences that belong to the findings and stand after the headline.
         warnings: what to know before trusting the numbers.
         failures: what could not be read or computed, in a sentence each.
+        how: how to read the numbers; "" for a page whose template says it.
     """
 
     kind: str
@@ -50,11 +118,7 @@ class Outline:
     details: Sequence[str] = ()
     warnings: Sequence[str] = ()
     failures: Sequence[str] = ()
-
-
-def texts_of(item: Any, columns: Mapping[str, Callable[[Any], str]]) -> list[str]:
-    """Return an item as the row of a table."""
-    return [text(item) for text in columns.values()]
+    how: str = ""
 
 
 def several(names: Iterable[str]) -> str:
@@ -72,6 +136,7 @@ def sizes(sets: Mapping[str, SetInfo]) -> dict[str, int | None]:
 def unreadable(sets: Mapping[str, SetInfo]) -> list[str]:
     """Return a sentence for each set with samples that could not be read."""
     return [
-        f"{counted(info.unreadable, 'sample')} of {label} could not be read." for label, info in sets.items()
+        f"{counted(info.unreadable, 'sample')} of {label} could not be read."
+        for label, info in sets.items()
         if info.unreadable
-    ]  # fmt: skip
+    ]

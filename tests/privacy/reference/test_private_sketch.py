@@ -227,7 +227,7 @@ def test_scores_are_documents_with_their_guarantee(sets, transform, tmp_path, mo
     assert json.loads(score.to_json())["guarantees"][0]["ceilings"]["auc"] == pytest.approx(0.575, abs=5e-4)
     assert "&lt;mine&gt;" in score._repr_html_() and "(1, 1e-05)-DP" in score._repr_html_()
     comparison = sketch.compare({"a": whole, "b": without})
-    assert comparison._repr_html_().count('<th scope="row"') == 2
+    assert comparison._repr_html_().count('<th scope="row"') == 10  # 2 scores, 1 pair, 6 parts, 1 guarantee
     for result in (score, comparison):
         check_fits_a_terminal(result, monkeypatch, capsys)
     assert json.loads(comparison.to_json())["pairs"][0]["p_value"] == comparison.pairs[0].p_value
