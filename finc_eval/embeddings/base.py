@@ -238,18 +238,15 @@ class ArrayEmbeddings(Embeddings):
         return self._digest
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """Return the row numbers."""
         return [str(index) for index in range(start, stop)]
 
     def _hashes_between(self, start: int, stop: int) -> Hashes:
         return number_hashes(start, stop), None
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """Return the row numbers."""
         return tuple(map(str, indices.tolist()))
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """Return these rows, checked to be finite."""
         return self._finite(self._rows[sent(torch.from_numpy(indices), self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
@@ -308,23 +305,18 @@ class CachedEmbeddings(Embeddings):
         return self.cache.key
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """Return the ids of consecutive samples."""
         return self.cache.ids_between(start, stop)
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """Return the ids of the samples at these indices."""
         return self.cache.ids_at(indices)
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """Return these rows."""
         return torch.from_numpy(self.cache[indices])
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
-        """Read the pictures of these samples again; None where the samples have gone."""
         return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
 
     def content(self) -> NDArray[np.uint64]:
-        """Return the digests that were taken as the samples were embedded."""
         return self.cache.content
 
     @cached_property
@@ -371,15 +363,12 @@ class Subset(Embeddings):
         return self.source.digest
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        """Return the ids of consecutive rows."""
         return list(self.source.ids_at(self.rows[start:stop]))
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """Return the ids of these rows."""
         return self.source.ids_at(self.rows[indices])
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        """Return these rows."""
         rows = self.source.rows_at(self.rows[indices])
         return rows if self.entries is None else rows[:, sent(torch.from_numpy(self.entries), rows.device)]
 
@@ -388,15 +377,12 @@ class Subset(Embeddings):
         return [values[row] for row in self.rows[start:stop].tolist()]
 
     def grouped(self, column: str | None) -> Subset:
-        """Return the same rows, grouped by a column of the underlying set."""
         return Subset(self.source.grouped(column), self.rows, self.entries, self.name)
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
-        """Return the pictures of these rows."""
         return self.source.images_at(self.rows[indices])
 
     def content(self) -> NDArray[np.uint64] | None:
-        """Return the digests of these rows."""
         found = self.source.content()
         return None if found is None else found[self.rows]
 
