@@ -83,7 +83,7 @@ class Metric:
     Attributes:
         name: name to ask for it by.
         description: what it measures, in a few words.
-        compute: function that returns its scores.
+        compute: function that returns its scores. Its own parameters, if it has any, are keywords.
         extractor: name of the card that defines its embedding space; None if any space will do.
         output: output of that card that it takes; None for the embedding.
         sets: sets that it needs. With "test", the reference is the training set.
@@ -94,7 +94,7 @@ class Metric:
 
     name: str
     description: str
-    compute: Callable[[MetricInputs], list[Score]]
+    compute: Callable[..., list[Score]]
     extractor: str | None = None
     output: str | None = None
     sets: tuple[str, ...] = ("gen", "ref")

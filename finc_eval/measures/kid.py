@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 
 import numpy as np
 import torch
 
-from finc_eval.core.checks import check_count
-from finc_eval.core.errors import DataError
+from finc_eval.core.checks import check_count, check_positive
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
 from finc_eval.measures.mmd import MmdEstimate, kernel_sums, unbiased_estimate
 from finc_eval.measures.score import Score
+from finc_eval.numerics.kernels import PairKernel
 
 SUBSETS = 100
 SUBSET_SIZE = 1000
@@ -47,6 +50,9 @@ def kid(
     subsets: int = SUBSETS,
     subset_size: int = SUBSET_SIZE,
     seed: int = SEED,
+    degree: int = 3,
+    gamma: float | None = None,
+    coef: float = 1.0,
     run: Run | None = None,
 ) -> KernelDistance:
     """Compute KID as torch-fidelity defines it, from the same subsets for the same seed.
@@ -61,8 +67,12 @@ def kid(
         subsets: number of subsets.
         subset_size: number of samples of each set in one subset.
         seed: random seed of the subsets.
+        degree: exponent of the kernel (γ·x·y + coef)^degree.
+        gamma: γ; default: 1/d.
+        coef: constant of the kernel.
         run: device to compute on; default: CUDA if available.
     """
+    kernel = _kernel(degree, gamma, coef)
     check_count("subsets", subsets)
     check_count("subset_size", subset_size, least=2)
     x, y = open_samples(gen, ref, least=2)
@@ -76,38 +86,72 @@ def kid(
     values = []
     for _ in range(subsets):
         left, right = _subset(x, subset_size, draw), _subset(y, subset_size, draw)
-        values.append(kernel_sums(left, right, polynomial_kernel, run=run).unbiased())
+        values.append(kernel_sums(left, right, kernel, run=run).unbiased())
     return KernelDistance(float(np.mean(values)), float(np.std(values)), subsets, subset_size, seed)
 
 
-def kid_interval(gen: object, ref: object, *, confidence: float = 0.95, run: Run | None = None) -> MmdEstimate:
+def kid_interval(
+    gen: object,
+    ref: object,
+    *,
+    confidence: float = 0.95,
+    degree: int = 3,
+    gamma: float | None = None,
+    coef: float = 1.0,
+    run: Run | None = None,
+) -> MmdEstimate:
     """Compute KID over all pairs of samples, the U-statistic, with its standard error: without subsets or a seed.
 
-    The interval covers the sampling of both sets. Time grows with (n + m)², memory with n + m.
+    The interval covers the sampling of both sets. Time grows with (n + m)², memory with n + m. The kernel is as in
+    `kid`.
     """
+    kernel = _kernel(degree, gamma, coef)
     x, y = open_samples(gen, ref, least=3)
-    return unbiased_estimate(kernel_sums(x, y, polynomial_kernel, run=run), confidence)
+    return unbiased_estimate(kernel_sums(x, y, kernel, run=run), confidence)
 
 
-def polynomial_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Compute (x·y/d + 1)³ for every pair of rows: (n, d), (m, d) → (n, m)."""
-    return (x @ y.T / x.shape[1] + 1) ** 3
+def polynomial_kernel(
+    x: torch.Tensor, y: torch.Tensor, degree: int = 3, gamma: float | None = None, coef: float = 1.0
+) -> torch.Tensor:
+    """Compute (γ·x·y + coef)^degree for every pair of rows, by default with γ = 1/d: (n, d), (m, d) → (n, m)."""
+    products = x @ y.T / x.shape[1] if gamma is None else gamma * (x @ y.T)
+    return (products + coef) ** degree
+
+
+def _kernel(degree: int, gamma: float | None, coef: float) -> PairKernel:
+    check_count("degree", degree)
+    if gamma is not None:
+        check_positive("gamma", gamma)
+    if not 0 <= coef < inf:
+        raise UsageError(f"coef must be a finite number of at least 0, got {coef!r}: others are no kernel")
+    return partial(polynomial_kernel, degree=degree, gamma=gamma, coef=coef)
 
 
 def _subset(x: Embeddings, size: int, draw: np.random.RandomState) -> Embeddings:
     return ArrayEmbeddings(x.rows_at(np.sort(draw.choice(x.n, size, replace=False))), x.name)
 
 
-def _kid(inputs: MetricInputs) -> list[Score]:
+def _kid(
+    inputs: MetricInputs,
+    *,
+    subsets: int = SUBSETS,
+    subset_size: int = SUBSET_SIZE,
+    degree: int = 3,
+    gamma: float | None = None,
+    coef: float = 1.0,
+) -> list[Score]:
     gen, ref = inputs.embeddings()
-    exact = kid_interval(gen, ref, run=inputs.run)
+    exact = kid_interval(gen, ref, degree=degree, gamma=gamma, coef=coef, run=inputs.run)
+    kernel = {} if (degree, gamma, coef) == (3, None, 1) else {"degree": degree, "gamma": gamma or "1/d", "coef": coef}
     interval = (exact.low, exact.high)
-    if min(gen.n, ref.n) < SUBSET_SIZE:
-        note = f"of all pairs of samples: papers take subsets of {SUBSET_SIZE}, which the sets are too small for"
-        signature = inputs.signature(subsets="all")
+    if min(gen.n, ref.n) < subset_size:
+        note = f"of all pairs of samples: papers take subsets of {subset_size}, which the sets are too small for"
+        signature = inputs.signature(subsets="all", **kernel)
         return [Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))]
-    found = kid(gen, ref, run=inputs.run)
-    signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed)
+    found = kid(
+        gen, ref, subsets=subsets, subset_size=subset_size, degree=degree, gamma=gamma, coef=coef, run=inputs.run
+    )
+    signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed, **kernel)
     note = f"the unbiased value and its interval are of all pairs of samples, not of {found.subsets} subsets"
     scores = [
         Score(
@@ -121,7 +165,7 @@ def _kid(inputs: MetricInputs) -> list[Score]:
         )
     ]
     # All subsets of two sets of this size are the same.
-    return scores if gen.n == ref.n == SUBSET_SIZE else [*scores, Score("kid_std", found.std, signature)]
+    return scores if gen.n == ref.n == subset_size else [*scores, Score("kid_std", found.std, signature)]
 
 
 METRICS = (Metric("kid", "kernel inception distance: mean and deviation over subsets; all pairs of small sets", _kid),)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from inspect import signature
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args, overload
 
 from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
+from finc_eval.core.words import listed
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, open_sets
@@ -24,6 +27,7 @@ from finc_eval.measures.gaussian import GaussianStatistics
 from finc_eval.measures.inputs import Metric, MetricInputs, MetricSet, is_moments_alone, open_set
 from finc_eval.measures.reference_statistics import beside_images, contradiction, read_statistics
 from finc_eval.measures.registry import METRICS, get_metric
+from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.numerics.precision import arithmetic
@@ -32,18 +36,11 @@ DEFAULT_METRICS = ("fd", "kid", "vendi")
 """Metrics of embeddings if none is named; of moments, the first alone can be computed."""
 
 
-@arithmetic("float32")
-def metrics(
-    gen: object,
-    ref: object,
-    metrics: Sequence[str] | str | None = None,
-    *,
-    test: object = None,
-    extractor: AnyExtractor = None,
-    index: SearchIndex = "exact",
-    run: Run | None = None,
-) -> Scores:
-    """Compute metrics of a generated set against a reference set.
+class Metrics:
+    """Metrics of a generated set against a reference set: `fe.metrics(gen, ref, names)`.
+
+    Each metric is also a function by its name, with its own parameters: `fe.metrics.kid(gen, ref, degree=2)`. In a
+    training loop, `fe.metrics.running` takes the sets batch by batch.
 
     Args:
         gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
@@ -76,12 +73,114 @@ def metrics(
         18.4 effective kinds, 22.0 in the reference
         >>> print(f"recall {scores['recall'].value:.2f}")
         recall 0.92
+        >>> fe.metrics.prdc(gen, ref, k=3)["recall"].value < scores["recall"].value
+        True
     """
+
+    @arithmetic("float32")
+    def __call__(
+        self,
+        gen: object,
+        ref: object,
+        metrics: Sequence[str] | str | None = None,
+        *,
+        test: object = None,
+        extractor: AnyExtractor = None,
+        index: SearchIndex = "exact",
+        run: Run | None = None,
+    ) -> Scores:
+        """Compute metrics by their names; see the class for the arguments."""
+        sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
+        return _scores(choose_metrics(metrics, sources), sources, extractor, index, run)
+
+    def __getattr__(self, name: str) -> NamedMetric:
+        if name not in METRICS:
+            raise AttributeError(f"no metric is called {name!r}{did_you_mean(name, METRICS)}")
+        return NamedMetric(METRICS[name])
+
+    def __dir__(self) -> list[str]:
+        return [*METRICS, "running"]
+
+    @overload
+    def running(self, judge: Sequence[str] | str | None = None) -> RunningSets[Scores]: ...
+    @overload
+    def running(self, judge: Callable[[Embeddings, Embeddings], Found]) -> RunningSets[Found]: ...
+    def running(self, judge: object = None) -> RunningSets[Any]:
+        """Return an object that takes both sets batch by batch, see `RunningSets`.
+
+        Args:
+            judge: names of metrics, or a function of both sets, such as `fe.compare` for FINC; default: fd, kid, vendi.
+
+        Raises:
+            UsageError: a name is unknown, or a metric needs a third set.
+        """
+        if callable(judge):
+            return RunningSets(judge)
+        names = [one.name for one in choose_metrics(judge, {"gen": None, "ref": None})]  # type: ignore[arg-type]
+        return RunningSets(partial(self, metrics=names))
+
+
+@dataclass(frozen=True)
+class NamedMetric:
+    """One metric as a function of two sets, with its own parameters as keywords: `fe.metrics.kid(gen, ref, degree=2)`.
+
+    Attributes:
+        metric: entry of the metric.
+    """
+
+    metric: Metric
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the parameters of the metric itself."""
+        return tuple(signature(self.metric.compute).parameters)[1:]
+
+    @arithmetic("float32")
+    def __call__(
+        self,
+        gen: object,
+        ref: object,
+        *,
+        test: object = None,
+        extractor: AnyExtractor = None,
+        index: SearchIndex = "exact",
+        run: Run | None = None,
+        **parameters: object,
+    ) -> Scores:
+        """Compute the metric as `fe.metrics` does; `Scores.value` is its value.
+
+        Raises:
+            UsageError: the metric does not have such a parameter, or a value is out of range.
+            DataError: the metric cannot be computed of these sets.
+        """
+        for name in parameters:
+            if name not in self.parameters:
+                own = f"its parameters are {listed(self.parameters)}" if self.parameters else "it has none of its own"
+                raise UsageError(
+                    f"{self.metric.name} has no parameter {name!r}{did_you_mean(name, self.parameters)}: {own}"
+                )
+        sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
+        self.metric.check_sets(sources)
+        chosen = replace(self.metric, compute=partial(self.metric.compute, **parameters)) if parameters else self.metric
+        return _scores([chosen], sources, extractor, index, run)
+
+
+metrics = Metrics()
+"""The verb `fe.metrics`, and each metric by its name."""
+
+
+def _scores(
+    chosen: Sequence[Metric],
+    sources: Mapping[str, object],
+    extractor: AnyExtractor,
+    index: SearchIndex,
+    run: Run | None,
+) -> Scores:
+    """Compute metrics of sources, each in its own embedding space."""
     check_choice("index", index, get_args(SearchIndex))
-    sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     how = extraction_of(extractor)
     by_extractor: dict[str | None, list[Metric]] = {}
-    for metric in choose_metrics(metrics, sources):
+    for metric in chosen:
         by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
     parts = [
         _scores_in(sources, chosen, how, preferred=name, alone=len(by_extractor) == 1, index=index, run=Run.of(run))

@@ -243,9 +243,9 @@ def _estimate(value: float, error: float, confidence: float, n: int, m: int) -> 
     return MmdEstimate(value, error, *normal_interval(value, error, confidence), confidence, n, m)
 
 
-def _mmd(inputs: MetricInputs) -> list[Score]:
+def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
     gen, ref = inputs.embeddings()
-    sigma = reference_bandwidth(ref)
+    sigma = reference_bandwidth(ref) if sigma is None else sigma
     found = mmd(gen, ref, sigma, run=inputs.run)
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}")
     return [Score(inputs.name, found.value, signature, interval=(found.low, found.high), higher_is_better=False)]

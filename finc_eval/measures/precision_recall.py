@@ -163,10 +163,10 @@ def ball_notes(*sets: Embeddings) -> tuple[str, ...]:
     )
 
 
-def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable[[MetricInputs], list[Score]]:
-    def compute(inputs: MetricInputs) -> list[Score]:
+def _shares_of(convention: Convention, keys: tuple[PRDCMetric, ...]) -> Callable[..., list[Score]]:
+    def compute(inputs: MetricInputs, *, k: int | None = None) -> list[Score]:
         gen, ref = inputs.embeddings()
-        found = precision_recall(gen, ref, convention=convention, run=inputs.run, index=inputs.index)
+        found = precision_recall(gen, ref, convention=convention, k=k, run=inputs.run, index=inputs.index)
         notes = ball_notes(gen, ref) + recall_notes(found.found_neighbors)
         return [
             Score(

@@ -84,6 +84,13 @@ class Scores(Document):
         keys = [score.key for score in self.scores]
         raise UsageError(f"no score is called {key!r}{did_you_mean(str(key), keys)}: the scores are {listed(keys)}")
 
+    @property
+    def value(self) -> float:
+        """Value of the first score, which is the only one of most metrics."""
+        if not self.scores:
+            raise DataError("there is no score: " + "; ".join(self.failures.values()))
+        return self.scores[0].value
+
     def __iter__(self) -> Iterator[Score]:
         return iter(self.scores)
 

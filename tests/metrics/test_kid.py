@@ -1,6 +1,9 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics.pairwise import polynomial_kernel as sklearn_kernel
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
@@ -70,6 +73,32 @@ def test_a_wider_level_is_a_wider_interval():
 def test_the_kernel_is_the_cube_with_gamma_one_over_d():
     x = torch.tensor([[1.0, 2.0]]).double()
     assert float(polynomial_kernel(x, 2 * x)) == pytest.approx((10 / 2 + 1) ** 3)
+
+
+@pytest.mark.parametrize(("degree", "gamma", "coef"), [(3, None, 1.0), (2, 0.3, 0.0), (1, 1.0, 5.0)])
+def test_degree_gamma_and_coef_are_those_of_scikit_learn(degree, gamma, coef):
+    x, y = drawn(50, 0.2).numpy(), drawn(33, seed=1).numpy()
+    kernel = partial(sklearn_kernel, degree=degree, gamma=gamma, coef0=coef)
+    xx, yy, xy = (kernel(a.astype(float), b.astype(float)) for a, b in ((x, x), (y, y), (x, y)))
+    expected = (xx.sum() - xx.trace()) / (50 * 49) + (yy.sum() - yy.trace()) / (33 * 32) - 2 * xy.mean()
+    assert kid_interval(x, y, degree=degree, gamma=gamma, coef=coef).value == pytest.approx(expected, rel=1e-6)
+    found = fe.metrics.kid(x, y, degree=degree, gamma=gamma, coef=coef)
+    assert found.value == pytest.approx(expected, rel=1e-6)
+    assert ("degree" in str(found["kid_mean"].signature)) == (degree != 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"degree": 0}, "degree must be a whole number of at least 1, got 0"),
+        ({"gamma": -1}, "gamma must be .*, got -1"),
+        ({"coef": -1}, "coef must be a finite number of at least 0, got -1"),
+        ({"gama": 1}, r"kid has no parameter 'gama', did you mean gamma\?|kid has no parameter 'gama'"),
+    ],
+)
+def test_parameters_of_kid_are_checked(options, message):
+    with pytest.raises(fe.UsageError, match=message):
+        fe.metrics.kid(drawn(50), drawn(33), **options)
 
 
 def test_bad_input_is_named():

@@ -1,0 +1,89 @@
+"""Metrics by name, and of sets that come batch by batch."""
+
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.measures.registry import METRICS
+
+RNG = np.random.default_rng(0)
+GEN, REF = RNG.normal(0.3, 1, (400, 8)).astype(np.float32), RNG.normal(0, 1, (300, 8)).astype(np.float32)
+
+
+def values(scores):
+    return {one.key: (one.value, one.interval, one.floor) for one in scores}
+
+
+def filled(judge, parts):
+    running = fe.metrics.running(judge)
+    for gen, ref in parts:
+        for rows, real in ((gen, False), (ref, True)):
+            if len(rows):
+                running.update(rows, real)
+    return running
+
+
+def test_every_metric_is_a_function_by_its_name():
+    assert set(METRICS) < set(dir(fe.metrics))
+    for name in ("fd", "kid", "prdc", "mmd", "vendi"):
+        assert values(getattr(fe.metrics, name)(GEN, REF)) == values(fe.metrics(GEN, REF, name))
+    assert fe.metrics.fd(GEN, REF).value == fe.metrics(GEN, REF, "fd")["fd"].value
+    with pytest.raises(AttributeError, match=r"no metric is called 'fidd'.*fid"):
+        fe.metrics.fidd  # noqa: B018
+    with pytest.raises(fe.DataError, match="fid is defined on inception-fid"):
+        fe.metrics.fid(GEN, REF)
+    with pytest.raises(fe.UsageError, match="fld needs a third set"):
+        fe.metrics.fld(GEN, REF)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"), [("prdc", {"k": 2}), ("precision_recall", {"k": 9}), ("mmd", {"sigma": 0.5})]
+)
+def test_parameters_of_a_metric_change_its_value_and_its_signature(name, parameter):
+    default, changed = getattr(fe.metrics, name)(GEN, REF), getattr(fe.metrics, name)(GEN, REF, **parameter)
+    for before, after in zip(default, changed, strict=True):
+        assert before.value != after.value and before.signature != after.signature
+
+
+@pytest.mark.parametrize("judge", [["fd", "kid", "prdc", "vendi"], None], ids=["named", "default"])
+def test_batches_give_what_whole_sets_give(judge):
+    batches = [(GEN[:7], REF[:100]), (torch.from_numpy(GEN[7:250]), REF[100:100]), (GEN[250:], REF[100:])]
+    running = filled(judge, batches)
+    assert values(running.compute()) == values(fe.metrics(GEN, REF, judge))
+    running.reset()
+    with pytest.raises(fe.DataError, match=r"gen has no samples yet: call update"):
+        running.compute()
+    running.update(GEN[:50], real=False)
+    running.update(REF[:50], real=True)
+    assert values(running.compute()) == values(fe.metrics(GEN[:50], REF[:50], judge))
+
+
+def test_ranks_merge_to_the_whole_also_after_pickling_and_finc_is_computed_too():
+    judge = partial(fe.compare, features=100)
+    ranks = [filled(judge, [(GEN[part], REF[part])]) for part in (slice(0, 90), slice(90, 200), slice(200, None))]
+    first, *others = (pickle.loads(pickle.dumps(one)) for one in ranks)
+    first.merge_state(others[0])
+    first.merge_state(iter(others[1:]))
+    whole = fe.compare(GEN, REF, features=100)
+    found = [[(kind.share_gen, kind.p_value) for kind in one.kinds] for one in (first.compute(), whole)]
+    assert found[0] == found[1] and first.compute().spectrum == whole.spectrum
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (np.full((2, 8), np.nan), "the new rows of gen are not all finite"),
+        (np.zeros((2, 5)), "gen has 8 entries per embedding, and the new rows 5"),
+        (np.zeros(8), "gen"),
+    ],
+)
+def test_rows_that_cannot_be_added_are_refused_and_change_nothing(rows, message):
+    running = filled("fd", [(GEN[:20], REF[:20])])
+    before = running.compute()["fd"].value
+    with pytest.raises(fe.FincEvalError, match=message):
+        running.update(rows, real=False)
+    assert running.compute()["fd"].value == before
