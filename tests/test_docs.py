@@ -113,7 +113,7 @@ def test_completion_shows_few_names_and_all_of_them_exist():
 
 def test_every_public_name_is_on_the_page_of_the_python_names():
     packages = {"": fe, "privacy.": fe.privacy, "kahm.": fe.kahm, "kahm.federated.": fe.kahm.federated}
-    shown = re.findall(r"^::: finc_eval\.(.*)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M)
+    shown = re.findall(r"^::: finc_eval\.((?!measures\.).*)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M)
     public = {
         f"{before}{name}"
         for before, package in packages.items()

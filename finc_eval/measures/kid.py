@@ -123,7 +123,7 @@ def _kernel(degree: int, gamma: float | None, coef: float) -> PairKernel:
     if gamma is not None:
         check_positive("gamma", gamma)
     if not 0 <= coef < inf:
-        raise UsageError(f"coef must be a finite number of at least 0, got {coef!r}: others are no kernel")
+        raise UsageError(f"coef must be a finite number of at least 0, got {coef!r}")
     return partial(polynomial_kernel, degree=degree, gamma=gamma, coef=coef)
 
 

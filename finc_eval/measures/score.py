@@ -88,7 +88,7 @@ class Scores(Document):
     def value(self) -> float:
         """Value of the first score, which is the only one of most metrics."""
         if not self.scores:
-            raise DataError("there is no score: " + "; ".join(self.failures.values()))
+            raise DataError("no metric could be computed: " + "; ".join(self.failures.values()))
         return self.scores[0].value
 
     def __iter__(self) -> Iterator[Score]:
