@@ -66,7 +66,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
 
 
 def load_result(path: str | Path) -> Document:
-    """Open a result: an .h5 or .json file. Of both with one name it is the .h5 file, which keeps pictures.
+    """Open a result: an .h5 or .json file. If both have one name, open the .h5 file, which keeps pictures.
 
     Raises:
         DataError: the file is missing, damaged, or not a result.

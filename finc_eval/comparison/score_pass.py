@@ -83,8 +83,8 @@ class ScorePass:
     def _keep_best(self, scores: torch.Tensor, index: torch.Tensor) -> None:
         tails = torch.stack([scores.T, -scores.T])
         self._energy += tails.clamp_min(0).double().square().sum(2)
-        # Rounded, so that the last bit of a matrix product does not decide between equal samples. Of these the earlier
-        # one is kept: score and index are one number, so that no two are equal.
+        # Rounded, so that the last bit of a matrix product does not decide between equal samples. The earlier
+        # sample is kept: score and index are one number, so that no two are equal.
         ranked = tails.mul(PER_SCORE).round_().long() * MOST_SAMPLES + (MOST_SAMPLES - 1 - index)
         candidates = torch.cat([self._best, ranked], dim=2)
         self._best = candidates.topk(min(KEPT, candidates.shape[2]), dim=2).values

@@ -311,7 +311,7 @@ def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[s
     """Warn of n samples in groups of mean size `per_group`, by `name`, that are equivalent to few independent ones.
 
     Raises:
-        DataError: they are equivalent to fewer than 4. Of exact repeats, which nobody named, nothing is tested then.
+        DataError: they are equivalent to fewer than 4. Exact repeats, which nobody named, are not tested then.
     """
     independent = n / per_group
     if per_group <= 1 or independent >= FEW_INDEPENDENT:

@@ -120,8 +120,8 @@ def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> s
     return (
         f"Family of {counted(family, 'limit')}{plain}: a false regression in any of them has probability "
         f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "
-        f"{alpha:g} at most. Of the interval of a limit, in the table and in its sentence, the end that decides "
-        f"about a regression is a one-sided bound of {near}, and the other end one of {far}."
+        f"{alpha:g} at most. In the interval of a limit, in the table and in its sentence, the end that decides "
+        f"about a regression is a one-sided bound of {near}, and the other end is a bound of {far}."
     )
 
 

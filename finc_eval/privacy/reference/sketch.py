@@ -278,8 +278,8 @@ class PrivateSketch(Shown):
     def check_numbers(self) -> None:
         """Raise ValueError if the numbers that decide intervals do not follow from what was released.
 
-        A checksum can be made again by whoever alters a file; these relations hold whatever the file says. Of merged
-        owners, the single means are not known.
+        A checksum can be made again by whoever alters a file; these relations hold whatever the file says. The
+        single means of merged owners are not known.
         """
         if len(self.releases) == 1:
             (made,) = self.releases
