@@ -117,10 +117,19 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     answer = None
     if settings.has_kinds:
         sets = {one.label: one.at_hand for one in (gen, ref)}
-        answer = divide(sets, kinds=kinds, rho=settings.rho, part=1 / settings.families, seed=settings.seed, run=run)
+        answer = divide(
+            sets,
+            kinds=kinds,
+            rho=settings.rho,
+            part=1 / settings.families,
+            seed=settings.seed,
+            run=run,
+            pairing=opened.pairing,
+        )
     fits = _fit(gen, ref, settings, run)
     proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
-    scored = score_sets(opened.sets, proposed, run)
+    is_paired = opened.pairing is not None and not opened.pairing.is_whole
+    scored = score_sets(opened.sets, proposed, run, is_paired=is_paired)
     directions = assemble_directions(direction_candidates(scored.proposals, settings), scored.directions, settings)
     found = _describe(opened, settings, fits, answer, scored, directions, run)
     if kinds is None:
@@ -196,6 +205,7 @@ def _describe(
         spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
         kernel_error=error,
         copies=copies,
+        pairs=None if opened.pairing is None else opened.pairing.info,
         warnings=(
             *recall_notes(recall),
             *rho_warnings(settings.rho),

@@ -95,12 +95,25 @@ class Estimates:
     error: torch.Tensor
 
     @classmethod
-    def of(cls, first: Sequence[tuple[float, Masses]], second: Sequence[tuple[float, Masses]], rho: float) -> Estimates:
-        """Compute excess and standard error from the masses of independent sets, mixed with these weights."""
+    def of(
+        cls,
+        first: Sequence[tuple[float, Masses]],
+        second: Sequence[tuple[float, Masses]],
+        rho: float,
+        paired: torch.Tensor | None = None,
+    ) -> Estimates:
+        """Compute excess and standard error from the masses of sets, mixed with these weights.
+
+        Args:
+            first: masses of the set that may have more, with weights.
+            second: masses of the other sets, with weights.
+            rho: ρ.
+            paired: variance of the excess of paired sets, shape (t,); None for independent sets.
+        """
         floors = variance_floors([masses for _, masses in (*first, *second)], [1.0] * len(first) + [rho] * len(second))
         mass_first, variance_first = _mix(first, floors[: len(first)])
         mass_second, variance_second = _mix(second, floors[len(first) :])
-        error = standard_error(variance_first + rho**2 * variance_second)
+        error = standard_error(variance_first + rho**2 * variance_second if paired is None else paired)
         return cls(mass_first, mass_second, mass_first - rho * mass_second, error)
 
     def p_values(self) -> torch.Tensor:

@@ -25,6 +25,7 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.numerics.folds import fold_of, rows_of
+from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
 from finc_eval.sketches.opening import SetInput, as_sketch, grouped_sets, seen_rows
@@ -141,6 +142,7 @@ class OpenSets:
     settings: Settings
     sigma_rule: str
     warnings: tuple[str, ...] = ()
+    pairing: Pairing | None = None
 
 
 def sketched_sets(
@@ -160,6 +162,7 @@ def sketched_sets(
         extractor: how to embed samples.
     """
     inputs, warnings = open_inputs(sources, settings, run, extractor)
+    inputs, pairing, sentences = _pair(inputs, settings)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
@@ -167,7 +170,7 @@ def sketched_sets(
     sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
-    return OpenSets(sets, _with_map(settings, phi), sigma_rule, (*warnings, *chain(*few)))
+    return OpenSets(sets, _with_map(settings, phi), sigma_rule, (*warnings, *sentences, *chain(*few)), pairing)
 
 
 def open_inputs(
@@ -178,6 +181,21 @@ def open_inputs(
     grouped, sentences = grouped_sets(opened, settings.groups, run)
     found = {**opened, **grouped}
     return found, (*sentences, *near_repeat_warnings(seen_rows(found), run))
+
+
+def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str, SetInput], Pairing | None, list[str]]:
+    """Pair the sets by the column of the settings, or by that of their groups; see `pair`."""
+    sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
+    if len(sets) < len(inputs):
+        if settings.pairs is not None:
+            label = next(label for label in inputs if label not in sets)
+            raise UsageError(
+                f"{label} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
+                "embeddings, or leave pairs out"
+            )
+        return dict(inputs), None, []
+    pairing, sentences = pair(sets, settings.pairs, settings.groups if settings.rho == 1 else None)
+    return dict(inputs) if pairing is None else {**pairing.sets}, pairing, sentences
 
 
 def groups_signature(sketches: Iterable[Sketch]) -> tuple[tuple[str, str], ...]:

@@ -29,6 +29,7 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.gallery import Captions, checked_captions, stored_captions
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
+from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
@@ -98,6 +99,7 @@ class Comparison(Pictured):
         spectrum: leading eigenvalues.
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
+        pairs: how the sets are paired; None for independent sets.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
@@ -135,6 +137,7 @@ class Comparison(Pictured):
     kernel_error: KernelError | None
     copies: Copies | None
     warnings: tuple[str, ...]
+    pairs: Pairs | None = field(default=None, kw_only=True)
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)

@@ -12,11 +12,16 @@ import torch
 from finc_eval.comparison.estimates import Masses
 from finc_eval.gallery.counts import KEPT
 from finc_eval.numerics.design_effects import GroupedShares, GroupSizes
+from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+FAR_TAIL = 0.999
+"""Confidence at which Student's quantile is compared with the normal one: p-values of directions are adjusted for some
+tens of tests."""
 
 PER_SCORE = 1e5
 """Steps of the scores that rank the samples of a tail."""
@@ -154,6 +159,20 @@ class Scores:
         return GroupedShares(
             members, groups.numpy(), (between / independent).numpy(), around.clamp_min(1).numpy(), sizes
         )
+
+    def paired_variance(self, other: Scores) -> torch.Tensor:
+        """Return the variance of the difference of masses from a set with the same groups, shape (t,).
+
+        What both sets have in common in a group cancels: e_b = Σ_b (s² − mass) / n − the same of the other set, and the
+        variance is B/(B − 1)·Σ e_b² over B groups. With few groups it is wider, as Student's quantile is.
+        """
+        parts = [
+            (one.group_sums - one.group_sizes[:, None] * (one.group_sums.sum(0) / one.n)) / one.n
+            for one in (self, other)
+        ]
+        blocks = len(self.group_sizes)
+        wider = student_quantile(blocks - 1, FAR_TAIL) / normal_quantile(FAR_TAIL)
+        return (parts[0] - parts[1]).square().sum(0) * blocks / (blocks - 1) * wider**2
 
     def _variance(self) -> torch.Tensor:
         """Return the variance of s² in each fold, shape (2, t)."""

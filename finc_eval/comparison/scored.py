@@ -120,6 +120,7 @@ class ScoredProposal:
     proposal: Proposal
     columns: slice
     sets: Mapping[str, ScoredSet]
+    is_paired: bool = False
 
     @property
     def own(self) -> ScoredSet:
@@ -139,7 +140,11 @@ class ScoredProposal:
     def estimates(self, rho: float) -> Estimates:
         """Return masses and excesses of the directions."""
         others = [(weight, self.sets[label].masses[self.columns]) for label, weight in self.proposal.others.items()]
-        return Estimates.of([(1.0, self.own.masses[self.columns])], others, rho)
+        paired = None
+        if self.is_paired:
+            (other,) = self.proposal.others
+            paired = self.own.scores.paired_variance(self.sets[other].scores)[self.columns]
+        return Estimates.of([(1.0, self.own.masses[self.columns])], others, rho, paired)
 
     def energy(self, rank: int, rho: float) -> torch.Tensor:
         """Return the in-sample excess of both tails of a direction, shape (2,)."""
@@ -178,10 +183,13 @@ def score_sets(
     sets: Mapping[str, SketchedSet],
     proposals: Sequence[Proposal],
     run: Run,
+    *,
+    is_paired: bool = False,
 ) -> Scored:
     """Score sets on all proposals, side by side in columns, in one pass over the embeddings of each.
 
-    For a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
+    For a sketch, its own sample is scored; the masses are exact, and the sample gives their variances. Paired sets have
+    the same groups.
     """
     phi = next(iter(sets.values())).sketch.feature_map
     none = torch.empty(phi.size, 0, device=phi.device)
@@ -202,7 +210,7 @@ def score_sets(
             sketch, concentration = one.sketch, scores.concentration()
             masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
         found[label] = ScoredSet(one, scores, masses, samples[label], far)
-    return Scored(found, [ScoredProposal(one, place, found) for one, place in placed])
+    return Scored(found, [ScoredProposal(one, place, found, is_paired) for one, place in placed])
 
 
 class _Passed(NamedTuple):

@@ -12,6 +12,7 @@ from finc_eval.core.checks import check_choice, check_count, check_fraction, che
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about, by_name, settings_from
 from finc_eval.numerics.names import INDEXES, SearchIndex
+from finc_eval.partitions.blocks import PairColumn
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
@@ -186,6 +187,7 @@ class Settings(SketchSettings):
     table: ClassVar[str] = "compare"
 
     method: Method = Finc()
+    pairs: PairColumn = None
     rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0
     modes: Annotated[int, about("maximum number of modes to report per role")] = 10
     index: Annotated[SearchIndex, about(f"how methods and metrics find neighbors: {INDEXES}")] = "exact"
@@ -198,6 +200,8 @@ class Settings(SketchSettings):
             modes=check_count("modes", self.modes),
         )
         check_choice("index", self.index, get_args(SearchIndex))
+        if self.pairs is not None and self.rho != 1:
+            raise UsageError(f"pairs are tested for equal shares, and rho is {self.rho:g}: leave rho or pairs out")
 
     @classmethod
     def check_keys(cls, table: Mapping[str, Any], where: str) -> None:
@@ -231,7 +235,9 @@ class Settings(SketchSettings):
         given = {field.name for field in fields(SketchSettings)}
         own = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
         method = [(field.name, getattr(self.method, field.name)) for field in fields(self.method)]
-        values = [item for item in [*own, *method] if item[0] not in ("method", "name", "index")]
+        values = [
+            item for item in [*own, *method] if item[0] not in ("method", "name", "index") and item != ("pairs", None)
+        ]
         return tuple((name, _text(value)) for name, value in values)
 
 
@@ -243,6 +249,7 @@ class Options(SketchOptions, total=False):
     """The fields of `Settings` as keywords of a function."""
 
     method: AnyMethod | MethodName
+    pairs: str | None
     rho: float
     modes: int
     index: SearchIndex

@@ -39,7 +39,6 @@ from finc_eval.samples.source import prefetched
 if TYPE_CHECKING:
     from PIL import Image
 
-
 VIDEO = "video"
 """Name of the grouping of windows by their video."""
 
@@ -381,6 +380,11 @@ class Subset(Embeddings):
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         return self.source.images_at(self.rows[indices])
+
+    @property
+    def samples(self) -> EmbeddedSamples | HeldSamples | None:
+        """Samples of the underlying set."""
+        return self.source.samples
 
     def content(self) -> NDArray[np.uint64] | None:
         found = self.source.content()

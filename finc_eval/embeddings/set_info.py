@@ -10,7 +10,7 @@ from typing import Annotated
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import counted, listed
-from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.samples import Samples
 from finc_eval.samples.clips import Clip
@@ -100,7 +100,8 @@ def notes_on(label: str, embeddings: Embeddings) -> list[str]:
 
 def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> SetInfo:
     """Describe a set."""
-    cache = embeddings.cache if isinstance(embeddings, CachedEmbeddings) else None
+    whole = embeddings.source if isinstance(embeddings, Subset) else embeddings
+    cache = whole.cache if isinstance(whole, CachedEmbeddings) else None
     failures = cache.failures if cache else []
     return SetInfo(
         name=(embeddings and embeddings.title) or label,

@@ -25,14 +25,15 @@ from finc_eval.gates.divisions import (
     sought_kinds,
 )
 from finc_eval.gates.evidence import Evidence, Missing
-from finc_eval.gates.moved import Distance, Moved
+from finc_eval.gates.moved import Distance, Moved, PairedMoved
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.retraining import Retrained, between_shares
 from finc_eval.gates.sets import BASELINE, GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
-from finc_eval.partitions.answer import kind_counts
-from finc_eval.partitions.difference import total_variation
+from finc_eval.partitions.answer import kind_counts, within_blocks
+from finc_eval.partitions.blocks import designed_counts, designs
+from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tally import EffectiveCounts
 
@@ -231,36 +232,65 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
 
 def _distance(
     sets: GateSets, values: CountedSets | None, margin: float | None, seed: int, run: Run
-) -> tuple[Distance, Moved]:
+) -> tuple[Distance, Moved | PairedMoved]:
     """Return how far the release is from the older one, and the evidence on the limit on it.
 
     Without a column, it is the difference of a comparison of these sets: they are divided into kinds of their own.
+    Paired sets are compared within the blocks that both have, and what the release lacks of the others has moved.
     """
     every = sets.all
+    column = None if values is None else values.digest
+    rule, (last_label, *more) = sets.rule("kinds.moved"), sets.baselines
+    to = BASELINE if more else last_label
+    judged = {GEN: sets.gen, **sets.baselines}
+    pairing = sets.pairing(column)
+    if pairing is not None:
+        within = within_blocks(pairing, column, seed, run)
+        whole, lacked = paired_variation(within)[0], pairing.info.lacked(GEN, sets.baselines)
+        low, value, high = (lacked + (1 - lacked) * end for end in (whole.interval[0], whole.value, whole.interval[1]))
+        moved = PairedMoved(
+            name=rule,
+            value=value,
+            margin=margin or 0.0,
+            n=sets.gen.n,
+            within=within,
+            lacked=lacked,
+            unchanged=0.0,
+            note=" ".join(pairing.info.missing()),
+        )
+        return Distance(to, within.shares.shape[1], value, (low, high)), moved
+    is_design = bool(designs(judged))
 
     def counts_of(*labels: str) -> tuple[EffectiveCounts, EffectiveCounts]:
         chosen = {label: every[label] for label in labels}
         found = (
             kind_counts(chosen, seed, run)
             if values is None
-            else {label: values.tallies[label].effective(0) for label in labels}
+            else {label: designed_counts(values.tallies[label]) for label in labels}
         )
         last = (REF,) if REF in labels else tuple(sets.baselines)
         firsts = [found[label] for label in labels if label not in last]
         return reduce(add, firsts), reduce(add, [found[label] for label in last])
 
     new, old = counts_of(GEN, *sets.baselines)
-    whole, note = total_variation(new, old, seed), ""
+    whole, note = total_variation(new, old, seed, is_design=is_design), ""
     if margin is not None and whole.value > margin:
         now, before = (total_variation(*counts_of(*labels, REF), seed).value for labels in ((GEN,), sets.baselines))
         if now < before:
             ends = f"from {in_percent(before, 2)} to {in_percent(now, 2)}"
             note = f"towards the reference, {ends} away: if that was wanted, raise moved for this release"
-    rule, (label, *more) = sets.rule("kinds.moved"), sets.baselines
     evidence = Moved(
-        name=rule, value=whole.value, margin=margin or 0.0, n=sets.gen.n, new=new, old=old, unchanged=0.0, note=note
+        name=rule,
+        value=whole.value,
+        margin=margin or 0.0,
+        n=sets.gen.n,
+        new=new,
+        old=old,
+        is_design=is_design,
+        unchanged=0.0,
+        note=note,
     )
-    return Distance.of(BASELINE if more else label, len(new.members), whole), evidence
+    return Distance.of(to, len(new.members), whole), evidence
 
 
 def _unmatched(

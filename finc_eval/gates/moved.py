@@ -8,8 +8,15 @@ from math import sqrt
 from finc_eval.core.record import Record
 from finc_eval.core.words import in_percent
 from finc_eval.gates.evidence import Evidence, Side, upper_quantile
+from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import POWER
-from finc_eval.partitions.difference import HALVES_VARIANCE, Difference, largest_variation, total_variation
+from finc_eval.partitions.difference import (
+    HALVES_VARIANCE,
+    Difference,
+    largest_variation,
+    paired_variation,
+    total_variation,
+)
 from finc_eval.partitions.tally import EffectiveCounts
 
 
@@ -44,20 +51,49 @@ class Distance(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PairedMoved(Evidence):
+    """Share of samples that have moved to other kinds within blocks such as prompts (`partitions.difference`).
+
+    Samples of the baseline whose block the release lacks have moved as well: they are a part `lacked` of it.
+
+    Attributes:
+        within: differences of the kinds; the first contrast is that of the release.
+        lacked: share of the baseline that is of blocks that the release lacks.
+    """
+
+    within: WithinBlocks
+    lacked: float
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the end of the interval."""
+        found = paired_variation(self.within.times(factor), 1 - 2 * level)[0].interval
+        return self.lacked + (1 - self.lacked) * found[1 if side == "high" else 0]
+
+    def detectable(self, level: float) -> float | None:
+        """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""
+        error = sqrt(HALVES_VARIANCE * float(self.within.null[0].sum())) / 2
+        found = self.margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
+        return found if found <= 1 else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Moved(Evidence):
     """Share of samples that have moved to other kinds (`partitions.difference`).
 
     Attributes:
         new, old: effective numbers of samples of each kind.
+        is_design: see `total_variation`.
     """
 
     new: EffectiveCounts
     old: EffectiveCounts
+    is_design: bool = False
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the end of the interval."""
         if side == "high":
-            return max(largest_variation(self.new * factor, self.old * factor, 1 - 2 * level), self.value)
+            new, old = self.new * factor, self.old * factor
+            return max(largest_variation(new, old, 1 - 2 * level, is_design=self.is_design), self.value)
         return total_variation(self.new * factor, self.old * factor, confidence=1 - 2 * level).interval[0]
 
     def detectable(self, level: float) -> float | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.words import counted
 from finc_eval.embeddings.base import Embeddings
-
-ID = "id"
-"""Value of `pairs` by which samples belong together that have one id."""
+from finc_eval.partitions.blocks import ID
 
 Names = NDArray[np.str_]
 
@@ -37,6 +37,11 @@ def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[n
             f"{strange!r:.60}: draw the same prompts and seeds for both, or take pairs out of the policy"
         )
     return np.asarray(found, np.int64)
+
+
+def repeats(sets: Iterable[Embeddings], by: str) -> bool:
+    """Return whether samples of all sets share values of this column: it names blocks of samples, such as prompts."""
+    return by != ID and all(by in one.columns and len(set(one.column(by))) < one.n for one in sets)
 
 
 def _names(one: Embeddings, by: str, label: str) -> Names:

@@ -16,7 +16,9 @@ from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.pairs import partners
+from finc_eval.gates.pairs import partners, repeats
+from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.partitions.blocks import Pairing, designs, pair
 from finc_eval.partitions.sets import MIN_SAMPLES, countable_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
@@ -35,6 +37,8 @@ class GateSets:
         pairs: row of an older release that belongs to each row of `gen`, by its label; none where samples are not
             paired.
         part: name of the slice that these sets are; "" for whole sets.
+        blocks: column whose values, such as prompts, the release and its baselines are compared within, or that of
+            groups, where they share it; see `pair`.
     """
 
     gen: Embeddings
@@ -48,6 +52,7 @@ class GateSets:
     replicates: tuple[str, ...]
     pairs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     part: str = ""
+    blocks: tuple[str | None, str | None] = (None, None)
 
     @property
     def all(self) -> dict[str, Embeddings]:
@@ -90,8 +95,6 @@ class GateSets:
             UsageError: samples are to be paired with several baselines, or a set does not have the column of groups.
             DataError: samples to be paired do not belong together.
         """
-        if pairs is not None and len(baselines) > 1:
-            raise UsageError("samples are paired with one baseline: pass one, or take pairs out of the policy")
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
@@ -99,6 +102,12 @@ class GateSets:
         embeddings = {label: one.embeddings for label, one in opened.items()}
         if without := [one for one in embeddings.values() if groups not in (None, *one.columns)]:
             raise unknown_column(str(groups), without[0].columns, without[0].name)  # a warning may be overlooked
+        judged = [embeddings[label] for label in (GEN, *labels)]
+        by_block = pairs is not None and repeats(judged, pairs)
+        if by_block and groups is None:
+            embeddings = {
+                label: one.grouped(pairs) if pairs in one.columns else one for label, one in embeddings.items()
+            }
         sets = cls(
             gen=embeddings[GEN],
             baselines={label: embeddings[label] for label in labels},
@@ -109,8 +118,33 @@ class GateSets:
             infos={label: one.info() for label, one in opened.items()},
             warnings=warnings,
             replicates=tuple(labels),
+            blocks=(pairs, groups),
         )
-        return sets if pairs is None else sets._pair(pairs)
+        if pairs is None or by_block:
+            return sets
+        if len(baselines) > 1:
+            raise UsageError("samples are paired with one baseline: pass one, or take pairs out of the policy")
+        return sets._pair(pairs)
+
+    def pairing(self, column: str | None) -> Pairing | None:
+        """Pair the release and its baselines, unless by the column that names the kinds; None where they cannot be.
+
+        A column of prompts that a set has a fixed number of samples of each pairs them too: counts of such a design are
+        not random, and what a release lacks of it is not a matter of chance.
+        """
+        sets = {GEN: self.gen, **self.baselines}
+        by, groups = self.blocks
+        if by is None and groups is None:
+            found = [one.column for one in designs(sets) if one.column in TEXT_COLUMNS]
+            groups = found[0] if found else None
+        if column is not None and column in (by, groups):
+            return None
+        try:
+            return pair(sets, by, groups)[0]
+        except DataError:
+            if ANCHOR not in sets:
+                raise
+            return None  # prompts may have changed since the anchor
 
     def _pair(self, by: str) -> GateSets:
         """Return the same sets with their pairs. Prompts may have changed since the anchor, which may stay without."""
@@ -149,4 +183,4 @@ class GateSets:
             pairs={},
             part=name,
         )
-        return sets if pairs is None else sets._pair(pairs)
+        return sets if pairs is None or not self.pairs else sets._pair(pairs)

@@ -19,6 +19,7 @@ from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.sets import OpenedSet, countable_sets
 
 
@@ -69,10 +70,12 @@ def leaderboard(
     if not sources:
         raise UsageError("at least one model is needed, got none")
     check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
-    opened, warnings = open_models(sources, ref, chosen, run, extractor)
+    opened, warnings, pairing = open_models(sources, ref, chosen, run, extractor)
+    if pairing is not None:
+        opened = {label: replace(one, embeddings=pairing.sets[label]) for label, one in opened.items()}
     reference = BoardReference.of(opened, chosen, run)
     check_order(chosen.rank_by, reference.settings.metrics)  # before the work
-    entries = reference.entries(by_model(sources, opened), opened[REFERENCE].embeddings, (), run)
+    entries = reference.entries(by_model(sources, opened), opened[REFERENCE].embeddings, (), run, pairing)
 
     sets = {label: one.embeddings for label, one in opened.items()}
     return replace(assemble(reference, entries, chosen, warnings, sets), provenance=Provenance.here(run.device))
@@ -104,12 +107,14 @@ def open_models(
     settings: LeaderboardSettings,
     run: Run,
     extractor: AnyExtractor,
-) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
-    """Open the sets of all training runs, and the reference, by label; see `countable_sets`."""
+) -> tuple[dict[str, OpenedSet], tuple[str, ...], Pairing | None]:
+    """Open the sets of all training runs, by label, and pair them; see `countable_sets` and `pair`."""
     labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
     if len(labels) < sum(map(len, models.values())):
         raise UsageError("a model is called as the second run of another would be: rename it")
     opened, warnings = countable_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor)
+    pairing, sentences = pair({label: one.embeddings for label, one in opened.items()}, settings.pairs, settings.groups)
+    warnings += tuple(sentences)
     for name, runs in by_model(models, opened).items():
         digests = [one.embeddings.digest for one in runs]
         for number, digest in enumerate(digests):
@@ -118,7 +123,7 @@ def open_models(
                     f"training runs {digests.index(digest) + 1} and {number + 1} of {name} are the same samples, which "
                     "say nothing about training: pass the samples of each run, or the set once"
                 )
-    return opened, warnings
+    return opened, warnings, pairing
 
 
 def by_model(models: Mapping[str, Sequence[object]], opened: Mapping[str, OpenedSet]) -> dict[str, list[OpenedSet]]:

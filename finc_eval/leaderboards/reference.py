@@ -22,10 +22,11 @@ from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
 from finc_eval.leaderboards.settings import LeaderboardSettings
-from finc_eval.leaderboards.shares import unmatched
+from finc_eval.leaderboards.shares import unmatched, unmatched_within
 from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
+from finc_eval.partitions.blocks import Pairing, designs
 from finc_eval.partitions.counts import Counted, Counts, Examples, count
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.sets import OpenedSet
@@ -136,9 +137,14 @@ class BoardReference:
         return Signature("leaderboard", (("fx", self.space), *self.shared, *self.settings.signature()))
 
     def entries(
-        self, models: Mapping[str, Sequence[OpenedSet]], ref: Embeddings, warnings: Sequence[str], run: Run
+        self,
+        models: Mapping[str, Sequence[OpenedSet]],
+        ref: Embeddings,
+        warnings: Sequence[str],
+        run: Run,
+        pairing: Pairing | None = None,
     ) -> list[Entry]:
-        """Measure models, each by its training runs."""
+        """Measure models, each by its training runs; of paired sets, what is unmatched is measured within blocks."""
         flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
         measures: dict[str, dict[str, Measure]] = {label: {} for label in flat}
         for metric in self.settings.metrics:
@@ -149,7 +155,8 @@ class BoardReference:
             run.progress(metric, len(flat), len(flat))
         found = self.found or count(ref, self.kinds, far=self.far, run=run.named(f"count {REFERENCE}"))
         made = {
-            label: self._training_run(label, one, found.counts, measures[label], run) for label, one in flat.items()
+            label: self._training_run(label, one, ref, found.counts, measures[label], run, pairing)
+            for label, one in flat.items()
         }
         return [
             Entry(
@@ -163,11 +170,23 @@ class BoardReference:
         ]
 
     def _training_run(
-        self, label: str, one: OpenedSet, ref: Counts, measures: Mapping[str, Measure], run: Run
+        self,
+        label: str,
+        one: OpenedSet,
+        ref: Embeddings,
+        counts: Counts,
+        measures: Mapping[str, Measure],
+        run: Run,
+        pairing: Pairing | None,
     ) -> TrainingRun:
         found = count(one.embeddings, self.kinds, far=self.far, run=run.named(f"count {label}"))
-        tallies = node_tallies(self.tree, {label: found.counts, REFERENCE: ref})
+        tallies = node_tallies(self.tree, {label: found.counts, REFERENCE: counts})
         own, others = (each.at(self.leaves).effective(0) for each in tallies.values())
+        if pairing is None:
+            is_design = bool(designs({label: one.embeddings, REFERENCE: ref}))
+            number = unmatched(own, others, self.settings.seed, is_design=is_design)
+        else:
+            number = unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)
         tally = tallies[label]
         return TrainingRun(
             info=one.info(),
@@ -178,7 +197,7 @@ class BoardReference:
             counted=tally.n,
             examples=_examples(self.tree, found, one.embeddings),
             unmatched=Measure.of(
-                unmatched(own, others, self.settings.seed),
+                number,
                 False,
                 SHARES["unmatched"],
                 Signature("unmatched", self.shared),

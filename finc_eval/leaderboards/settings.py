@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, TypedDict
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
 from finc_eval.measures.registry import get_metric
+from finc_eval.partitions.blocks import PairColumn
 from finc_eval.sketches.settings import Groups
 
 
@@ -37,6 +38,7 @@ class LeaderboardSettings(Configured):
         "unmatched"
     )
     groups: Groups = None
+    pairs: PairColumn = None
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
@@ -47,7 +49,8 @@ class LeaderboardSettings(Configured):
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        return (("groups", self.groups or "videos"), ("seed", str(self.seed)))
+        pairs = (("pairs", self.pairs),) if self.pairs else ()
+        return (("groups", self.groups or "videos"), *pairs, ("seed", str(self.seed)))
 
 
 class LeaderboardOptions(TypedDict, total=False):
@@ -56,4 +59,5 @@ class LeaderboardOptions(TypedDict, total=False):
     metrics: tuple[str, ...]
     rank_by: str
     groups: str | None
+    pairs: str | None
     seed: int

@@ -158,7 +158,12 @@ class Board:
             check_own_folder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
             chosen = settings_from(LeaderboardSettings, settings, options)
             check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
-            opened, warnings = open_models(sources, ref, chosen, run, extractor)
+            if chosen.pairs is not None:
+                raise UsageError(
+                    f"a stored board takes models of other prompts later, so it is not paired by {chosen.pairs!r}: "
+                    "rank all models at once (leaderboard without a board), or leave pairs out"
+                )
+            opened, warnings, _ = open_models(sources, ref, chosen, run, extractor)
             with self._alone():
                 if not self.exists:
                     reference = BoardReference.of(opened, chosen, run, far=True)
@@ -168,7 +173,7 @@ class Board:
         self._refuse_known(sources)
         reference = self.reference()
         self._check_options(reference, options)
-        opened, warnings = open_models(sources, ref, reference.settings, run, extractor)
+        opened, warnings, _ = open_models(sources, ref, reference.settings, run, extractor)
         self._check_reference(reference, opened[REFERENCE])
         entries = reference.entries(by_model(sources, opened), _ref(opened), warnings, run)
         with self._alone():

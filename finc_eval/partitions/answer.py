@@ -15,14 +15,16 @@ from finc_eval.core.words import listed
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.unique_names import UniqueNames, in_common
+from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.counts import Counted, Counts, Examples, count, tally_sets
-from finc_eval.partitions.difference import Difference, total_variation
+from finc_eval.partitions.blocks import Pairing, designs
+from finc_eval.partitions.counts import Counted, Counter, Counts, Examples, count, tally_sets
+from finc_eval.partitions.difference import Difference, paired_variation, total_variation
 from finc_eval.partitions.kind import Kind, described_kinds, names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import EffectiveCounts, Tally
-from finc_eval.partitions.tests import KindTests, test_kinds
+from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
 from finc_eval.partitions.tree import Tree
 
 LARGEST = 3
@@ -90,6 +92,7 @@ class Answer:
     counted: dict[str, Counted]
     tallies: dict[str, Tally]
     choice: Choice
+    is_design: bool = False
 
     @property
     def tests(self) -> KindTests:
@@ -111,9 +114,16 @@ class Answer:
 
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
+        if self.tests.within is not None:
+            found = paired_variation(self.tests.within.at(self.kinds.tree.cut(MAIN_LEVEL)))
+            both = found * 2 if len(found) == 1 else found
+            return dict(zip(self.tallies, both, strict=True))
         effective = main_counts(self.kinds.tree, self.tallies)
         others = {label: [one for other, one in effective.items() if other != label] for label in effective}
-        return {label: total_variation(own, reduce(add, others[label]), seed) for label, own in effective.items()}
+        return {
+            label: total_variation(own, reduce(add, others[label]), seed, is_design=self.is_design)
+            for label, own in effective.items()
+        }
 
 
 def name_headings(headings: Sequence[tuple[Kind, Sequence[Kind]]], differing: Sequence[Kind]) -> list[str | None]:
@@ -148,13 +158,25 @@ def divide(
     part: float = 1.0,
     seed: int = 0,
     run: Run | None = None,
+    pairing: Pairing | None = None,
 ) -> Answer:
-    """Divide sets into kinds, or into the given kinds, count them, and choose the kinds that answer how they differ."""
+    """Divide sets into kinds, or into the given kinds, count them, and choose the kinds that answer how they differ.
+
+    Paired sets are compared within the blocks of their pairing.
+    """
     run = Run.of(run)
     kinds = kinds or KindTree.of_sets(list(sets.values()), seed, run)
-    counted = {label: count(one, kinds, run=run.named(f"count {label}")) for label, one in sets.items()}
+    counted, cells = {}, []
+    for label, one in sets.items():
+        counter = Counter(kinds, run=run.named(f"count {label}"))
+        counted[label] = counter.of(one)
+        cells.append(counter.kinds()[:, 0].astype(np.int64))
     tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
-    return Answer(kinds, counted, tallies, Choice.of(kinds.tree, test_kinds(tallies, rho, part)))
+    tests = test_kinds(tallies, rho, part)
+    if pairing is not None:
+        within = WithinBlocks.of(pairing.blocked, np.concatenate(cells), kinds.tree.members, seed)
+        tests = test_within_blocks(tests, within, part)
+    return Answer(kinds, counted, tallies, Choice.of(kinds.tree, tests), pairing is None and bool(designs(sets)))
 
 
 def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str, EffectiveCounts]:
@@ -165,6 +187,27 @@ def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str
     kinds = KindTree.of_sets(list(sets.values()), seed, run)
     counts = {label: count(one, kinds, run=run.named(f"count {label}")).counts for label, one in sets.items()}
     return main_counts(kinds.tree, node_tallies(kinds.tree, counts))
+
+
+def within_blocks(pairing: Pairing, column: str | None, seed: int, run: Run) -> WithinBlocks:
+    """Return differences within blocks of at most `MAIN_LEVEL` kinds of paired sets, or of the values of a column."""
+    if column is not None:
+        values = np.concatenate([np.array(one.column(column)) for one in pairing.sets.values()])
+        names, cells = np.unique(values, return_inverse=True)
+        return WithinBlocks.of(pairing.blocked, cells, np.eye(len(names), dtype=bool), seed)
+    kinds = KindTree.of_sets(list(pairing.sets.values()), seed, run)
+    members = kinds.tree.members[kinds.tree.cut(MAIN_LEVEL)]
+    return WithinBlocks.of(pairing.blocked, cells_of(pairing, kinds, run), members, seed)
+
+
+def cells_of(pairing: Pairing, kinds: KindTree, run: Run) -> NDArray[np.int64]:
+    """Return the leaf of each sample of paired sets, one set after the other."""
+    found = []
+    for label, one in pairing.sets.items():
+        counter = Counter(kinds, run=run.named(f"count {label}"))
+        counter.of(one)
+        found.append(counter.kinds()[:, 0].astype(np.int64))
+    return np.concatenate(found)
 
 
 def main_counts(tree: Tree, tallies: Mapping[str, Tally]) -> dict[str, EffectiveCounts]:

@@ -174,7 +174,8 @@ class _Intervals:
     """
 
     def __init__(self, tests: KindTests) -> None:
-        k, n = tests.members / tests.cautious, tests.sizes[:, None] / tests.cautious
+        n = tests.sizes[:, None] / tests.cautious
+        k = tests.shares * n
         rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
         # Of two sets, both differences are one.
         differences = tests.members.size // 2 if len(tests.labels) == 2 else tests.members.size
@@ -183,6 +184,12 @@ class _Intervals:
         self.share, self.rest = k / n, rest_k / rest_n
         rest_low, rest_high = clopper_pearson(rest_k, rest_n, confidence)
         self.ends = mover((self.low, self.share, self.high), (rest_low, self.rest, rest_high))
+        self.differences = self.share - self.rest
+        if (within := tests.within) is not None:
+            both = len(within.difference) == 1
+            low, high = within.intervals(confidence)
+            self.differences = np.concatenate([within.difference, -within.difference]) if both else within.difference
+            self.ends = (np.concatenate([low, -high]), np.concatenate([high, -low])) if both else (low, high)
 
     def of_difference(self, own: int, number: int, *, significant: bool, less: bool) -> tuple[float, float]:
         """Return the interval of the difference of a set from the others."""
@@ -224,7 +231,7 @@ def _kind(
         name=name.text,
         evidence=name.evidence,
         shares={label: share(s, label) for s, label in enumerate(tests.labels)},
-        difference=float(intervals.share[own, number] - intervals.rest[own, number]),
+        difference=float(intervals.differences[own, number]),
         interval=intervals.of_difference(
             own, number, significant=p_value <= ALPHA and tests.family.rho >= 1, less=is_less
         ),

@@ -25,6 +25,7 @@ from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
+from finc_eval.partitions.blocks import Pairs, pair
 from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.sets import countable_sets
@@ -43,6 +44,7 @@ class Kinds(Pictured):
         sets: the sets, by label.
         settings: settings, as asked for.
         signature: everything that changes the numbers.
+        pairs: how the sets are paired; None for independent sets.
         warnings: what to know before trusting the numbers.
         divided: the tree of kinds, to which fresh samples can be assigned.
 
@@ -65,6 +67,7 @@ class Kinds(Pictured):
     settings: KindSettings
     signature: SignatureText
     warnings: tuple[str, ...]
+    pairs: Pairs | None = field(default=None, kw_only=True)
     divided: Annotated[KindsOfSamples, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
 
     @property
@@ -208,7 +211,11 @@ def _count(
     run = Run.of(run)
     opened, warnings = countable_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}
-    answer = divide(embeddings, kinds=None if divided is None else divided.tree, seed=settings.seed, run=run)
+    pairing, sentences = pair(embeddings, settings.pairs, settings.groups)
+    embeddings = embeddings if pairing is None else pairing.sets
+    answer = divide(
+        embeddings, kinds=None if divided is None else divided.tree, seed=settings.seed, run=run, pairing=pairing
+    )
     listed, headings = answer.described(embeddings)
     return Kinds(
         kinds=listed,
@@ -224,7 +231,8 @@ def _count(
             *settings.signature(),
             ("kinds", answer.kinds.digest[:12]),
         ),
-        warnings=warnings,
+        pairs=None if pairing is None else pairing.info,
+        warnings=(*warnings, *sentences),
         divided=KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies),
         provenance=Provenance.here(run.device),
     )

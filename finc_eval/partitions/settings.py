@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
+from finc_eval.partitions.blocks import PairColumn
 from finc_eval.sketches.settings import Groups
 
 MAIN_LEVEL = 50
@@ -30,6 +31,7 @@ class KindSettings(Configured):
     table: ClassVar[str] = "kinds"
 
     groups: Groups = None
+    pairs: PairColumn = None
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
@@ -37,11 +39,13 @@ class KindSettings(Configured):
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        return (("groups", self.groups or "videos"), ("seed", str(self.seed)))
+        pairs = (("pairs", self.pairs),) if self.pairs else ()
+        return (("groups", self.groups or "videos"), *pairs, ("seed", str(self.seed)))
 
 
 class KindOptions(TypedDict, total=False):
     """The fields of `KindSettings` as keywords of a function."""
 
     groups: str | None
+    pairs: str | None
     seed: int

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left as bisect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from finc_eval.core.errors import DataError
+from finc_eval.numerics.blocks import RADEMACHER, WithinBlocks, step_down
 from finc_eval.numerics.exact_tests import ShareTests, detectable_share
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER
 from finc_eval.partitions.pooled import FIT_SAMPLES
@@ -40,7 +42,8 @@ class KindTests:
         cautious: those for intervals, shape (s, t).
         raw: p-value of each test by itself, shape (r, t).
         adjusted: p-value adjusted for the whole family of r·t tests, shape (r, t).
-        family: the tests.
+        family: the tests of unpaired sets.
+        within: differences within blocks, where the sets are paired: the tests are then of these.
     """
 
     labels: tuple[str, ...]
@@ -53,10 +56,13 @@ class KindTests:
     raw: Array
     adjusted: Array
     family: ShareTests
+    within: WithinBlocks | None = None
 
     @property
     def shares(self) -> Array:
         """Share of each kind in each set, shape (s, t): of each level they sum to 1."""
+        if self.within is not None:
+            return self.within.shares
         return np.asarray(self.members / self.sizes[:, None])
 
     def side(self, row: int) -> tuple[int, bool]:
@@ -65,7 +71,12 @@ class KindTests:
         return place, bool(less)
 
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
-        """Return the smallest share of a separate kind, of only one set, that would be found with 80 % power."""
+        """Return the smallest share of a separate kind, of only one set, that would be found with 80 % power.
+
+        Of paired sets it is a share of the blocks, each of which is of the kind or not.
+        """
+        if self.within is not None:
+            return self.within.detectable(alpha)
         units = self.sizes / np.median(self.effects, axis=1)
         drawn = min(1.0, FIT_SAMPLES / units.sum())
         found = [0.0] if drawn == 1 else [float(detectable_share(MIN_FITTED, drawn * own, POWER)) for own in units]
@@ -126,4 +137,24 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
     )
 
 
+def test_within_blocks(tests: KindTests, within: WithinBlocks, part: float = 1.0) -> KindTests:
+    """Return tests of the same kinds by their differences within blocks.
+
+    The p-value of a test by itself is a bound that holds for random signs of any differences, however small it is; the
+    adjusted ones are from exchanges of the labels.
+
+    Args:
+        tests: the tests, as if the sets were not paired.
+        within: differences of the same kinds.
+        part: part of the family-wise error that the tests may spend.
+    """
+    z = within.z
+    adjusted = step_down(z.ravel(), within.drawn.reshape(len(within.drawn), -1), is_exact=within.is_exact)
+    adjusted = np.minimum(adjusted.reshape(z.shape) / part, 1.0)
+    raw = np.concatenate([np.minimum(RADEMACHER * ndtr(-one), 1.0) for one in (z, -z)])
+    of_sides = np.concatenate([np.where(one > 0, adjusted, 1.0) for one in (z, -z)])
+    return replace(tests, raw=raw, adjusted=of_sides, within=within)
+
+
+test_within_blocks.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
 test_kinds.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest

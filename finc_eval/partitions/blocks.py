@@ -1,0 +1,317 @@
+"""Pairing: sets that share the values of a column, such as prompts, are compared within these values.
+
+Sets are also looked at for what they are not: random draws. So many samples of each prompt are a design, whose counts
+do not vary as random counts do, and a prompt that a set lacks is not a matter of chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtr
+
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.record import Record, about
+from finc_eval.core.words import counted, listed
+from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.naming.properties import TEXT_COLUMNS
+from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
+from finc_eval.partitions.difference import total_variation
+from finc_eval.partitions.tally import EffectiveCounts, Tally
+
+PairColumn = Annotated[
+    str | None,
+    about(
+        "metadata column that pairs the sets, such as prompt: differences are taken within its values; default: the "
+        "column of groups, where all sets share its values"
+    ),
+]
+
+ID = "id"
+"""Value of `pairs` by which samples belong together that have one id."""
+
+MOST_IN_BLOCKS = 0.5
+"""Part of each set that must lie in shared groups for sets to be paired by them unasked."""
+
+TOO_EVEN = 1e-4
+"""Probability of counts as even as these, or more so, from which down they are a design."""
+
+SURELY = 1e-3
+"""Probability that a set lacks any prompt by chance, from which down what it lacks is named."""
+
+NAMED = 3
+"""Values that a sentence names."""
+
+MAX_KEPT = 100
+"""Values that a result names."""
+
+FLOOR = 1e-6
+"""Smallest variance of the counts of a design, over that of random counts."""
+
+
+@dataclass(frozen=True)
+class PairedSet(Record):
+    """A set in a pairing.
+
+    Attributes:
+        samples: number of its samples that are compared.
+        apart: number of its samples that are set apart, as another set lacks their values.
+        missing: number of values that it lacks, and another set has.
+        missing_values: the first of them, at most 100.
+    """
+
+    samples: int
+    apart: int
+    missing: int
+    missing_values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Pairs(Record):
+    """The pairing of sets, as a result says it.
+
+    Attributes:
+        column: the column.
+        blocks: number of its values that all sets have.
+        asked: whether the caller asked for it; else it was found in the column of groups.
+        sets: the sets by label.
+    """
+
+    column: str
+    blocks: int
+    asked: bool
+    sets: dict[str, PairedSet]
+
+    def lacked(self, label: str, others: Iterable[str]) -> float:
+        """Return the share of other sets that is of values that a set lacks, or that is compared in no other way."""
+        known = [self.sets[one] for one in others]
+        return sum(one.apart for one in known) / sum(one.apart + one.samples for one in known)
+
+    @property
+    def sentence(self) -> str:
+        """Say how the sets are paired."""
+        return (
+            f"the sets are paired by {self.column}: differences are taken within the {self.blocks:,} values that "
+            "all sets have, so that what a value has in common is not noise"
+        )
+
+    def missing(self) -> Iterator[str]:
+        """Yield a sentence on each set that lacks values."""
+        for label, one in self.sets.items():
+            if one.missing:
+                yield (
+                    missing_sentence(label, self.column, one.missing, self.blocks + one.missing, one.missing_values)
+                    + f" {counted(sum(each.apart for each in self.sets.values()), 'sample')} in all are set apart"
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Paired sets.
+
+    Attributes:
+        names: values that all sets have, in order; their places are the numbers of the blocks.
+        sets: samples of these values, by label, grouped by the column where they had no groups.
+        block: block of each of these samples, by label.
+        is_whole: whether samples of a block are grouped further, so that they are not independent.
+    """
+
+    info: Pairs
+    names: NDArray[np.str_]
+    sets: dict[str, Embeddings]
+    block: dict[str, NDArray[np.int64]]
+    is_whole: bool
+
+    def of(self, *labels: str) -> Pairing:
+        """Return the pairing of some of the sets, in this order."""
+        info = replace(self.info, sets={label: self.info.sets[label] for label in labels})
+        sets = {label: self.sets[label] for label in labels}
+        return Pairing(info, self.names, sets, {label: self.block[label] for label in labels}, self.is_whole)
+
+    @cached_property
+    def blocked(self) -> Blocked:
+        """All samples, one set after the other."""
+        owner = np.repeat(np.arange(len(self.block)), [len(one) for one in self.block.values()])
+        return Blocked(np.concatenate(list(self.block.values())), owner, self.is_whole)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A column in which a set has a fixed number of samples of each value."""
+
+    label: str
+    column: str
+    values: int
+    each: float
+    sentence: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        text = (
+            f"{self.label} has {self.each:.3g} samples of each of {self.values:,} values of {self.column}: a design, "
+            f"not random draws: compare within it (pairs={self.column!r})"
+        )
+        object.__setattr__(self, "sentence", text)
+
+
+def pair(
+    sets: Mapping[str, Embeddings], pairs: str | None, groups: str | None = None
+) -> tuple[Pairing | None, list[str]]:
+    """Pair sets by a column, or by the column of groups where they share it; return sentences on pairs and designs.
+
+    Raises:
+        UsageError: a set does not have the column.
+        DataError: the sets share fewer than 6 of its values.
+    """
+    pairing, sentences = _paired(sets, pairs, groups)
+    if pairing is not None:
+        return pairing, sentences
+    return None, [*sentences, *(one.sentence for one in designs(sets)), *missing_values(sets)]
+
+
+def _paired(
+    sets: Mapping[str, Embeddings], pairs: str | None, groups: str | None = None
+) -> tuple[Pairing | None, list[str]]:
+    """Pair sets, if they can be, and return sentences on it.
+
+    Raises:
+        UsageError: a set does not have the column.
+        DataError: the sets share fewer than 6 of its values.
+    """
+    column = pairs or groups
+    if column is None or (pairs is None and not all(column in one.columns for one in sets.values())):
+        return None, []
+    values = {label: _values(label, one, column) for label, one in sets.items()}
+    own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
+    shared = reduce(np.intersect1d, own.values())
+    inside = {label: np.isin(one, shared) for label, one in values.items()}
+    if len(shared) < MIN_BLOCKS:
+        if pairs is None:
+            return None, []
+        raise DataError(
+            f"{listed(list(sets))} have {counted(len(shared), 'value')} of {column!r} in common: at least {MIN_BLOCKS} "
+            "are needed to pair by it"
+        )
+    is_whole = any(one.grouping not in (None, column) for one in sets.values())
+    if pairs is None:
+        if min(one.mean() for one in inside.values()) < MOST_IN_BLOCKS or all(one.isdecimal() for one in shared):
+            return None, []
+        if column not in TEXT_COLUMNS:
+            # One name need not be one thing: only what holds for unrelated groups too is concluded unasked.
+            sizes = [np.unique(values[label][inside[label]], return_counts=True)[1] for label in sets]
+            if len(sets) > 2 or not all(np.array_equal(one, sizes[0]) for one in sizes):
+                return None, [
+                    f"{listed(list(sets))} share values of {column}: if these are the same things, pair by it"
+                ]
+            is_whole = True
+    every = np.unique(np.concatenate(list(own.values())))
+    found: dict[str, Embeddings] = {}
+    block, info = {}, {}
+    for label, one in sets.items():
+        rows = np.flatnonzero(inside[label])
+        kept = one if len(rows) == one.n else Subset(one, rows)
+        alone = kept.group_hashes() is not None or column not in one.columns
+        found[label] = kept if alone else kept.grouped(column)
+        block[label] = np.searchsorted(shared, values[label][rows])
+        lacks = np.setdiff1d(every, own[label])
+        info[label] = PairedSet(len(rows), one.n - len(rows), len(lacks), tuple(lacks[:MAX_KEPT].tolist()))
+    about_it = Pairs(column, len(shared), pairs is not None, info)
+    return Pairing(about_it, shared, found, block, is_whole), [about_it.sentence, *about_it.missing()]
+
+
+def _values(label: str, one: Embeddings, column: str) -> NDArray[np.str_]:
+    """Return the value of each sample."""
+    if column in one.columns:
+        return np.array(one.column(column))
+    if column == ID:
+        return np.array(one.ids_between(0, one.n))
+    known = f"it has {', '.join(one.columns)}" if one.columns else "give the samples metadata"
+    raise UsageError(f"{label} has no column {column!r} to pair by{did_you_mean(column, one.columns)}: {known}")
+
+
+def missing_sentence(label: str, column: str, count: int, of: int, values: tuple[str, ...]) -> str:
+    """Return a sentence on values that a set lacks."""
+    names = listed([f"{str(one)!r:.60}" for one in values[:NAMED]])
+    return f"{label} lacks {count:,} of the {of:,} values of {column} that another set has, such as {names}:"
+
+
+def dispersion(counts: NDArray[np.int64]) -> float:
+    """Return the variance of counts over that of random draws if they are too even for these, else 1.
+
+    The sum of (c − c̄)² / c̄ over v values of one expected count is χ² with v − 1 degrees of freedom.
+    """
+    mean = counts.mean()
+    squares = float(((counts - mean) ** 2).sum() / mean)
+    degrees = len(counts) - 1
+    # Counts are whole: half of the least step between sums is added.
+    if degrees < 1 or mean < 2 or chdtr(degrees, squares + 1 / mean) > TOO_EVEN:
+        return 1.0
+    return max(squares / degrees, FLOOR)
+
+
+def designed_counts(tally: Tally) -> EffectiveCounts:
+    """Return counts of the values of a column, with the variance of a design where they are too even to be random."""
+    counts = tally.effective(0)
+    spread = dispersion(tally.members[tally.members > 0])
+    return counts if spread == 1 else EffectiveCounts(tally.members.astype(float), np.array(spread), float(tally.n))
+
+
+def designs(sets: Mapping[str, Embeddings]) -> list[Design]:
+    """Return the columns, shared by all sets, in which sets have as many samples of each value: one for each set."""
+    columns = [name for name in next(iter(sets.values())).columns if all(name in one.columns for one in sets.values())]
+    left, found = dict.fromkeys(sets), []
+    for column in sorted(columns, key=lambda name: name not in TEXT_COLUMNS):
+        values = {label: np.array(one.column(column)) for label, one in sets.items()}
+        shared = reduce(np.intersect1d, values.values())
+        shared = shared[shared != ""]
+        if len(shared) < MIN_BLOCKS or min(np.isin(one, shared).mean() for one in values.values()) < MOST_IN_BLOCKS:
+            continue
+        for label in list(left):
+            names, counts = np.unique(values[label][values[label] != ""], return_counts=True)
+            if dispersion(counts) < 1:
+                found.append(Design(label, column, len(names), float(counts.mean())))
+                del left[label]
+    return found
+
+
+def missing_values(sets: Mapping[str, Embeddings]) -> list[str]:
+    """Return sentences on prompts that a set lacks, or has more often, where neither is a matter of chance."""
+    found = []
+    columns = [name for name in TEXT_COLUMNS if sum(name in one.columns for one in sets.values()) > 1]
+    designed = {(one.label, one.column) for one in designs(sets)}
+    for column in columns:
+        counts = {
+            label: dict(zip(*np.unique(np.array(one.column(column)), return_counts=True), strict=True))
+            for label, one in sets.items()
+            if column in one.columns
+        }
+        for label, own in counts.items():
+            others = [one for other, one in counts.items() if other != label]
+            total = sum(sum(one.values()) for one in others)
+            every = sorted({name for one in others for name in one} - {""})
+            if not set(own) & set(every):
+                continue
+            expected = np.array([sum(one.get(name, 0) for one in others) for name in every]) / total * sets[label].n
+            lacks = np.array([name not in own for name in every])
+            by_chance = np.exp(-expected) * len(every) > SURELY
+            is_design = (label, column) in designed
+            named = [name for name, one in zip(every, lacks & (is_design | ~by_chance), strict=True) if one]
+            if named:
+                found.append(
+                    missing_sentence(label, column, len(named), len(every), tuple(named))
+                    + f" compare within {column} (pairs={column!r})"
+                )
+            elif len(counts) == 2 and label == next(iter(counts)) and len(every) <= sets[label].n / 2:
+                names = sorted({*own, *every})
+                first, second = (np.array([float(one.get(name, 0)) for name in names]) for one in counts.values())
+                mix = total_variation(first, second)
+                if mix.interval[0] > 0:
+                    found.append(
+                        f"{listed(list(counts))} have unlike shares of {column}, by {mix.value:.0%} in all: compare "
+                        f"within {column} (pairs={column!r})"
+                    )
+    return found

@@ -1,0 +1,120 @@
+"""Sets that share prompts: differences within prompts are found, and a design is not taken for random draws."""
+
+import numpy as np
+import pytest
+
+import finc_eval as fe
+from finc_eval.partitions.blocks import dispersion
+
+CENTERS = np.random.default_rng(0).normal(size=(40, 8)) * 6
+
+
+def drawn(prompts, each, seed, wrong=(), wrong_to=0, column="prompt"):
+    """Images near the center of their prompt; prompts that are wrong are drawn as another one, half of the time."""
+    rng = np.random.default_rng(seed)
+    of = np.repeat(prompts, each)
+    shown = np.where(np.isin(of, wrong) & (rng.random(len(of)) < 0.5), wrong_to, of)
+    rows = CENTERS[shown] + rng.normal(size=(len(of), 8))
+    return fe.EmbeddingSet(rows.astype(np.float32), metadata={column: [f"prompt {one}" for one in of]})
+
+
+EVERY = np.arange(40)
+
+
+def test_a_model_that_draws_some_prompts_as_another_one_is_found_within_prompts():
+    gen, ref = drawn(EVERY, 3, 1, wrong=(5, 6, 7)), drawn(EVERY, 3, 2)
+    assert not fe.kinds({"gen": gen, "ref": ref}).significant()
+    paired = fe.kinds({"gen": gen, "ref": ref}, pairs="prompt")
+    assert paired.significant()
+    assert paired.difference_p_value < 0.05
+    assert paired.pairs.blocks == 40
+    assert paired.pairs.asked
+    assert "|pairs:prompt|" in str(paired.signature)
+
+
+def test_named_groups_that_both_sets_have_pair_them_and_it_is_said():
+    gen, ref = drawn(EVERY, 3, 1, wrong=EVERY[5:15]), drawn(EVERY, 3, 2)
+    found = fe.compare(gen, ref, groups="prompt", features=100)
+    assert found.pairs.blocks == 40
+    assert not found.pairs.asked
+    assert any("paired by prompt" in one for one in found.warnings)
+    assert found.significant()
+
+
+@pytest.mark.parametrize("prompts", [EVERY[:5], EVERY[:6]])
+def test_too_few_prompts_in_common_are_refused(prompts):
+    sets = {"gen": drawn(prompts, 5, 1), "ref": drawn(prompts, 5, 2)}
+    if len(prompts) < 6:
+        with pytest.raises(fe.DataError, match="have 5 values of 'prompt' in common: at least 6"):
+            fe.kinds(sets, pairs="prompt")
+    else:
+        assert fe.kinds(sets, pairs="prompt").pairs.blocks == 6
+
+
+def test_numbers_of_groups_are_not_taken_for_the_same_things():
+    sets = [drawn(EVERY, 3, seed) for seed in (1, 2)]
+    numbered = [
+        fe.EmbeddingSet(one.rows_at(np.arange(one.n)).numpy(), metadata={"clip": [str(row // 3) for row in range(120)]})
+        for one in sets
+    ]
+    assert fe.kinds(numbered, groups="clip").pairs is None
+
+
+def test_prompts_that_a_model_lacks_are_named_and_set_apart():
+    found = fe.kinds({"gen": drawn(EVERY[:32], 3, 1), "ref": drawn(EVERY, 3, 2)}, pairs="prompt")
+    lacks = found.pairs.sets["gen"]
+    assert lacks.missing == 8
+    assert "prompt 35" in lacks.missing_values
+    assert found.pairs.sets["ref"].apart == 24
+    assert any(one.startswith("gen lacks 8 of the 40 values of prompt") for one in found.warnings)
+    assert not found.significant()
+
+
+@pytest.mark.parametrize("paired", [{}, {"pairs": "prompt"}])
+def test_a_design_is_said_and_its_upper_end_is_not_below_the_plain_difference(paired):
+    """The tree sees which prompt an image is of, and a model that lacks 8 of 40 has moved a fifth."""
+    sets = {"gen": drawn(EVERY, 3, 1), "ref": drawn(EVERY, 3, 2)}
+    found = fe.kinds(sets, **paired)
+    shares = found.divided.tallies
+    nodes = found.divided.tree.tree.cut(50)
+    plain = 0.5 * np.abs(shares["gen"].members[nodes] / 120 - shares["ref"].members[nodes] / 120).sum()
+    assert found.difference_interval[1] >= plain
+    assert any(("paired by" if paired else "a design, not random draws") in one for one in found.warnings)
+
+
+def test_counts_of_random_draws_are_not_a_design():
+    rng = np.random.default_rng(0)
+    assert sum(dispersion(np.bincount(rng.integers(0, 30, 300), minlength=30)) < 1 for _ in range(500)) <= 1
+    assert dispersion(np.full(30, 5)) < 1e-3
+    assert dispersion(np.array([5] * 28 + [4, 3])) < 0.1
+    assert dispersion(np.array([50, 50])) == 1
+
+
+@pytest.mark.parametrize("policy", [{}, {"pairs": "prompt"}, {"groups": "prompt"}, {"kinds.column": "prompt"}])
+def test_a_release_that_lacks_a_fifth_of_the_prompts_fails_a_limit_of_a_tenth(policy):
+    old, ref = drawn(EVERY, 4, 2), drawn(EVERY, 8, 3)
+    limits = {"kinds.moved": 0.1, **policy}
+    verdict = fe.gate(drawn(EVERY[:32], 4, 1), old, ref, limits)
+    (limit,) = verdict.limits
+    assert verdict.overall == "regression"
+    assert limit.interval[0] - 1e-9 <= 0.2 <= limit.interval[1]
+    assert fe.gate(drawn(EVERY, 4, 4), old, ref, limits).overall != "regression"
+
+
+def test_a_board_names_prompts_that_a_model_lacks():
+    models = {"all": drawn(EVERY, 3, 1), "some": drawn(EVERY[:30], 3, 4)}
+    board = fe.leaderboard(models, drawn(EVERY, 3, 2))
+    assert any("some lacks 10 of the 40 values of prompt" in one for one in board.warnings)
+    paired = fe.leaderboard(models, drawn(EVERY, 3, 2), pairs="prompt")
+    assert board["some"].scores["unmatched"].interval[1] >= 0.2
+    assert paired["some"].scores["unmatched"].value < 0.1
+    wrong = fe.leaderboard(models | {"wrong": drawn(EVERY, 3, 5, wrong=EVERY[:20])}, drawn(EVERY, 3, 2), pairs="prompt")
+    assert not wrong.separable("all", "some", by="unmatched")
+    assert wrong.separable("all", "wrong", by="unmatched")
+
+
+def test_an_unknown_column_to_pair_by_is_refused():
+    with pytest.raises(fe.UsageError, match="gen has no column 'promt' to pair by"):
+        fe.kinds({"gen": drawn(EVERY, 3, 1), "ref": drawn(EVERY, 3, 2)}, pairs="promt")
+    with pytest.raises(fe.UsageError, match="rho is 2"):
+        fe.Settings(rho=2, pairs="prompt")
