@@ -198,8 +198,6 @@ def _default(field: Field[Any]) -> Any:
 
 
 def _number_parser(number: Callable[[str], Any], words: list[str]) -> Callable[[Any], Any]:
-    """Return a function that reads a number or one of some words."""
-
     def read(text: Any) -> Any:
         if text in words:
             return text

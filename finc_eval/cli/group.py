@@ -102,7 +102,6 @@ class Verb(TyperCommand):
         return len(parameters) > MOST_SHOWN and any(map(_is_rare, parameters))
 
     def _help_all(self, ctx: Any) -> Any:
-        """Return the option that prints the help with all options."""
         option: Any = copy(self.get_help_option(ctx))
 
         def show(ctx: Any, _: Any, asked: bool) -> None:

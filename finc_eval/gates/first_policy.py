@@ -87,7 +87,6 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
 
 
 def _new_lines(sets: GateSets, run: Run) -> list[str]:
-    """Return the limit on new kinds."""
     found = new_evidence(sets, by_tree_of_all(sets, 0, run), KindLimits(new=NEW), NEW)
     kinds = [one.evidence for one in found if isinstance(one.evidence, GainedShare)]
     least = max(_floor(one, len(kinds)) for one in kinds)
@@ -114,7 +113,6 @@ def _metric_line(sets: GateSets, run: Run) -> list[str]:
 
 
 def _line(key: str, margin: float, least: float, about: str) -> str:
-    """Return a line of the policy."""
     chosen = _chosen(margin, least)
     share = not key.endswith("difference")
     texts = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]

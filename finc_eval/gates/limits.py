@@ -87,7 +87,6 @@ def gather_evidence(
 
 
 def _missing(name: str, limits: SliceLimits, why: str) -> Iterator[Evidence]:
-    """Yield each limit of a slice that has too few samples."""
     if limits.kinds:
         for rule in ("lose", "new", "moved"):
             if (margin := getattr(limits.kinds, rule)) is not None:

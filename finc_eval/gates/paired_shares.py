@@ -160,7 +160,6 @@ def _interval(estimate: float, low: float, high: float) -> Interval:
 
 
 def _effect(cell: NDArray[np.bool_], groups: NDArray[np.uint64]) -> float:
-    """Return the design effect of a share of pairs."""
     _, group = np.unique(groups, return_inverse=True)
     shares = GroupedKinds.of(2, cell.astype(np.int64), group, np.ones(len(cell), np.int64))
     return float(design_effects([shares])[0][1])

@@ -126,5 +126,4 @@ def widened(error: float, spread: float, degrees: float, level: float) -> tuple[
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Return x with trigamma(x) = value."""
     return float(brentq(lambda x: float(polygamma(1, x)) - value, 1e-6, 1e7))

@@ -104,7 +104,6 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
 
 
 def _covers(entries: Sequence[Entry]) -> str:
-    """Say which noise the ranks cover."""
     repeated = [one.name for one in entries if len(one.runs) > 1]
     if not repeated:
         return SAMPLING_ONLY

@@ -85,7 +85,6 @@ def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str,
 
 
 def _gather(roles: Sequence[str], own: Sequence[Indices], name: str) -> Indices:
-    """Return the members of all modes in one set."""
     return np.concatenate(
         [np.empty(0, np.int64), *(mine for role, mine in zip(roles, own, strict=True) if OWN[role] == name)]
     )

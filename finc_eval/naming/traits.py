@@ -118,7 +118,6 @@ def _measure(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def _hues(pixels: NDArray[np.float64], colored: NDArray[np.bool_]) -> list[float]:
-    """Return the share of pixels of each color."""
     red, green, blue = np.moveaxis(pixels, 2, 0)
     # The hue as an angle in the plane of opponent colors.
     angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))

@@ -324,7 +324,6 @@ def _power_table(powers: Sequence[Power]) -> Table | None:
 
 
 def _strata_table(strata: Sequence[Stratum]) -> Table | None:
-    """Return copying by kind of the training set."""
     columns: dict[str, Callable[[Stratum], Cell | str]] = {
         "Kind": lambda one: Cell(
             f"{one.name} ({one.id})" if one.name else one.id,
@@ -341,7 +340,6 @@ def _strata_table(strata: Sequence[Stratum]) -> Table | None:
 
 
 def _membership_table(audit: Audit) -> Table | None:
-    """Return the membership-inference score and its null."""
     if audit.membership is None:
         return None
     found = {"generated samples": audit.membership.generated, "fresh samples": audit.membership.control}

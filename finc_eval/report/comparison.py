@@ -105,7 +105,6 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
 
 
 def _eigenvalues(comparison: Comparison) -> Table:
-    """Return the eigenvalues of both roles by their rank."""
     pairs = zip_longest(comparison.spectrum.over, comparison.spectrum.under)
     rows = [
         [str(rank), *("–" if value is None else number(value) for value in pair)] for rank, pair in enumerate(pairs, 1)
@@ -250,7 +249,6 @@ def outline(comparison: Comparison) -> Outline:
 
 
 def _tables(comparison: Comparison) -> list[Table]:
-    """Return the kinds, then the directions."""
     rest = unexplained(comparison)
     more = [] if rest is None else [[UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"]]
     title = f"Kinds that differ ({UNDER.strip()} under a heading)"
@@ -284,7 +282,6 @@ def notebook(comparison: Comparison) -> Outline:
 
 
 def _lacking(comparison: Comparison) -> Iterator[str]:
-    """Yield what was looked for and differs nowhere."""
     if comparison.kinds and not significant(comparison.kinds, ALPHA):
         yield "kind"
     if not comparison.kinds and not significant(comparison.directions, ALPHA):

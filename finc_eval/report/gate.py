@@ -80,7 +80,6 @@ def _pictured(result: Verdict) -> list[Limit]:
 
 
 def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:
-    """Return the card of a limit on a kind."""
     ink: dict[str, Ink] = {label: INKS.get(label, "other") for label in limit.shares}
     views = [
         View(ink[label], label, "", (Grid("Nearest to the center of the kind", label, ids[:SHOWN_SAMPLES]),))

@@ -192,7 +192,6 @@ def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], ho
 
 
 def _panel_table(board: Leaderboard) -> list[Table]:
-    """Return the ranks on all boards of a panel as a table, if there is one."""
     if board.panel is None:
         return []
     panel = board.panel
@@ -256,7 +255,6 @@ def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
 
 
 def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
-    """Return what the section of a model says."""
     main = board.criterion()
     return {
         "row": row,
@@ -285,7 +283,6 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
 
 
 def _board_table(board: Leaderboard) -> Table:
-    """Return the board: a model a row, with its ranks and its numbers."""
     columns: dict[str, Callable[[Row], Cell | str]] = {
         "Model": lambda row: Cell(
             row.name,
@@ -320,7 +317,6 @@ def _heading(criterion: Criterion) -> str:
 
 
 def _estimate(criterion: Criterion, standing: Standing) -> str:
-    """Write a number with its interval, as far as they are known."""
     is_share = criterion.is_share and standing.value is not None
     value = bare_percent(standing.value or 0.0) if is_share else figure(standing.value)
     if standing.interval is None:
@@ -330,7 +326,6 @@ def _estimate(criterion: Criterion, standing: Standing) -> str:
 
 
 def _standing_text(criterion: Criterion, standing: Standing) -> str:
-    """Write a number with its interval and the ranks by it."""
     ranked = f", rank {ranks(standing.rank_set)}" if standing.rank_set is not None else ", not ranked"
     return f"{_estimate(criterion, standing)}{ranked}"
 

@@ -128,6 +128,7 @@ def outline(result: PrivateResult) -> Outline:
         call=call('privacy.PrivateSketch.load("ref.h5").' + made[0], *made[1:]),
         tables=[_table(title, rows) for title, rows in _tables(result).items()] + [promises(result.guarantees)],
         details=[
+            *(f"Guarantee: {guarantee}." for guarantee in result.guarantees),
             "Scoring reads only what was released, so it does not weaken the guarantee. A generator that was trained "
             "on this reference fits its noise and scores too well; no score can detect that.",
         ],
@@ -231,7 +232,6 @@ def _hidden(result: PrivateResult) -> str:
 
 
 def _summary(result: PrivateResult) -> str:
-    """Return the findings in a few plain sentences."""
     scores, sentences = _scores(result), []
     first = scores[0]
     if isinstance(result, PrivateScore):

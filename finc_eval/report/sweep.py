@@ -133,7 +133,6 @@ def _figure(sweep: Sweep) -> Markup:
 
 
 def _twin(sweep: Sweep) -> Table:
-    """Return the modes of the figure as a table."""
     rows = [
         [
             with_id(mode),
@@ -261,6 +260,5 @@ def _row(sweep: Sweep, point: Point) -> Row:
 
 
 def _significant(point: Point) -> list[tuple[Direction, float | None]]:
-    """Return the significant modes of a comparison, each with its spreadness."""
     pairs = zip(point.comparison.directions, point.spreadness, strict=True)
     return [(mode, spreadness) for mode, spreadness in pairs if mode.p_value <= ALPHA]

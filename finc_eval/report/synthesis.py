@@ -117,6 +117,7 @@ def outline(result: Synthesis) -> Outline:
         signatures=[f"{result.method}, {_promise(result)}"],
         call=call(f"privacy.synthesize_{form}", "…", f"epsilon={_epsilon(result)}", 'ledger="…"'),
         tables=tables,
+        details=[] if result.guarantee is None else [f"Guarantee: {result.guarantee}."],
         warnings=[] if result.guarantee else [NOT_PRIVATE + "."],
         how=HOW,
     )

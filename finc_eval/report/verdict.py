@@ -99,7 +99,6 @@ def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | Non
 
 
 def _texts(groups: Sequence[Sequence[KindOrDirection]], names: UniqueNames, ref: str | None) -> list[list[str]]:
-    """Return the first of each group with their shares."""
     examples = [few or group[:1] for few, group in zip(names.examples(groups, NAMED), groups, strict=True)]
     return [
         [_with_shares(one, names.kind, ref if place == 0 else None) for place, one in enumerate(few)]

@@ -20,13 +20,13 @@ def test_the_sweep_opens_quietly_loads_nothing_fits_and_is_legible(visit, sweep,
 
 def test_every_value_of_a_sweep_has_a_row_and_every_mode_two_visible_marks(visit, sweep):
     page, _ = visit(sweep[1])
-    assert page.locator("table.modes tr.mode").count() == len(sweep[0].points)
-    assert page.locator('table.modes th.value:has-text("compare\'s default")').is_visible()
+    assert page.locator('section[aria-labelledby="values"] tr.mode').count() == len(sweep[0].points)
+    assert page.locator('table.modes td:has-text("compare\'s default")').first.is_visible()
     inside = """() => {
       const svg = document.querySelector('.plot svg'), frame = svg.getBoundingClientRect();
       return [...svg.querySelectorAll('g.gen')].map(g => g.getBoundingClientRect()).filter(r => r.width > 0
         && r.left >= frame.left && r.right <= frame.right && r.top >= frame.top && r.bottom <= frame.bottom).length }"""
     over = [m for point in sweep[0].points for m in point.comparison.over if m.p_value <= 0.05]
     assert over and page.evaluate(inside) == 2 * len(over) + 1  # and the legend's
-    assert page.locator(".card").count() == page.locator(".twin tbody tr").count()
+    assert page.locator(".card").count() == page.locator('section[aria-labelledby="figure"] tr.mode').count()
     assert page.locator(".card .tiles img").count() > 0

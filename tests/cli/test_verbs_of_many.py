@@ -31,7 +31,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
         shares = [abs(m["share_difference"]) for m in found["over"] + found["under"] if m["p_value"] <= 0.05]
         assert row[3] == (percent(max(shares), 1) if shares else "–")
     assert "sigma 30 is too large" in rows[1][6]
-    assert f"compare's default: sigma {twin['default']:.4g}" in result.stdout
+    assert f"compare takes σ = {twin['default']:.4g}" in result.stdout
     assert "compare may find more" in " ".join(result.stdout.split())
     assert str(out / "sweep-sigma.html") in result.stdout
     assert "Modes against σ" in (out / "sweep-sigma.html").read_text()

@@ -284,7 +284,6 @@ def federate(
 def _classify_together(
     samples: str, parties: dict[str, str], out: Path, force: bool, as_json: bool, extraction: Extraction, run: Run
 ) -> None:
-    """Classify by models that are all at hand."""
     fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
     queries = _opened({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
     found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])

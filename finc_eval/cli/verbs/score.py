@@ -122,7 +122,6 @@ def _on(result: fe.Comparison) -> list[str]:
 def _lines(
     kinds: Sequence[Kind], ids: Sequence[str], places: NDArray[np.int64], scores: NDArray[np.float32]
 ) -> Iterator[list[str]]:
-    """Yield the rows of samples, as they are written."""
     for name, place, line in zip(ids, places, scores, strict=True):
         own = ("", "") if place < 0 else (kinds[place].id, kinds[place].name or "")
         yield [name, own[0], str(cell(own[1])), *(f"{value:.6f}" for value in line)]

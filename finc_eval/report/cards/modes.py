@@ -205,7 +205,6 @@ def _opposite(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
 
 
 def _are_members(mode: Direction, label: SetLabel, count: int) -> bool:
-    """Return whether all of the most typical samples of a set are members of a direction."""
     tail = mode.tails[0]
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores)[:count]
     return bool((scores >= mode.threshold).all())

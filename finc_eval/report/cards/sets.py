@@ -106,7 +106,6 @@ def kinds_on_page(
 
 
 def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
-    """Return the card of a kind, or of a heading, with typical samples and as many drawn at random."""
     inside = [Link(anchor(one.id), common.names.title(one)) for one in below(kind, known)]
     value, ends = difference_of(kind, [*common.titles])
     facts = {
@@ -124,7 +123,6 @@ def _kind_card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
 
 
 def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
-    """Return the row of a kind, or of a heading with the rows of its kinds."""
     value, ends = difference_of(kind, [*common.titles])
     apart = Cell(points(value), points_interval(ends))
     shares = [
@@ -156,7 +154,6 @@ def _rest(kinds: Sequence[Kind], common: Common) -> Row:
 
 
 def _sum(words: str, kinds: Sequence[Kind], common: Common, *, is_group: bool = False) -> Row:
-    """Return a row of the shares of some kinds together."""
     sums = [sum(kind.shares[label].share for kind in kinds) for label in common.titles]
     cells = [Cell(percent(value, 1)) for value in sums]
     if common.are_two:
@@ -256,7 +253,6 @@ def _size_keys(kind: Kind, common: Common) -> dict[str, str]:
 
 
 def _says(kind: Kind, common: Common) -> str:
-    """Return the shares of a kind, and by how much they differ, in a sentence or two."""
     value, ends = difference_of(kind, [*common.titles])
     if common.are_two:
         (first, own), (second, other) = ((title, kind.shares[label]) for label, title in common.titles.items())
@@ -288,7 +284,6 @@ def _drawing(kind: Kind, common: Common) -> Any:
 
 
 def _grids(part: KindShare, label: str, shown: int) -> tuple[Grid, ...]:
-    """Return the typical samples of a set, and as many members drawn at random."""
     return Grid(TYPICAL, label, part.top_ids[:shown]), Grid(DRAWN, label, part.drawn_ids[:shown])
 
 

@@ -77,6 +77,5 @@ def _anchor(scale: Axis, tick: float) -> str:
 
 
 def _decimals(scale: Axis) -> int:
-    """Return the decimals that the ticks need in percent."""
     step = scale.ticks[1] if len(scale.ticks) > 1 else scale.high
     return max(0, ceil(-log10(100 * step) - 1e-9))

@@ -123,7 +123,6 @@ def _grid(height: Axis, name: str) -> list[Markup]:
 
 
 def _legend(y: float) -> list[Markup]:
-    """Draw the meaning of both colors on one line."""
     parts = []
     for (ink, meaning), x in zip(INKS.values(), (WIDTH / 2 - 200, WIDTH / 2 + 20), strict=True):
         parts += [mark(ink, (x, y - 4), meaning), text((x + 10, y), meaning, anchor="start")]

@@ -117,7 +117,6 @@ def _paragraphs(texts: Sequence[str]) -> list[str]:
 
 
 def _write_list(title: str, texts: Sequence[str]) -> list[str]:
-    """Return sentences as a list with a title."""
     if not texts:
         return []
     more = len(texts) - MAX_SENTENCES

@@ -87,13 +87,11 @@ def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
 
 
 def _found(result: Comparison | Kinds, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
-    """Return all kinds or directions of a result, and the significant ones."""
     known: Sequence[Any] = result.kinds or (() if isinstance(result, Kinds) else result.directions)
     return known, significant(known, alpha)
 
 
 def _shares(mode: Kind | Direction) -> dict[str, tuple[float, Interval]]:
-    """Return share and interval of a kind or direction in each set."""
     if isinstance(mode, Kind):
         titles = [*(SET_NAMES.values() if mode.shares.keys() == SET_NAMES.keys() else mode.shares)]
         return {title: (part.share, part.interval) for title, part in zip(titles, mode.shares.values(), strict=True)}
