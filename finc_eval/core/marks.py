@@ -12,6 +12,7 @@ from typing import Any
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors.reading import opened
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.front import check_layout
 from finc_eval.core.files.parsed import read_json, read_text
 from finc_eval.core.files.reading import content_of, header_of
 from finc_eval.core.remote.urls import place_of
@@ -108,15 +109,9 @@ def read_sealed(
     data = read_json(path)
     if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") not in [*types]:
         raise DataError(f"{path} is not {what} of {PROGRAM} of this version: {again}")
-    check_layout(data, layout, path, again)
+    check_layout(path, str(data["type"]), data.get("layout"), layout, again)
     with content_of(path):
         same = data.get(CHECKSUM) == checksum_of(data)
     if not same:
         raise DataError(f"{path} was changed since it was written: {again}")
     return data
-
-
-def check_layout(data: Mapping[str, Any], layout: int, where: str | Path, again: str = "make it again") -> None:
-    """Raise DataError unless data are of a layout."""
-    if data.get("layout") != layout:
-        raise DataError(f"{where} has layout {data.get('layout')!r:.40}, this version reads {layout}: {again}")

@@ -10,14 +10,15 @@ from typing import Any, ClassVar, Self
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import csv_text
-from finc_eval.core.marks import CHECKSUM, check_layout, checksum_of, mark, read_sealed, sealed
+from finc_eval.core.files.front import check_layout
+from finc_eval.core.marks import CHECKSUM, checksum_of, mark, read_sealed, sealed
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structured
 from finc_eval.core.shown import Shown
 from finc_eval.core.storage import PROGRAM, write_text
 
-LAYOUT = 2
-"""Layout of the JSON of all results. Layout 1 is older, and is not read."""
+LAYOUT = 3
+"""Layout of all results. It is raised whenever what is stored of one changes, and others are not read."""
 
 
 def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
@@ -78,7 +79,7 @@ class Document(Record, Shown):
         """
         if data.get("program") != PROGRAM or data.get("type") != cls.type_name:
             raise DataError(f"{where} is not a {PROGRAM} {cls.type_name}: pass one, or make it again")
-        check_layout(data, LAYOUT, where)
+        check_layout(where, cls.type_name, data.get("layout"), LAYOUT)
         return structured(cls, data, where)
 
     @classmethod

@@ -6,6 +6,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.comparison.direction import significant
+from finc_eval.core.serialize import LAYOUT
 from finc_eval.demo.planted import gray, shipped_digits
 
 
@@ -211,7 +212,7 @@ def test_a_comparison_comes_back_from_its_file_and_has_a_json_twin(comparison, t
     np.testing.assert_array_equal(loaded.score(gen[:20]), comparison.score(gen[:20]))
     twin = json.loads((tmp_path / "c.json").read_text())
     assert twin == json.loads(comparison.to_json())
-    assert twin["layout"] == 2
+    assert twin["layout"] == LAYOUT
     assert twin["signature"] == str(comparison.signature)
     assert twin["over"][0]["excess"] == comparison.over[0].excess
 

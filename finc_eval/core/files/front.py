@@ -168,6 +168,47 @@ FILE_TYPES = {
 """Types of files that users pass on. Queries and answers of federated classification never leave their folder."""
 
 
+MADE_BY = {
+    "comparison": "finc-eval compare",
+    "methods": "finc-eval compare methods",
+    "sweep": "finc-eval compare sweep",
+    "changes": "finc-eval compare changes",
+    "kinds": "finc-eval kinds",
+    "scores": "finc-eval metrics",
+    "evaluation": "finc-eval evaluate",
+    "audit": "finc-eval audit",
+    "verdict": "finc-eval gate",
+    "baseline": "finc-eval gate --promote",
+    "baseline-kinds": "finc-eval gate --promote",
+    "leaderboard": "finc-eval leaderboard",
+    "leaderboard-index": "finc-eval leaderboard",
+    "leaderboard-entry": "finc-eval leaderboard",
+    "leaderboard-reference": "finc-eval leaderboard",
+    "sketch": "finc-eval extract sketch",
+}
+"""The command that makes a file of a type again."""
+
+
+def check_layout(path: str | Path, type_name: str, layout: object, reads: int, remedy: str = "make it again") -> None:
+    """Raise DataError unless a file has the layout that this version reads.
+
+    Args:
+        path: the file.
+        type_name: its type.
+        layout: layout that it has.
+        reads: layout that this version reads; it is raised whenever what is stored of the type changes.
+        remedy: what to do about a file that no command makes.
+    """
+    if layout == reads:
+        return
+    is_later = isinstance(layout, int) and layout > reads
+    command = f"run {MADE_BY[type_name]} again" if type_name in MADE_BY else remedy
+    raise DataError(
+        f"{path} was written by {'a later' if is_later else 'an earlier'} version of finc-eval (it has {type_name} "
+        f"layout {layout!r:.40}, this version reads {reads}): {'update finc-eval' if is_later else command}"
+    )
+
+
 def check_type(source: object, name: str, *allowed: str) -> None:
     """Raise DataError where a set is a file or a result of finc-eval of a type that cannot be one.
 

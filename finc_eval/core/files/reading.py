@@ -29,6 +29,7 @@ from finc_eval.core.files.front import (
     HDF5_SIGNATURE,
     MAX_HEADER_BYTES,
     Front,
+    check_layout,
     front_of,
     wrong_type,
 )
@@ -108,10 +109,7 @@ class StoredFile:
             raise self._without_front(start, type_name)
         if front.type_name != type_name:
             raise wrong_type(self.path, front.type_name, type_name)
-        if front.layout != layout:
-            raise DataError(
-                f"{self.path} has {type_name} layout {front.layout}, this version reads {layout}: {self._remedy}"
-            )
+        check_layout(self.path, type_name, front.layout, layout, self._remedy)
         self._size = self._file.seek(0, 2)
         if self._size != front.size:
             raise self.damaged(f"it has {self._size:,} of {front.size:,} bytes")
