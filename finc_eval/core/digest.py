@@ -31,5 +31,5 @@ def text_bytes(text: str) -> bytes:
 
 
 def text_of(data: bytes) -> str:
-    """Return the text of bytes, those of a file's name included, which need not be UTF-8."""
+    """Return the text of bytes, such as a file's name, which need not be UTF-8."""
     return data.decode("utf-8", "surrogateescape")

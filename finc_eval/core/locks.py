@@ -1,6 +1,6 @@
 """Locks between processes: a hidden file next to the file that one process alone may write, gone when nobody holds it.
 
-The locks are those of the package filelock, which neither follows a link nor keeps a lock on a file that was removed.
+The package filelock makes the locks. It follows no link, and drops the lock of a file that was removed meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.remote.mirror import check_writable, make_folder_of
 
 SILENT_SECONDS = 1.0
-"""Longest wait for a lock that is not worth a word."""
+"""Longest wait for a lock without a warning."""
 
 IN_THE_WAY = "remove it, and run the same command again"
 

@@ -117,7 +117,7 @@ class Budget:
                     self._room.notify_all()
 
     def take(self, size: int) -> None:
-        """Take bytes until `counted()` ends; do nothing outside of it, and for what is not worth counting."""
+        """Take bytes until `counted()` ends; do nothing outside of it, and for few bytes."""
         held = getattr(self._mine, "held", None)
         if held is None or size < NEGLIGIBLE_BYTES:
             return

@@ -168,7 +168,7 @@ def schema(cls: type) -> dict[str, Any]:
 
 
 def _describe(node: dict[str, Any]) -> None:
-    """Divide a class's docstring into the description of the object and those of its properties."""
+    """Divide a class's docstring into the descriptions of the object and of its properties."""
     summary, _, rest = node.get("description", "").partition("\n\nAttributes:\n")
     node["description"] = summary.partition("\n\nExample:")[0].partition("\n\nRaises:")[0]
     for entry in re.split(r"\n {4}(?=\w)", "\n" + rest.partition("\n\n")[0]):

@@ -28,7 +28,7 @@ WORKERS = min(16, os.cpu_count() or 1)
 class Run:
     """Device, batches, threads and progress of a computation.
 
-    Of the same embeddings, neither batch size nor workers changes a bit of a result; another device does.
+    Neither batch size nor workers changes a bit of a result from the same embeddings; another device does.
 
     Args:
         device: where to compute, such as "cpu" or "cuda:1"; default: CUDA if available.
@@ -59,7 +59,7 @@ class Run:
 
     @classmethod
     def of(cls, run: Run | None) -> Run:
-        """Return the run; without one, that of a computation with the defaults.
+        """Return the run, or a run with the defaults.
 
         Raises:
             UsageError: it is something else, such as the name of a device.

@@ -152,7 +152,7 @@ class Document(Record, Shown):
 
 
 def _as_read(value: Any) -> Any:
-    """Return plain JSON types with whole numbers as decimal ones: a file that is read may have turned 1 into 1.0."""
+    """Return plain JSON types with whole numbers as decimals: reading a file may turn 1 into 1.0."""
     if isinstance(value, Mapping):
         return {key: _as_read(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -36,7 +36,7 @@ class Shown:
     def to_frame(self) -> pd.DataFrame:
         """Return the table of the result as a pandas data frame.
 
-        It has a column for each number and text. Nested ones are joined by dots, as "shares.a.share", and an interval
+        It has a column for each number and text. Dots join nested names, as "shares.a.share", and an interval
         is two columns, as "interval.low" and "interval.high". Lists are in `to_dict` alone.
 
         Raises:

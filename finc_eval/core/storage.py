@@ -26,7 +26,7 @@ RESERVED_AT_ONCE = 1 << 20
 
 @contextmanager
 def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Iterator[None]:
-    """Turn errors of writing at `path` into one sentence; `kept` tells what is left on a full disk."""
+    """Turn errors of writing at `path` into one sentence; `kept` says what is left on a full disk."""
     try:
         yield
     except (OSError, RuntimeError) as error:  # h5py raises both, the number often in the text alone
@@ -46,8 +46,8 @@ def written_whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise.
 
     The block makes the file by `created`. A link at `path` is replaced, and what it leads to stays as it is.
-    Within `written_together` it replaces `path` when that block ends. Temporary files that killed processes left beside
-    `path` are removed. A file that belongs to a URL is made on the local disk, and uploaded before it replaces `path`.
+    Within `written_together` it replaces `path` when that block ends. Temporary files that killed processes left are
+    removed. A file that belongs to a URL is made on the local disk, and uploaded before it replaces `path`.
     """
     target = out_path(path)
     with disk_errors(target), written_together() as together:
@@ -62,7 +62,7 @@ def written_together() -> Iterator[Together]:
     """Put all files that are written in the block in place when it ends well, and none of them otherwise.
 
     Files of an earlier run that they replace are removed first, the last written one first. So a kill leaves the old
-    files, the new ones, or the first few of either: never new and old files beside each other.
+    files, the new ones, or the first few of either: never a mix of new and old files.
     """
     if outer := _together.get():
         yield outer
@@ -109,7 +109,7 @@ _together: ContextVar[Together | None] = ContextVar("_together", default=None)
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove the temporary files of `target` whose writers were killed; those of living writers are locked."""
+    """Remove the temporary files of `target` whose writers were killed; living writers hold locks."""
     name = re.compile(rf"\.?(\.{re.escape(target.name)}\.[0-9]+\.tmp)(?:\.lock)?")
     found = {match[1] for path in target.parent.iterdir() if (match := name.fullmatch(path.name))}
     for temporary in (target.with_name(one) for one in found):
@@ -179,7 +179,7 @@ def write_text(path: str | Path, text: str) -> Path:
 
 
 def check_own_folder(folder: Path, names: Container[str]) -> None:
-    """Raise UsageError if a folder has files by other names than these; hidden ones do not count."""
+    """Raise UsageError if a folder has files by other names; hidden files do not count."""
     others = sorted(one.name for one in folder.iterdir()) if folder.is_dir() else []
     others = [name for name in others if name not in names and not name.startswith(".")]
     if others:

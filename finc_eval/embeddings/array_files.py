@@ -27,7 +27,7 @@ PREFERRED = ("embeddings", "features", "arr_0")
 """Names of the array of embeddings, in a file that holds several."""
 
 IDS = ("ids", "id", "file_name")
-"""Names of the ids of the samples, beside the embeddings."""
+"""Names of the array of ids, next to the embeddings."""
 
 SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 """Names of columns as finc-eval has them, by names that arrays often have."""
@@ -41,7 +41,7 @@ BYTES_PER_ROW = 16
 Rows = NDArray[Any] | torch.Tensor
 
 Arrays = Mapping[str, Any]
-"""Arrays of a file by name; those of one dimension describe the samples."""
+"""Arrays of a file by name; arrays of one dimension describe the samples."""
 
 
 def is_array_file(path: str | Path) -> bool:
@@ -173,7 +173,7 @@ def _state(path: Path) -> tuple[int, ...] | None:
 
 
 def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, list[str]]]:
-    """Read the embeddings in a file that another program wrote, with the ids and columns beside them.
+    """Read the embeddings in a file that another program wrote, with their ids and columns.
 
     Files of .npy, .npz (uncompressed), .pt and .safetensors are mapped, and their rows are read when they are needed;
     other files are read whole, if they are not larger than FINC_EVAL_MAX_DECODED allows. The embeddings are the array

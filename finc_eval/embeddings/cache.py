@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -47,7 +46,7 @@ class EmbeddingCache(Shown):
 
     Attributes:
         path: path of the file.
-        key: digest of everything that decides the rows; it tells two caches apart.
+        key: digest of everything that decides the rows; it identifies a cache.
         n: number of rows.
         dim: number of entries of a row.
         shape: (n, dim).
@@ -184,7 +183,7 @@ class EmbeddingCache(Shown):
         return torch.from_numpy(self[:])
 
     def to_frame(self) -> pd.DataFrame:
-        """Read all rows as a data frame, indexed by sample id; the columns of metadata, if any, are its first ones.
+        """Read all rows as a data frame, indexed by sample id; the columns of metadata, if any, come first.
 
         Raises:
             UsageError: pandas is not installed.
@@ -262,9 +261,7 @@ class EmbeddingCache(Shown):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

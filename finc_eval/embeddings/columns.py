@@ -59,7 +59,7 @@ def texts(values: Any, column: str) -> list[str]:
 
 def text(value: object) -> str:
     """Return a value as text: "" for None and NaN, "3" for 3.0."""
-    # NaN and pandas' NaT differ from themselves; pandas turns whole numbers with a gap into fractional ones.
+    # NaN and pandas' NaT differ from themselves; pandas turns whole numbers with a gap into floats.
     if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,4 +1,4 @@
-"""Files of an embedding cache: the finished one and the unfinished one beside it, with one writer at a time."""
+"""Files of an embedding cache: finished and unfinished, with one writer at a time."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _refuse_loss(path: Path, what: str, own: str, origin: str, force: bool) -> N
 
 
 def replaced_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence on each column in which a cache has other values than these, which are to replace them."""
+    """Return a sentence on each column whose values in a cache differ from the new ones, which replace them."""
     sentences = []
     for name in [name for name in columns if name in cache.columns]:
         unlike = sum(old != new for old, new in zip(cache.column(name), columns[name], strict=True))
@@ -121,7 +121,7 @@ def replaced_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]
 
 
 def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) -> EmbeddingCache:
-    """Return a cache with these columns of metadata, one text a row, in place of those of the same names.
+    """Return a cache with these columns of metadata, one text a row, in place of columns of the same names.
 
     Its file is replaced by a copy with them, unless it has them already.
     """
@@ -133,7 +133,7 @@ def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) ->
 
 
 def _copy(cache: EmbeddingCache, new: NewFile, columns: Mapping[str, Sequence[str]]) -> None:
-    """Copy a cache, with these columns in place of those of the same names."""
+    """Copy a cache, with these columns in place of columns of the same names."""
     with StoredFile(cache.path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old:
         copy_content(old, new, [column_array(name) for name in columns])
     write_columns(new, columns)
@@ -157,7 +157,7 @@ def only_writer(path: Path) -> Iterator[None]:
 
 
 def remove_remains(path: Path) -> None:
-    """Remove what a kill after the last step left beside a whole cache; the files of a living writer stay."""
+    """Remove what a kill after the last step left next to a whole cache; the files of a living writer stay."""
     remains = (part_of(path), new_of(path))
     if any(one.exists() for one in (*remains, lock_of(path))):
         with suppress(DataError), only_writer(path):

@@ -111,7 +111,7 @@ def explain(
         recipe: recipe of that extractor (`finc_eval.embeddings.recipe.recipe_of`).
         n: number of samples that would be taken.
         seed: random seed of that subset.
-        progress: told how many samples are read.
+        progress: called with the number of samples that are read.
 
     Returns:
         One line for each part of the key that differs; an empty list if the cache would be used.

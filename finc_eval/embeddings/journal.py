@@ -1,7 +1,7 @@
 """The unfinished cache: a journal of the batches that are done, each with a checksum, so that a resumed run trusts it.
 
 It has one line that says what it is of, and then one record a batch. A record that was cut off by a kill, or is
-damaged, ends what is believed: its batch and all later ones are made again.
+damaged, ends what is believed: its batch and all later batches are made again.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Journal:
     def resume(cls, path: Path, title: Title) -> Journal | None:
         """Open a journal with this title, up to the first record that is not whole; None where there is none.
 
-        A file that is not a journal, or a damaged record, is told with a warning, and counts as not done.
+        A file that is not a journal, or a damaged record, gives a warning, and counts as not done.
         """
         try:
             file = changed(path)
@@ -233,7 +233,7 @@ class Journal:
             yield batch
 
     def cut(self, row: int) -> None:
-        """Forget this row and all later ones."""
+        """Forget this row and all later rows."""
         while self._starts and self._starts[-1][0] + 1 > row:
             self._drop_last()
         if self.done > row:

@@ -77,7 +77,7 @@ def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embe
 
 
 def labeled(sets: Mapping[str, object] | Sequence[object], what: str, taken: str | None = None) -> dict[str, object]:
-    """Return sets by label: those of a list by the names of their files and folders, or else by numbers.
+    """Return sets by label; the sets of a list get the names of their files and folders, or else numbers.
 
     Args:
         sets: the sets.
@@ -102,7 +102,7 @@ def labeled(sets: Mapping[str, object] | Sequence[object], what: str, taken: str
 
 
 def name_of(path: str | Path) -> str:
-    """Return the name of a set from its path: that of a folder, or of a file without its suffix."""
+    """Return the name of a set from its path: the name of a folder, or of a file without its suffix."""
     whole = Path(path).expanduser().resolve()
     return whole.name if whole.is_dir() else whole.name.split(".")[0]
 

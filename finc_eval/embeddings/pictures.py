@@ -35,7 +35,7 @@ class EmbeddedSamples:
         self._reading = cache.reading
 
     def read(self, ids: Iterable[str]) -> Iterator[Sample]:
-        """Yield the samples with these ids, without those that are missing or have other pixels.
+        """Yield the samples with these ids, except samples that are missing or have other pixels.
 
         Raises:
             DataError: the samples or the cache have gone.
@@ -93,7 +93,7 @@ def open_stated(
 
 
 class HeldSamples:
-    """Samples whose pictures are in memory, beside their embeddings.
+    """Samples whose pictures are in memory with their embeddings.
 
     Args:
         ids: ids of all samples.

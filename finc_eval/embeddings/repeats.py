@@ -1,7 +1,7 @@
-"""Repeats and near-repeats in sets: samples that are not independent, found without being told.
+"""Repeats and near-repeats in sets: samples that are not independent, found without metadata.
 
-Equal rows are counted by a 64-bit hash. Copies are told from independent draws of a law with few values by the other
-sets: draws of one law meet as often across sets as within one, and copies of a set meet within it alone.
+Equal rows are counted by a 64-bit hash. The other sets distinguish copies from independent draws of a law with few
+values: draws of one law meet as often across sets as within one, and copies of a set meet within it alone.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ MANY_NEAR = 0.1
 """Share of a set's samples with a near-repeat from which a warning is given."""
 
 STANDARD_ERRORS = 3.0
-"""Standard errors that make a first neighbor's set different from that of the others."""
+"""Standard errors that make the set of first neighbors differ from the sets of other neighbors."""
 
 TOLD_APART = 0.9
 """Chance that all near neighbors are of one set, above which the other sets are too small to say anything."""
 
 
 def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uint64]:
-    """Return a 64-bit hash of each row, shape (n,): equal rows have equal ones, unequal rows almost surely not."""
+    """Return a 64-bit hash of each row, shape (n,): equal rows have equal hashes, unequal rows almost surely not."""
     run = Run.of(run)
     odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     weights, found = sent(torch.from_numpy(odd.view(np.int64)), run.torch_device), []
@@ -288,7 +288,7 @@ def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDAr
 
 
 FEW_INDEPENDENT = 40
-"""Independent samples that the groups of a set should at least be worth."""
+"""Independent samples that the groups of a set should at least be equivalent to."""
 
 
 def ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Spaces of embeddings: those of one extractor can be compared."""
+"""Spaces of embeddings: embeddings by one extractor can be compared."""
 
 from __future__ import annotations
 

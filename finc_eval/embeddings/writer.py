@@ -136,7 +136,7 @@ class CacheWriter:
             prompts: prompts of the samples, one per id.
             columns: further columns of metadata, one text per id.
             digests: content digests of the samples, which a shard keeps.
-            progress: told how many rows are copied.
+            progress: called with the number of rows that are copied.
         """
         new = new_of(self.path)
         with resumable(self.path, self._worth_keeping), _removed_on_error(new):

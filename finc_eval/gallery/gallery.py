@@ -49,7 +49,7 @@ def read_gallery(
     """Gather the pictures of the samples that a result shows, all by the label of their set.
 
     Those of a set come from what the caller gives, else from what the file of the result kept, else from the samples
-    that were compared in this process. A path that a file names is never opened. `names` are those of sentences.
+    that were compared in this process. A path that a file names is never opened. Sentences call the sets by `names`.
     """
     for label, samples in given.items():
         if label not in sets:

@@ -133,11 +133,11 @@ def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = DEFAULT_CONF
     return share_bounds(k, n, (1 - check_fraction("confidence", confidence)) / 2)
 
 
-def share_bounds(k: ArrayLike, n: ArrayLike, beside: float) -> tuple[Array, Array]:
+def share_bounds(k: ArrayLike, n: ArrayLike, error: float) -> tuple[Array, Array]:
     """Return exact lower and upper bounds of shares k / n, each with this one-sided error."""
     k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
-    low = np.where(k > 0, betaincinv(np.maximum(k, np.finfo(float).tiny), n - k + 1, beside), 0.0)
-    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, np.finfo(float).tiny), 1 - beside), 1.0)
+    low = np.where(k > 0, betaincinv(np.maximum(k, np.finfo(float).tiny), n - k + 1, error), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, np.finfo(float).tiny), 1 - error), 1.0)
     return low, high
 
 

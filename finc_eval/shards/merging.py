@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -40,16 +39,16 @@ def merge(
 ) -> EmbeddingCache | Sketch:
     """Join the shards of a set that `extract` or `finc-eval extract sketch` made, on any machines, and open the result.
 
-    Merged embeddings are those of one process: the same rows in the same order, ids, metadata, unreadable samples and
-    key. Only the rows of networks may differ in their last digits, as they do between batch sizes. Sketches may also be
-    whole ones, of sets without common samples: the result is the sketch of all of them together. Memory does not grow
-    with the set, and for embeddings not with the number of shards.
+    One process would have made the same embeddings: rows in the same order, ids, metadata, unreadable samples and
+    key. Only the rows of networks may differ in their last digits, as they do between batch sizes. Whole sketches of
+    sets without common samples may be merged as well: the result is the sketch of all sets together. Memory does not
+    grow with the set, and for embeddings not with the number of shards.
 
     Args:
         shards: paths of the files, in any order. An iterator of very many is not held in memory.
         out: path of the file.
         force: whether `out` may replace any file; otherwise only what the same samples gave before.
-        progress: told how many files are joined.
+        progress: called with the number of files that are joined.
 
     Raises:
         UsageError: `out` is one of the shards, or holds other work.
@@ -108,7 +107,7 @@ class ShardList:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._table.close()
 
     def __len__(self) -> int:

@@ -29,11 +29,11 @@ class ShardActor:
 
     Args:
         samples: path or URL of the set, the same for all machines.
-        out: path or URL of the file of the whole set; shards are written beside it.
+        out: path or URL of the file of the whole set; shards are written next to it.
         extractor: name of an extractor, path of a card, or `Extraction`, as in `compare`.
         metadata: table of columns to keep with the samples, as in `extract`.
         force: whether the files of shards may replace other work.
-        run: device, batch size, threads and progress; by default those of the machine of the actor.
+        run: device, batch size, threads and progress; default: those of the actor's machine.
 
     Raises:
         UsageError: `extractor` names a shard.
@@ -114,18 +114,18 @@ def extract_on_ray(
 
     The cluster is the one that the program is connected to, by default this machine. All its machines must reach the
     samples and the folder of `out` by the same path or URL. A shard that fails does not stop the others. Call it again:
-    finished shards are only opened, and begun ones go on where they stopped. `ShardActor` says what each actor does.
+    finished shards are only opened, and unfinished shards go on where they stopped. See `ShardActor`.
 
     Args:
         samples: path or URL of the set.
-        out: path or URL of the file of the whole set; shards are written beside it.
+        out: path or URL of the file of the whole set; shards are written next to it.
         ranges: number of shards. With several for each actor, a slow machine gets fewer of them.
         extractor: name of an extractor, path of a card, or `Extraction`, as in `compare`.
         actors: number of actors.
         gpus: number of GPUs of each actor; a fraction lets actors share one.
         metadata: path or URL of a table of columns to keep with the samples, as in `extract`.
         force: whether the files of shards may replace other work.
-        run: device, batch size, threads and progress; by default those of the machine of each actor.
+        run: device, batch size, threads and progress; default: those of each actor's machine.
 
     Raises:
         UsageError: Ray is not installed, or an argument is out of range.

@@ -1,4 +1,4 @@
-"""Opening files that are there: only regular ones, without waiting, and never read beyond a limit.
+"""Opening regular files that exist, without waiting, and never reading beyond a limit.
 
 A name may lead to a pipe that never answers, or to a device that never ends, and what it leads to may change between
 two looks. So the file is asked before it is opened, because devices act when they are, and again once it is open.
@@ -123,7 +123,7 @@ def read_text(
     newline: str | None = None,
     copies: int = 1,
 ) -> str:
-    """Read a whole text file; encoding, errors and newline are those of `open`, and copies those of `read_bytes`.
+    """Read a whole text file, with encoding, errors and newline as in `open`, and copies as in `read_bytes`.
 
     Raises:
         UnicodeDecodeError: it is not a text in that encoding.

@@ -29,14 +29,14 @@ MANY_DIGITS = re.compile(rb"\d{100}")
 """Digits that no header has one after the other; tarfile takes time that grows with the square of their number."""
 
 BLOCK_BYTES = 512
-"""Bytes of a header in a tar file that has no further ones."""
+"""Bytes of a header in a tar file without extended headers."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Methods of compression that zipfile unpacks a piece at a time."""
 
 
 class Metered(io.BufferedReader):
-    """A file of which only so many bytes are read before somebody agrees to more.
+    """A file with a limit of bytes that may be read, which the caller raises.
 
     Attributes:
         left: bytes that may be read.
@@ -47,7 +47,7 @@ class Metered(io.BufferedReader):
         self.left = left
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read so many bytes, or all; ValueError where these are too many."""
+        """Read `size` bytes, or all; ValueError beyond the limit."""
         if size is None or size < 0:
             size = max(0, os.fstat(self.fileno()).st_size - self.tell())
         self.left -= size
@@ -60,7 +60,7 @@ class TarHeaders(Metered):
     """A tar file of which the headers are read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read so many bytes; ValueError where these are too many, or no header."""
+        """Read `size` bytes; ValueError beyond the limit, and for what is not a header."""
         data = super().read(size)
         if len(data) > BLOCK_BYTES and MANY_DIGITS.search(data):
             raise ValueError("a header has a number of more than 100 digits")

@@ -22,8 +22,8 @@ MAX_PACKED = 1 << 24
 def revision_of(folder: Path) -> str | None:
     """Return the hash of the commit that is checked out in a folder or around it; None where only git could tell.
 
-    Nothing but regular files of bounded size are read, in the folder `.git` of the checkout, or in that of a linked
-    worktree or submodule if it belongs to the checkout by its own account, too.
+    It reads only regular files of bounded size in the folder `.git` of the checkout. The folder of a linked worktree or
+    submodule is read only if it names the checkout as its own.
     """
     try:
         git = _git_folder(folder.resolve())

@@ -23,10 +23,10 @@ MAX_FOOTER_BYTES = 1 << 24
 """Bytes of a footer: it takes up to 35 times as many in memory."""
 
 MAX_DEPTH, MAX_ENTRY_BYTES = 8, 1 << 20
-"""Structures within each other in the header of a page, and bytes of an entry: those of writers have 3, and few."""
+"""Depth of structures in the header of a page, and bytes of an entry. Writers nest 3 deep, and use few bytes."""
 
 WIDTHS = {"DOUBLE": 8, "INT64": 8, "INT96": 12}
-"""Bytes of a value of these types; those of others take 4."""
+"""Bytes of a value, by its type; values of other types take 4."""
 
 DELTA_TEXTS = (6, 7)
 """Encodings of texts that pyarrow does not read as a dictionary: their lengths apart, and their common beginnings."""
@@ -177,7 +177,7 @@ class _Page(NamedTuple):
 def _pages(stream: IO[bytes], chunk: Any) -> Iterator[_Page]:
     """Yield the pages of a part of a column, by their headers.
 
-    The numbers are those of the fields of PageHeader, DataPageHeader, DictionaryPageHeader and DataPageHeaderV2.
+    The numbers are field ids of PageHeader, DataPageHeader, DictionaryPageHeader and DataPageHeaderV2.
     """
     start = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
     stream.seek(start)

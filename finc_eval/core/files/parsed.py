@@ -16,7 +16,7 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 
 MAX_DIGITS = 20
-"""Digits of the largest whole number that is read, with its sign: those of 64 bits."""
+"""Digits of the largest whole number that is read, with its sign: 64 bits have as many."""
 
 MAX_DEPTH = 50
 """Lists and tables within each other in JSON of other programs; what is deeper could not be written as a text."""

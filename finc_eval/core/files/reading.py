@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -213,9 +212,7 @@ class StoredFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -324,7 +321,7 @@ def copy_content(old: StoredFile, new: NewFile, without: Collection[str] = ()) -
 def join_content(
     paths: Iterable[Path], opened: Callable[[Path], StoredFile], new: NewFile, without: Collection[str] = ()
 ) -> Iterator[int]:
-    """Write all rows of the arrays of files, those of the first file first; the header is left to the caller.
+    """Write all rows of the arrays of files, in the order of the files; the header is left to the caller.
 
     One file is open at a time, and a block of it in memory. The paths are listed twice.
 

@@ -158,7 +158,7 @@ class _Room:
         self._left = 0.0
 
     def take(self, size: int) -> None:
-        """Make room for so many bytes. All copies are counted first, and then whenever a part of the limit is used.
+        """Make room for `size` bytes. All copies are counted at first, and whenever a part of the limit is used.
 
         So several processes exceed the limit by their parts at most.
         """
@@ -174,7 +174,7 @@ _room = _Room()
 
 
 def _evict(most: float) -> None:
-    """Remove the copies that were used longest ago until the others take at most so many bytes."""
+    """Remove the copies that were used longest ago until the others take at most `most` bytes."""
     files = sorted(_files(root()), key=lambda one: one[1])
     total = sum(size for _, _, size in files)
     for path, _, size in files:
@@ -203,7 +203,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, float, int]]:
 
 
 def _link(path: Path, other: Path) -> None:
-    """Make a file appear at another path, too."""
+    """Make a file appear at a second path."""
     other.unlink(missing_ok=True)
     try:
         os.link(path, other)

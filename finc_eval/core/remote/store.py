@@ -159,7 +159,7 @@ def request(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
 
 
 _jitter = random.Random()
-"""Random numbers of its own: those of the caller stay reproducible."""
+"""Random numbers of the delays: the caller's own stay reproducible."""
 
 
 def _store(url: str) -> Any:
@@ -172,7 +172,7 @@ def _store(url: str) -> Any:
             from aiohttp import ClientTimeout
 
             timeout = ClientTimeout(total=None, sock_connect=SILENCE_SECONDS, sock_read=SILENCE_SECONDS)
-            # Sizes are those of the bytes that arrive, if nothing is packed on the way.
+            # Without packing on the way, a size counts the bytes that arrive.
             options = {"client_kwargs": {"timeout": timeout}, "headers": {"Accept-Encoding": "identity"}}
         return fsspec.filesystem(protocol, use_listings_cache=False, **options)
     except ImportError as error:

@@ -20,7 +20,7 @@ FOLDER = "FINC_EVAL_REMOTE"
 """Environment variable with the folder of the local copies."""
 
 PROTOCOLS = (*STORES, *WEB)
-"""Protocols that are read over the network; those of stores are written, too."""
+"""Protocols that are read over the network; stores are written as well."""
 
 VERSION = re.compile(r"~[0-9a-f]{16}")
 

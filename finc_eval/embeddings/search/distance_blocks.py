@@ -1,8 +1,8 @@
 """Euclidean distances of two sets of any size, block by block: nothing of size n × m is ever held.
 
 A float32 product bounds every squared distance of a block from below and above. The few pairs whose bounds leave a
-question open are computed again in float64, from the differences of their entries. So the answers are those of float64
-(copies are at distance 0, a tie is a tie) at the cost of a float32 product.
+question open are computed again in float64, from the differences of their entries. So the answers are exact as in
+float64 (copies are at distance 0, a tie is a tie) at the cost of a float32 product.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ FOUND_TOGETHER = 1 << 25
 
 
 def by_index(index: SearchIndex, queries: int, base: int) -> bool:
-    """Return whether so many pairs are searched by an inverted file."""
+    """Return whether this many pairs are searched by an inverted file."""
     return index == "auto" and queries * base > EXACT_PAIRS and find_spec("faiss") is not None
 
 
