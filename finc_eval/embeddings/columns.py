@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,6 +18,8 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.words import counted, listed
 from finc_eval.samples.clips import video_of
+from finc_eval.samples.files import in_short
+from finc_eval.samples.metadata import NAME_KEYS, ROWS_OF, SAMPLES_WITHOUT
 from finc_eval.samples.source import reason
 
 Columns = dict[str, list[str]]
@@ -75,8 +78,8 @@ KEYS = ("file_name", "id")
 """Columns that hold the ids of the samples, in the order of the search."""
 
 
-def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[str]]:
-    """Return the columns of a table in the order of the samples, and sentences on what has no partner.
+def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[str, int]]:
+    """Return the columns of a table in the order of the samples, and counts of what has no partner.
 
     The column "file_name" or "id" holds the ids; the id of a video serves all its windows. A table without such a
     column has a row for each sample, in the order of their numbers.
@@ -95,7 +98,9 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[
     sizes = {len(values) for values in table.values()}
     if len(sizes) > 1:
         raise UsageError(f"the columns of {name} have {min(sizes)} to {max(sizes)} values: give each the same number")
-    key = next((key for key in KEYS if key in table), None)
+    known = {*ids, *map(video_of, ids)}
+    usual = (key for key in NAME_KEYS if key in table and not known.isdisjoint(map(_normal, table[key])))
+    key = next((key for key in KEYS if key in table), None) or next(usual, None)
     names = table.pop(key) if key else [str(row) for row in range(max(sizes, default=0))]
     rows = {_normal(one): row for row, one in enumerate(names) if one}
     if len(rows) < sum(map(bool, names)):
@@ -108,12 +113,17 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, list[
     check_cells(len(table), len(ids), name)
     columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
     missing, unused = found.count(None), len(names) - len(used)
-    notes = []
-    if missing:
-        notes.append(f"metadata: {missing:,} of the {counted(len(ids), 'sample')} not in {name}")
-    if unused:
-        notes.append(f"metadata: {counted(unused, 'row')} of {name} without a sample")
-    return columns, notes
+    table_name = Path(name).name
+    counts = {f"{SAMPLES_WITHOUT} {table_name}": missing, f"{ROWS_OF} {table_name} without a sample": unused}
+    return columns, {what: count for what, count in counts.items() if count}
+
+
+def matched(metadata: object, ids: Sequence[str], stacklevel: int) -> tuple[Columns, dict[str, int]]:
+    """Return what `metadata_table` does, and warn of what has no partner."""
+    columns, unmatched = metadata_table(metadata, ids)
+    if unmatched:
+        warnings.warn(f"metadata do not fit the samples: {in_short(unmatched)}", stacklevel=stacklevel)
+    return columns, unmatched
 
 
 def _names_none(name: str, ids: Sequence[str], key: str | None, others: Sequence[str]) -> UsageError:
@@ -122,8 +132,8 @@ def _names_none(name: str, ids: Sequence[str], key: str | None, others: Sequence
     if key is not None:
         return UsageError(f"{name} names none of the {counted(len(ids), 'sample')}: its column {key} {held}")
     return UsageError(
-        f"{name} has no column {' or '.join(KEYS)}, but {listed([repr(one) for one in others])}: name the column of "
-        f"ids so, which {held}"
+        f"{name} has no column {' or '.join(KEYS)}, but {listed([repr(one) for one in others])}: call the column "
+        f"of ids file_name; it {held}"
     )
 
 

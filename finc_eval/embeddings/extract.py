@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -20,7 +20,7 @@ from finc_eval.core.progress import Progress
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.columns import Columns, metadata_table
+from finc_eval.embeddings.columns import Columns, matched
 from finc_eval.embeddings.decode import DecodedBatch, decoded_batches, default_batch_size, one_behind
 from finc_eval.embeddings.files import (
     STREAM,
@@ -117,7 +117,10 @@ def extract(
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
     if isinstance(source, EmbeddingCache):
-        return source if metadata is None else _labeled(source, _matched(metadata, source.ids, stacklevel=3), 3)
+        if metadata is None:
+            return source
+        columns, unmatched = matched(metadata, source.ids, stacklevel=3)
+        return _labeled(source, columns, 3, {**source.ignored, **unmatched})
     reading = Reading(include, exclude, image_key, range)  # type: ignore[arg-type]  # it takes a single pattern, too
     whole = SetExtraction(
         source,
@@ -157,7 +160,8 @@ class SetExtraction:
         chosen = (reading or EVERYTHING).choices
         self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed, **chosen)
         if metadata is not None:
-            columns = _matched(metadata, self._samples.ids, stacklevel)
+            columns, unmatched = matched(metadata, self._samples.ids, stacklevel)
+            self._samples.ignored = {**self._samples.ignored, **unmatched}
             self._samples.columns = {**self._samples.columns, **columns}
         self._embedder = lru_cache(self._new_embedder)
 
@@ -177,7 +181,7 @@ class SetExtraction:
         if strict and cache.failures:
             cache.close()
             raise _unreadable(samples.name, cache.failures)
-        cache = _labeled(cache, job.columns(cache), self._stacklevel)
+        cache = _labeled(cache, job.columns(cache), self._stacklevel, samples.ignored)
         cache.ignored = dict(samples.ignored)  # of this folder: the same samples may lie beside other files elsewhere
         return cache
 
@@ -188,17 +192,10 @@ class SetExtraction:
         return Embedder(self._card, self._run.device, self._precision, compiled_for)
 
 
-def _matched(metadata: object, ids: Sequence[str], stacklevel: int) -> Columns:
-    columns, sentences = metadata_table(metadata, ids)
-    for sentence in sentences:
-        warnings.warn(sentence, stacklevel=stacklevel)
-    return columns
-
-
-def _labeled(cache: EmbeddingCache, columns: Columns, stacklevel: int) -> EmbeddingCache:
+def _labeled(cache: EmbeddingCache, columns: Columns, stacklevel: int, ignored: Mapping[str, int]) -> EmbeddingCache:
     for sentence in replaced_columns(cache, columns):
         warnings.warn(sentence, stacklevel=stacklevel)
-    return with_columns(cache, columns)
+    return with_columns(cache, columns, ignored)
 
 
 def _default_path(key: str) -> Path:

@@ -120,15 +120,19 @@ def replaced_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]
     return sentences
 
 
-def with_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) -> EmbeddingCache:
+def with_columns(
+    cache: EmbeddingCache, columns: Mapping[str, Sequence[str]], ignored: Mapping[str, int] | None = None
+) -> EmbeddingCache:
     """Return a cache with these columns of metadata, one text a row, in place of columns of the same names.
 
-    Its file is replaced by a copy with them, unless it has them already.
+    Its file is replaced by a copy with them, unless it has them already; `ignored` is what the copy says was left out.
     """
     if all(name in cache.columns and cache.column(name) == list(values) for name, values in columns.items()):
         return cache
     with only_writer(cache.path), new_file(cache.path, WHOLE, CACHE_LAYOUT) as new:
         _copy(cache, new, columns)
+        if ignored is not None:
+            new.header["ignored"] = dict(ignored)
     return EmbeddingCache(cache.path)
 
 

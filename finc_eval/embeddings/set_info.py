@@ -15,6 +15,7 @@ from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.samples import Samples
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.files import in_short
+from finc_eval.samples.metadata import ROWS_OF, SAMPLES_WITHOUT
 from finc_eval.samples.profile import shallow
 
 MAX_EXAMPLES = 20
@@ -91,8 +92,11 @@ def notes_on(label: str, embeddings: Embeddings) -> list[str]:
     if not isinstance(embeddings, CachedEmbeddings):
         return []
     cache, found = embeddings.cache, set_info(label, embeddings, embeddings.n, "").unread(label)
-    if cache.ignored:
-        found.append(f"files of {label} were left out, as they are not images: {in_short(cache.ignored)}")
+    unmatched = {what: n for what, n in cache.ignored.items() if what.startswith((ROWS_OF, SAMPLES_WITHOUT))}
+    if files := {what: n for what, n in cache.ignored.items() if what not in unmatched}:
+        found.append(f"files of {label} were left out, as they are not samples: {in_short(files)}")
+    if unmatched:
+        found.append(f"the metadata of {label} do not fit the samples: {in_short(unmatched)}")
     if sentence := shallow(cache.profile):
         found.append(f"{label}: {sentence}")
     return found

@@ -56,10 +56,10 @@ class ClipSource(RandomAccessSource):
         self, name: str, videos: list[str], clip: Clip, ignored: dict[str, int], metadata: Metadata | None = None
     ) -> None:
         """Name the clips."""
-        labels, prompts, columns = metadata or Metadata(None, None)
+        labels, prompts, columns, unmatched = metadata or Metadata(None, None)
         labels, prompts = repeat_by_window(labels, clip), repeat_by_window(prompts, clip)
         of_windows = {column: repeat_by_window(values, clip) or [] for column, values in columns.items()}
-        super().__init__(name, clip_ids(videos, clip), ignored, labels, prompts, of_windows)
+        super().__init__(name, clip_ids(videos, clip), {**ignored, **unmatched}, labels, prompts, of_windows)
         self._clip = clip
 
     @abstractmethod

@@ -180,7 +180,8 @@ class ImageFiles(FileSource):
         """Take the images among the files, as `sort_out` found them."""
         self.kind = files.kind
         self._files = files
-        super().__init__(files.name, ids, ignored, *metadata_of(files, ids))
+        labels, prompts, columns, unmatched = metadata_of(files, ids)
+        super().__init__(files.name, ids, {**ignored, **unmatched}, labels, prompts, columns)
 
     def open(self, number: int) -> IO[bytes]:
         return self._files.open(self.ids[number])
@@ -323,7 +324,7 @@ def in_short(ignored: Mapping[str, int]) -> str:
     """Return files by suffix as a message has them, the most frequent first: "3 x .csv, 1 x .txt and 9 others"."""
     by_last = Counter[str]()
     for suffix, times in ignored.items():
-        by_last[suffix if len(ignored) <= MAX_SUFFIXES else suffix[max(suffix.rfind("."), 0) :]] += times
+        by_last[suffix if len(ignored) <= MAX_SUFFIXES or suffix[0] != "." else suffix[suffix.rfind(".") :]] += times
     named = by_last.most_common(MAX_SUFFIXES)
     others = sum(by_last.values()) - sum(times for _, times in named)
     return ", ".join(f"{times} x {suffix}" for suffix, times in named) + (f" and {others} others" if others else "")

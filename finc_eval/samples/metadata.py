@@ -45,6 +45,9 @@ FORMS_OF_NAMES: Mapping[str, Callable[[str], str]] = {
 }
 """Forms in which names may be alike that are not equal, by what tells them apart."""
 
+ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
+"""First words of what has no partner, among the counts of what was left out."""
+
 METADATA_FILES = ("metadata.jsonl", "metadata.csv", "dataset.json")
 """Files of metadata in the root of a folder or zip, in the order of the search: the first two are those of Hugging
 Face's "imagefolder", the last is that of StyleGAN and EDM."""
@@ -53,12 +56,14 @@ Face's "imagefolder", the last is that of StyleGAN and EDM."""
 class Metadata(NamedTuple):
     """Labels, prompts and all other columns, each aligned with the ids of a set.
 
-    Labels and prompts are None where there are none; a missing value of another column is "".
+    Labels and prompts are None where there are none; a missing value of another column is "". `unmatched` counts the rows
+    without a sample and the samples without a row.
     """
 
     labels: list[str] | None
     prompts: list[str] | None
     columns: Mapping[str, list[str]] = MappingProxyType({})
+    unmatched: Mapping[str, int] = MappingProxyType({})
 
 
 def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) -> Metadata:
@@ -76,7 +81,7 @@ def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) 
         if found := _parsed(name, data, ids, f"{where}/{name}"):
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
-            return Metadata(found.labels or by_folder, found.prompts, found.columns)
+            return found._replace(labels=found.labels or by_folder)
     return Metadata(folder_labels(ids), None)
 
 
@@ -124,7 +129,8 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     for column, values in table.items():
         if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
             columns[column] = [found.get(name, "") for name in ids]
-    return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where), columns)
+    unmatched = unmatched_counts(names, ids, PurePosixPath(where).name)
+    return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where), columns, unmatched)
 
 
 def _named(row: Any) -> dict[str, Any] | None:
@@ -147,6 +153,14 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
         f"{where} has labels or other metadata for {counted(len(names), 'file')}, but no sample is called so: {hint}; "
         "write the names as the samples have them"
     )
+
+
+def unmatched_counts(names: Sequence[str], ids: Sequence[str], table: str) -> dict[str, int]:
+    """Count the rows of a table without a sample, and the samples without a row, by what they are."""
+    named, known = set(names), set(ids)
+    counts = {f"{ROWS_OF} {table} without a sample": sum(name not in known for name in names)}
+    counts[f"{SAMPLES_WITHOUT} {table}"] = sum(name not in named for name in ids)
+    return {what: count for what, count in counts.items() if count}
 
 
 def _taken(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:

@@ -240,3 +240,47 @@ def test_an_audit_names_what_was_left_out(tmp_path):
     sets = [saved(tmp_path / name, images) for name, images in zip(("gen", "train", "holdout"), noise, strict=True)]
     (sets[1] / "a.tga").write_bytes(b"\0" * 60)
     assert "files of train were left out" in " ".join(fe.audit(*sets, extractor="pixels").warnings)
+
+
+TABLES = {
+    "rows too many": ([*range(44)], "4 x rows of {} without a sample"),
+    "rows too few": ([*range(37)], "3 x samples without a row in {}"),
+    "both": ([*range(5, 42)], "5 x samples without a row in {0}, 2 x rows of {0} without a sample"),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("how", TABLES)
+def test_metadata_that_fit_in_part_are_named_in_every_result(how, verb, tmp_path):
+    sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES[::-1])
+    rows, said = TABLES[how]
+    lines = "".join(f"{row:03d}.png,{row}\n" for row in rows)
+    (sets[0] / "metadata.csv").write_text(f"file_name,score\n{lines}")
+    assert sum(said.format("metadata.csv") in one for one in VERBS[verb](*sets)) == 1
+
+
+@pytest.mark.parametrize("head", ["file_name", "id", "file", "filename", "path", "image"])
+@pytest.mark.parametrize("embedded", [False, True])
+def test_a_table_beside_a_set_may_name_samples_under_any_usual_header(head, embedded, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = saved(tmp_path / "gen", IMAGES)
+    (tmp_path / "t.csv").write_text(f"{head},label\n" + "".join(f"{row:03d}.png,{row % 3}\n" for row in range(1, 42)))
+    if embedded:
+        fe.extract(folder, "pixels", out="x.h5")
+    with pytest.warns(UserWarning, match=r"2 x rows of t.csv without a sample, 1 x samples without a row|1 x samples"):
+        cache = fe.extract(folder, "pixels", out="x.h5", metadata="t.csv")
+    assert cache.labels == ["", *(str(row % 3) for row in range(1, 40))]
+    with fe.EmbeddingCache("x.h5") as again:
+        said = fe.kinds({"a": again, "b": saved(tmp_path / "ref", IMAGES[::-1])}, extractor="pixels").warnings
+        assert any("2 x rows of t.csv" in one and "1 x samples without" in one for one in said)
+
+
+def test_a_gate_names_what_was_left_out(tmp_path):
+    sets = [saved(tmp_path / name, images) for name, images in (("a", IMAGES), ("b", IMAGES[::-1]), ("c", 255 - IMAGES))]
+    for number, folder in enumerate(sets):
+        (folder / f"left.x{number}").write_bytes(b"x")
+    verdict = fe.gate(*sets, {"kinds": {"new": 0.5}}, extractor="pixels")
+    page = verdict.to_html(tmp_path / "page.html").read_text()
+    for number, label in enumerate(("gen", "baseline", "ref")):
+        assert f"files of {label} were left out, as they are not samples: 1 x .x{number}" in " ".join(verdict.warnings)
+        assert f"1 x .x{number}" in page
