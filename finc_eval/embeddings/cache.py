@@ -18,7 +18,7 @@ from finc_eval.core.record import structured
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_place
 from finc_eval.core.shown import Shown
-from finc_eval.embeddings.columns import unknown_column
+from finc_eval.embeddings.columns import known, unknown_column
 from finc_eval.embeddings.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.samples.clips import Clip
@@ -170,7 +170,7 @@ class EmbeddingCache(Shown):
         """
         if name not in self.columns:
             raise unknown_column(name, self.columns, str(self.path))
-        return self._columns[name].between(*part.indices(self.n)[:2])
+        return [known(value) for value in self._columns[name].between(*part.indices(self.n)[:2])]
 
     def output(self, name: str) -> EmbeddingCache:
         """Open the rows of one of `outputs` for the same samples."""

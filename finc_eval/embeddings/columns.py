@@ -24,6 +24,9 @@ from finc_eval.samples.source import reason
 
 Columns = dict[str, list[str]]
 
+MISSING = frozenset(("NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "<NA>", "<NaN>", "None", "NULL", "null", "NaT"))
+"""Texts that stand for a missing value, as pandas reads tables; "" is the one that we keep."""
+
 
 def columns_of(metadata: object, n: int, name: str) -> Columns:
     """Return the columns of a mapping or a pandas data frame as n texts each; a missing value is "".
@@ -61,11 +64,16 @@ def texts(values: Any, column: str) -> list[str]:
 
 
 def text(value: object) -> str:
-    """Return a value as text: "" for None and NaN, "3" for 3.0."""
+    """Return a value as text: "" for a missing one, "3" for 3.0."""
     # NaN and pandas' NaT differ from themselves; pandas turns whole numbers with a gap into floats.
     if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return known(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+
+
+def known(written: str) -> str:
+    """Return a text, or "" if it stands for a missing value."""
+    return "" if written in MISSING else written
 
 
 def unknown_column(column: str, columns: Sequence[str], name: str) -> UsageError:

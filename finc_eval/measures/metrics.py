@@ -22,10 +22,11 @@ from finc_eval.embeddings.opening import name_of, open_sets
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
+from finc_eval.measures.classes import rows_by_class, scores_by_class
 from finc_eval.measures.frechet import SPATIAL
-from finc_eval.measures.gaussian import GaussianStatistics
+from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, MetricSet, is_moments_alone, open_set
-from finc_eval.measures.reference_statistics import beside_images, contradiction, read_statistics
+from finc_eval.measures.reference_statistics import beside_images, contradiction, read_statistics, write_statistics
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores
@@ -51,6 +52,10 @@ class Metrics:
             is defined on one extractor, as fid is, refuses embeddings of others.
         test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor from
             them.
+        by: column of metadata, such as "label": each metric is also computed for the samples of each of its values
+            (intra-FID is the mean of these, Miyato and Koyama 2018); default: for whole sets alone.
+        save_statistics: path of an npz to write mean, covariance and number of samples of the reference to (mu, sigma,
+            n), by the extractor of the first metric; it is taken as a reference later, and read by other tools.
         extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else that behind
             the other set.
         index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
@@ -85,13 +90,17 @@ class Metrics:
         metrics: Sequence[str] | str | None = None,
         *,
         test: object = None,
+        by: str | None = None,
+        save_statistics: str | Path | None = None,
         extractor: AnyExtractor = None,
         index: SearchIndex = "exact",
         run: Run | None = None,
     ) -> Scores:
         """Compute metrics by their names; see the class for the arguments."""
         sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
-        return _scores(choose_metrics(metrics, sources), sources, extractor, index, run)
+        return _scores(
+            choose_metrics(metrics, sources), sources, extractor, index, run, by=by, save_statistics=save_statistics
+        )
 
     def __getattr__(self, name: str) -> NamedMetric:
         if name not in METRICS:
@@ -142,6 +151,7 @@ class NamedMetric:
         ref: object,
         *,
         test: object = None,
+        by: str | None = None,
         extractor: AnyExtractor = None,
         index: SearchIndex = "exact",
         run: Run | None = None,
@@ -162,7 +172,7 @@ class NamedMetric:
         sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         self.metric.check_sets(sources)
         chosen = replace(self.metric, compute=partial(self.metric.compute, **parameters)) if parameters else self.metric
-        return _scores([chosen], sources, extractor, index, run)
+        return _scores([chosen], sources, extractor, index, run, by=by)
 
 
 metrics = Metrics()
@@ -175,16 +185,31 @@ def _scores(
     extractor: AnyExtractor,
     index: SearchIndex,
     run: Run | None,
+    *,
+    by: str | None = None,
+    save_statistics: str | Path | None = None,
 ) -> Scores:
     """Compute metrics of sources, each in its own embedding space."""
     check_choice("index", index, get_args(SearchIndex))
+    if save_statistics is not None and Path(save_statistics).suffix != ".npz":
+        raise UsageError(f"save_statistics must be the path of an .npz, got {save_statistics}")
     how = extraction_of(extractor)
     by_extractor: dict[str | None, list[Metric]] = {}
     for metric in chosen:
         by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
     parts = [
-        _scores_in(sources, chosen, how, preferred=name, alone=len(by_extractor) == 1, index=index, run=Run.of(run))
-        for name, chosen in by_extractor.items()
+        _scores_in(
+            sources,
+            chosen,
+            how,
+            preferred=name,
+            alone=len(by_extractor) == 1,
+            by=by,
+            save=None if number else save_statistics,
+            index=index,
+            run=Run.of(run),
+        )
+        for number, (name, chosen) in enumerate(by_extractor.items())
     ]
     found = replace(
         parts[0],
@@ -204,6 +229,8 @@ def _scores_in(
     *,
     preferred: str | None,
     alone: bool,
+    by: str | None,
+    save: str | Path | None,
     index: SearchIndex,
     run: Run,
 ) -> Scores:
@@ -217,19 +244,24 @@ def _scores_in(
             raise
         reasons = dict.fromkeys((metric.name for metric in chosen), str(error))
         return Scores(*_names(sources), (), reasons, provenance=Provenance.here(run.device))
-    return _computed(sources, sets, chosen, index, run)
+    if save is not None:
+        ref = sets["ref"]
+        write_statistics(save, from_embeddings(ref, run=run) if isinstance(ref, Embeddings) else ref)
+    return _computed(sources, sets, chosen, by, index, run)
 
 
 def _computed(
     sources: Mapping[str, object],
     sets: Mapping[str, MetricSet],
     chosen: Sequence[Metric],
+    by: str | None,
     index: SearchIndex,
     run: Run,
 ) -> Scores:
     """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
     failures = {}
+    classes = {} if by is None else {label: rows_by_class(one, by) for label, one in sets.items()}
     for done, metric in enumerate(chosen):
         run.progress("metrics", done, len(chosen))
         try:
@@ -239,6 +271,7 @@ def _computed(
                 if label in sets
             }
             computed = metric.compute(MetricInputs(metric.name, **used, run=run, index=index))
+            by_class, missing = scores_by_class(metric, used, classes, index, run)
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue
@@ -255,7 +288,8 @@ def _computed(
         about = tuple(
             note for label, one in used.items() if isinstance(one, Embeddings) for note in notes_on(label, one)
         )
-        scores += [replace(score, notes=(*score.notes, *assumed, *stored, *about)) for score in computed]
+        scores += [replace(score, notes=(*score.notes, *assumed, *stored, *about, *missing)) for score in computed]
+        scores += by_class
     run.progress("metrics", len(chosen), len(chosen))
     return Scores(
         _display_name(sets["gen"]),

@@ -25,6 +25,7 @@ class Score(Record, Shown):
         unbiased: value without the bias that finite sets give it; None if it has none, or none that is known. It is
             this number that the interval is of.
         interval: 95 % interval over other samples of the same sets; None if no method is known.
+        of: class whose samples alone the value is of; None for whole sets.
         floor: value that the reference itself gets in place of the generated set; None if it was not computed.
         higher_is_better: whether a better generator has a larger value; None if neither direction is better.
         notes: what to know before trusting the value.
@@ -34,6 +35,7 @@ class Score(Record, Shown):
     value: float
     signature: SignatureText
     _: KW_ONLY
+    of: str | None = None
     unbiased: float | None = None
     interval: tuple[float, float] | None = None
     floor: float | None = None
@@ -42,12 +44,19 @@ class Score(Record, Shown):
 
     def _summary(self) -> str:
         interval = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
-        return f"{self.key} {self.value:.4g}{interval}"
+        return f"{self.name} {self.value:.4g}{interval}"
+
+    @property
+    def name(self) -> str:
+        """Key of the number, with its class."""
+        return self.key if self.of is None else f"{self.key} of {self.of}"
 
 
 @dataclass(frozen=True, eq=False)
 class Scores(Document):
     """Scores of a generated set, as `metrics` returns them: `scores["fd"]`, or `for score in scores`.
+
+    By classes, `scores["fd", "cat"]` is that of a class.
 
     Attributes:
         gen: name of the generated set.
@@ -75,10 +84,15 @@ class Scores(Document):
     scores: tuple[Score, ...]
     failures: dict[str, str]
 
-    def __getitem__(self, key: str) -> Score:
+    def __getitem__(self, key: str | tuple[str, str]) -> Score:
+        key, of = (key, None) if isinstance(key, str) else key
         for score in self.scores:
-            if score.key == key:
+            if (score.key, score.of) == (key, of):
                 return score
+        if of is not None:
+            classes = [score.of for score in self.scores if score.of is not None]
+            hint = did_you_mean(str(of), classes)
+            raise UsageError(f"{key} was not computed for a class {of!r}{hint}: see the notes of {key}")
         if key in self.failures:
             raise DataError(f"{key} could not be computed: {self.failures[key]}")
         keys = [score.key for score in self.scores]

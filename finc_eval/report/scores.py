@@ -21,7 +21,7 @@ def _number(value: float | None) -> str:
 
 
 COLUMNS: dict[str, Callable[[Score], str]] = {
-    "Metric": lambda score: score.key,
+    "Metric": lambda score: score.name,
     "Value": lambda score: _number(score.value),
     "Unbiased": lambda score: _number(score.unbiased),
     "Interval, 95 %": lambda score: f"[{', '.join(map(_number, score.interval))}]" if score.interval else "–",
@@ -59,7 +59,7 @@ def outline(scores: Scores) -> Outline:
 
 def summary(scores: Scores) -> str:
     """Return the first numbers, and which metrics could not be computed, in one sentence."""
-    values = [f"{score.key} {figure(score.value)}" for score in scores]
+    values = [f"{score.name} {figure(score.value)}" for score in scores]
     more = len(values) - NAMED
     named = listed([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {listed([*scores.failures])} could not be computed" if scores.failures else ""
@@ -80,7 +80,7 @@ def _notes(scores: Scores) -> list[str]:
     found: dict[str, list[str]] = {}
     for score in scores:
         for note in score.notes:
-            found.setdefault(note, []).append(score.key)
+            found.setdefault(note, []).append(score.name)
     return [f"{', '.join(keys)}: {note}." for note, keys in found.items()]
 
 

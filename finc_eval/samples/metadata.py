@@ -56,8 +56,8 @@ Face's "imagefolder", the last is that of StyleGAN and EDM."""
 class Metadata(NamedTuple):
     """Labels, prompts and all other columns, each aligned with the ids of a set.
 
-    Labels and prompts are None where there are none; a missing value of another column is "". `unmatched` counts the rows
-    without a sample and the samples without a row.
+    Labels and prompts are None where there are none; a missing value of another column is "". `unmatched` counts rows
+    without a sample, and samples without a row.
     """
 
     labels: list[str] | None

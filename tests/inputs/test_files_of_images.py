@@ -276,7 +276,9 @@ def test_a_table_beside_a_set_may_name_samples_under_any_usual_header(head, embe
 
 
 def test_a_gate_names_what_was_left_out(tmp_path):
-    sets = [saved(tmp_path / name, images) for name, images in (("a", IMAGES), ("b", IMAGES[::-1]), ("c", 255 - IMAGES))]
+    sets = [
+        saved(tmp_path / name, images) for name, images in (("a", IMAGES), ("b", IMAGES[::-1]), ("c", 255 - IMAGES))
+    ]
     for number, folder in enumerate(sets):
         (folder / f"left.x{number}").write_bytes(b"x")
     verdict = fe.gate(*sets, {"kinds": {"new": 0.5}}, extractor="pixels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
 import typer
@@ -9,10 +10,11 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Gen, Json, Ref, Work, embeds
-from finc_eval.cli.output import Force, OptionalOut, emit, output_folder
+from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.npz import NpzFile
 from finc_eval.extractors.settings import Extraction
 from finc_eval.numerics.names import INDEXES, SearchIndex
 
@@ -38,6 +40,20 @@ def metrics(
             help="For fld and authpct: real samples that the generator has not seen; --ref is then its training set."
         ),
     ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of metadata, such as label: compute each metric for each of its values, too."
+        ),
+    ] = None,
+    save_statistics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.npz",
+            help="Write mean, covariance and number of the reference's embeddings (mu, sigma, n), which --ref takes "
+            "later, and other tools read.",
+        ),
+    ] = None,
     index: Annotated[
         str,
         typer.Option(help=f"How prdc, precision_recall, realism, rarity and authpct find neighbors: {INDEXES}."),
@@ -53,9 +69,22 @@ def metrics(
     check_choice("index", index, get_args(SearchIndex))
     sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
     check_given(sources.values(), extraction.extractor)
+    if save_statistics is not None:
+        check_suffix(save_statistics, ".npz", option="--save-statistics")
+        refuse_loss(save_statistics, lambda path: "format" in NpzFile(path).names, force, "--save-statistics")
     output = None if out is None else output_folder("metrics", "scores", sources, out, force)
     with work.running() as run:
-        scores = fe.metrics(gen, ref, names, test=test, extractor=extraction, index=cast(SearchIndex, index), run=run)
+        scores = fe.metrics(
+            gen,
+            ref,
+            names,
+            test=test,
+            by=by,
+            save_statistics=save_statistics,
+            extractor=extraction,
+            index=cast(SearchIndex, index),
+            run=run,
+        )
     emit(scores, output, as_json)
     if scores.failures:
         raise DataError("; ".join(f"{name}: {reason}" for name, reason in scores.failures.items()))

@@ -1,0 +1,81 @@
+"""Metrics of each class are those of its samples alone, and statistics are written for other tools."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import finc_eval as fe
+from finc_eval.cli.app import app
+from finc_eval.core.errors import FincEvalError
+from finc_eval.measures.reference_statistics import read_statistics
+
+RNG = np.random.default_rng(0)
+X, Y = (RNG.normal(size=(n, 6)).astype(np.float32) for n in (300, 360))
+LABELS = {"x": np.array(["a", "b", "c"])[np.arange(300) % 3], "y": np.array(["a", "b", "c"])[np.arange(360) % 3]}
+X[LABELS["x"] == "b"] += 1
+
+
+def labeled(rows, labels):
+    return fe.EmbeddingSet(rows, metadata={"label": list(labels)})
+
+
+@pytest.mark.parametrize("names", ["fd", "kid", "prdc", "vendi", "mmd", ["fd", "kid"]], ids=str)
+def test_a_metric_of_a_class_is_that_of_its_samples(names):
+    scores = fe.metrics(labeled(X, LABELS["x"]), labeled(Y, LABELS["y"]), names, by="label")
+    whole = fe.metrics(X, Y, names)
+    for name in "abc":
+        alone = fe.metrics(X[LABELS["x"] == name], Y[LABELS["y"] == name], names)
+        for score in alone:
+            assert scores[score.key, name].value == pytest.approx(score.value, rel=1e-6)
+            assert scores[score.key].value == whole[score.key].value
+    assert len(scores) == 4 * len(whole)
+
+
+def test_classes_without_a_value_and_samples_without_a_class_are_said():
+    ours = np.where(LABELS["x"] == "c", "only here", LABELS["x"])
+    ours[:7] = ["", "nan", "NA", "None", "NaN", "N/A", "null"]
+    theirs = LABELS["y"].copy()
+    theirs[theirs == "b"] = ""
+    scores = fe.metrics(labeled(X, ours), labeled(Y, theirs), "fd", by="label")
+    said = " ".join(scores["fd"].notes)
+    assert [score.of for score in scores] == [None, "a"]
+    assert "7 samples of gen have no class" in said and "120 samples of ref have no class" in said
+    assert "only here (no sample of ref)" in said and "b (no sample of ref)" in said
+    with pytest.raises(FincEvalError, match="fd was not computed for a class 'b'"):
+        scores["fd", "b"]
+
+
+@pytest.mark.parametrize("by, message", [("labels", 'did you mean "label"'), ("x", "no column 'x'")])
+def test_a_column_that_is_not_there_is_named(by, message):
+    with pytest.raises(FincEvalError, match=message):
+        fe.metrics(labeled(X, LABELS["x"]), labeled(Y, LABELS["y"]), "fd", by=by)
+
+
+def test_moments_have_no_classes(tmp_path):
+    np.savez(tmp_path / "st.npz", mu=Y.mean(0).astype(float), sigma=np.cov(Y.T))
+    with pytest.raises(FincEvalError, match="pass its samples"):
+        fe.metrics(labeled(X, LABELS["x"]), tmp_path / "st.npz", "fd", by="label")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in (("x", X), ("y", Y)):
+        np.savez(f"{name}.npz", embeddings=rows, label=LABELS[name])
+    return lambda *words: CliRunner().invoke(app, ["metrics", "--gen", "x.npz", "--ref", *words, "--quiet"])
+
+
+def test_the_command_shows_classes_and_writes_statistics(run):
+    done = run("y.npz", "--metrics", "fd", "--by", "label", "--out", "o", "--save-statistics", "st.npz")
+    assert done.exit_code == 0 and all(f"fd of {name}" in done.output for name in "abc"), done.output
+    assert fe.load("o/scores.json")["fd", "b"].value > 1
+    stored = np.load("st.npz")
+    assert np.allclose(stored["mu"], Y.mean(0), atol=1e-6) and np.allclose(stored["sigma"], np.cov(Y.T), atol=1e-5)
+    assert stored["n"] == 360 and read_statistics("st.npz").n == 360
+    again = run("st.npz", "--metrics", "fd", "--json")
+    assert json.loads(again.output)["scores"][0]["value"] == pytest.approx(fe.load("o/scores.json")["fd"].value)
+    assert run("y.npz", "--metrics", "fd", "--save-statistics", "st.npz").exit_code == 0  # its own earlier file
+    assert "exists" in run("y.npz", "--save-statistics", "x.npz").output
+    assert ".npz" in run("y.npz", "--save-statistics", "st.txt").output
