@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import counted
+from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
@@ -30,6 +31,13 @@ MetricSet = Embeddings | GaussianStatistics
 
 MIN_INTERVAL_SAMPLES = 200
 """Number of samples of a set from which on metrics give a resampled interval and a floor."""
+
+
+MAX_NAMED = 5
+"""Classes without a value that a note names."""
+
+Rows = dict[str, NDArray[np.int64]]
+"""Rows of the samples of each class; those of samples without a class are under ""."""
 
 
 @dataclass(frozen=True)
@@ -179,3 +187,56 @@ def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 
             f"{ref.name} has {counted(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"
         )
     return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))
+
+
+def rows_by_class(one: MetricSet, column: str) -> Rows:
+    """Return the rows of each class of a set.
+
+    Raises:
+        UsageError: the set does not have this column.
+        IncompatibleError: it is moments, whose samples have no classes.
+    """
+    if not isinstance(one, Embeddings):
+        raise IncompatibleError(f"by={column!r} needs the samples of {one.name}, which holds moments: pass its samples")
+    values = np.array(one.column(column))
+    return {str(value): np.flatnonzero(values == value) for value in np.unique(values)}
+
+
+def scores_by_class(
+    metric: Metric, sets: Mapping[str, MetricSet], classes: Mapping[str, Rows], index: SearchIndex, run: Run
+) -> tuple[list[Score], tuple[str, ...]]:
+    """Compute a metric for the samples of each class, and say in notes which classes have no value, and why.
+
+    Args:
+        metric: the metric.
+        sets: sets that it takes, by label.
+        classes: rows of each class of each set; empty: no class.
+        index: how neighbors are found.
+        run: device and portions.
+    """
+    rows = {label: classes[label] for label in sets if label in classes}
+    found: list[Score] = []
+    without: dict[str, str] = {}
+    for name in sorted(set().union(*rows.values()) - {""}):
+        lacking = [label for label, own in rows.items() if name not in own]
+        if lacking:
+            without[name] = f"no sample of {listed(lacking)}"
+            continue
+        parts = {label: Subset(one, rows[label][name]) for label, one in sets.items() if isinstance(one, Embeddings)}
+        try:
+            made = metric.compute(MetricInputs(metric.name, **parts, run=run, index=index))
+        except (DataError, IncompatibleError) as error:
+            without[name] = str(error)
+            continue
+        found += [replace(score, of=name) for score in made]
+    notes = [
+        f"{counted(len(own['']), 'sample')} of {label} {'has' if len(own['']) == 1 else 'have'} no class, and "
+        "count in whole sets alone"
+        for label, own in rows.items()
+        if "" in own
+    ]
+    if without:
+        named = [f"{name} ({why})" for name, why in list(without.items())[:MAX_NAMED]]
+        more = len(without) - len(named)
+        notes.append("not computed for " + listed([*named, *([f"{more} other classes"] if more else [])]))
+    return found, tuple(notes)

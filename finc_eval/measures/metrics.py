@@ -22,10 +22,17 @@ from finc_eval.embeddings.opening import name_of, open_sets
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
-from finc_eval.measures.classes import rows_by_class, scores_by_class
 from finc_eval.measures.frechet import SPATIAL
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
-from finc_eval.measures.inputs import Metric, MetricInputs, MetricSet, is_moments_alone, open_set
+from finc_eval.measures.inputs import (
+    Metric,
+    MetricInputs,
+    MetricSet,
+    is_moments_alone,
+    open_set,
+    rows_by_class,
+    scores_by_class,
+)
 from finc_eval.measures.reference_statistics import beside_images, contradiction, read_statistics, write_statistics
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.running import Found, RunningSets

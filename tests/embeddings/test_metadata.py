@@ -12,7 +12,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.embeddings import extract as extraction
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.columns import metadata_table
+from finc_eval.embeddings.columns import matched, metadata_table
 
 IMAGES = np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), dtype=np.uint8)
 CSV = 'file_name,clip,note\n0.png,a,x\n1.png,a,\n2.png,b,"y, z"\n3.png,b,x\n4.png,c,x\n5.png,,x\n'
@@ -104,19 +104,19 @@ def test_rows_of_an_array_need_no_ids(tmp_path):
 
 
 def test_the_id_of_a_video_serves_its_windows():
-    columns, sentences = metadata_table({"id": ["a.mp4", "b.mp4"], "scene": [1, 2]}, ["a.mp4#0", "a.mp4#1", "b.mp4#0"])
-    assert columns == {"scene": ["1", "1", "2"]} and sentences == []
+    columns, unmatched = metadata_table({"id": ["a.mp4", "b.mp4"], "scene": [1, 2]}, ["a.mp4#0", "a.mp4#1", "b.mp4#0"])
+    assert columns == {"scene": ["1", "1", "2"]} and unmatched == {}
 
 
 def test_what_has_no_partner_is_counted():
     with pytest.warns(UserWarning) as notes:
-        extraction._matched({"id": ["a", "x", "y"], "scene": [1, 2, 3]}, ["a", "b"], stacklevel=2)
+        matched({"id": ["a", "x", "y"], "scene": [1, 2, 3]}, ["a", "b"], stacklevel=2)
     assert [str(note.message) for note in notes] == [
-        "metadata: 1 of the 2 samples not in the metadata",
-        "metadata: 2 rows of the metadata without a sample",
+        "metadata do not fit the samples: 2 x rows of the metadata without a sample, "
+        "1 x samples without a row in the metadata"
     ]
-    _, told = metadata_table({"id": ["a", "x"], "scene": [1, 2]}, ["a"])
-    assert told == ["metadata: 1 row of the metadata without a sample"]
+    _, unmatched = metadata_table({"id": ["a", "x"], "scene": [1, 2]}, ["a"])
+    assert unmatched == {"rows of the metadata without a sample": 1}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_has_no_partner_is_counted():
         (
             "image,label\nx.png,1\n",
             UsageError,
-            "has no column file_name or id, but 'image' and 'label': name the column of ids so, which must hold .* 'a'",
+            "has no column file_name or id, but 'image' and 'label': call the column of ids file_name; it must hold .* 'a'",
         ),
         ("id;x\na;1\nb;2\n", DataError, "separates its columns by semicolons, in 'id;x': save it with commas"),
         ("id,x\na,1\nb\n", DataError, r"line 3 of .*t.csv has 1 value for 2 columns: give each column one"),
@@ -170,7 +170,7 @@ def test_the_command_line_takes_a_table(tmp_path, folder):
     arguments = [folder, "--extractor", "pixels", "--out", tmp_path / "c.h5", "--metadata", tmp_path / "t.csv"]
     done = CliRunner().invoke(app, ["extract", *map(str, arguments)])
     assert "metadata: clip, note" in done.stdout, done.output
-    assert "1 of the 6 samples not in" in done.stderr and "1 row of" in done.stderr
+    assert "1 x samples without a row in t.csv" in done.stderr and "1 x rows of t.csv" in done.stderr
 
 
 def test_a_copy_of_cached_embeddings_never_lacks_its_table(tmp_path, folder, monkeypatch):
