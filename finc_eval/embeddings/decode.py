@@ -48,6 +48,7 @@ class DecodedBatch:
         readable: positions of the readable samples in the batch, (m,).
         pixels: pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if no
             sample is readable.
+        times: instants in seconds at which their frames are shown, (m, frames) float32; None for images.
     """
 
     ids: list[str]
@@ -57,6 +58,7 @@ class DecodedBatch:
     traits: list[Traits | None]
     readable: npt.NDArray[np.int64]
     pixels: torch.Tensor | None
+    times: torch.Tensor | None
 
 
 class Decoded(NamedTuple):
@@ -68,17 +70,18 @@ class Decoded(NamedTuple):
     error: str | None
     traits: Traits | None
     pixels: Resized | None
+    times: npt.NDArray[np.float64] | None
 
 
 def decoded(sample: Sample, how: Preprocessing) -> Decoded:
     """Resize one sample."""
     if sample.pixels is None:
-        return Decoded(sample.id, 0, sample.content, sample.error or "unreadable", None, None)
+        return Decoded(sample.id, 0, sample.content, sample.error or "unreadable", None, None, None)
     try:
         ready = resized(sample.pixels, how)
     except ValueError as error:
-        return Decoded(sample.id, 0, sample.content, str(error), None, None)
-    return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.traits, ready)
+        return Decoded(sample.id, 0, sample.content, str(error), None, None, None)
+    return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.traits, ready, sample.times)
 
 
 def decoded_batches(
@@ -103,9 +106,10 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
     # Seconds of import, which a cache that exists already does not need.
     import torch
 
-    ids, content, digests, errors, traits, pixels = map(list, zip(*samples, strict=True))
+    ids, content, digests, errors, traits, pixels, times = map(list, zip(*samples, strict=True))
     readable = [number for number, error in enumerate(errors) if error is None]
     stacked = torch.from_numpy(np.stack([pixels[number] for number in readable])) if readable else None
+    timed = bool(readable) and all(times[number] is not None for number in readable)
     return DecodedBatch(
         ids=ids,
         content=np.array(content, np.uint64),
@@ -114,6 +118,7 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
         traits=traits,
         readable=np.array(readable, np.int64),
         pixels=stacked if stacked is None or place is None else place(stacked),
+        times=torch.from_numpy(np.stack([times[number] for number in readable])).float() if timed else None,
     )
 
 

@@ -370,7 +370,7 @@ class _Job:
         how, place = self.card.preprocessing, partial(sent, device=embed.device)
         with closing(decoded_batches(self.samples, start, self.batch_size, how, self.workers, place)) as batches:
             for batch in batches:
-                yield batch, None if batch.pixels is None else embed(batch.pixels)
+                yield batch, None if batch.pixels is None else embed(batch.pixels, batch.times)
 
     def _rows(self, batch: DecodedBatch, embedded: torch.Tensor | None) -> npt.NDArray[np.float32]:
         """Return the rows of a whole batch, zero where a sample is unreadable."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import torch
 
@@ -15,6 +16,7 @@ from finc_eval.extractors.preprocess import normalized
 from finc_eval.extractors.weights import checked_weights
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.process import kept_random_states, own_settings
+from finc_eval.samples.clips import ASSUMED_FPS
 
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 
@@ -50,11 +52,13 @@ class Embedder:
         if compiled_for is not None and self.device.type == "cpu":
             self._most, self._compiled = compiled_for, self._compile(compiled_for)
 
-    def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
+    def __call__(self, pixels: torch.Tensor, times: torch.Tensor | None = None) -> torch.Tensor:
         """Embed a batch of resized samples.
 
         Args:
             pixels: (m, height, width, 3) or (m, frames, height, width, 3), from `preprocess.resized`.
+            times: instants in seconds at which the frames of clips are shown, (m, frames); default: evenly spaced at
+                `ASSUMED_FPS`.
 
         Returns:
             (m, d) float32 on the device: the values of the embedding, then those of the card's further outputs.
@@ -63,7 +67,7 @@ class Embedder:
         start = 0
         while start < len(pixels):
             part = pixels[start : start + (self._most or len(pixels))]
-            embedded = self._fitting(part)
+            embedded = self._fitting(part, None if times is None else times[start : start + len(part)])
             if embedded is None:
                 self._make_room(len(part))
             else:
@@ -71,10 +75,10 @@ class Embedder:
                 start += len(part)
         return torch.cat(rows)
 
-    def _fitting(self, pixels: torch.Tensor) -> torch.Tensor | None:
+    def _fitting(self, pixels: torch.Tensor, times: torch.Tensor | None) -> torch.Tensor | None:
         """Embed samples; None where the memory is too small."""
         try:
-            return self._embed(pixels)
+            return self._embed(pixels, times)
         except RuntimeError as error:
             if not _out_of_memory(error):
                 raise
@@ -82,9 +86,13 @@ class Embedder:
 
     @arithmetic("float32")
     @torch.inference_mode()
-    def _embed(self, pixels: torch.Tensor) -> torch.Tensor:
+    def _embed(self, pixels: torch.Tensor, times: torch.Tensor | None) -> torch.Tensor:
         batch = normalized(sent(pixels, self.device), self._card.preprocessing)
-        if self._compiled is None:
+        if getattr(self._network, "takes_times", False):
+            if times is None:
+                times = torch.arange(pixels.shape[1]).expand(len(pixels), -1) / ASSUMED_FPS
+            outputs = self._run(partial(self._network, times=sent(times, self.device)), batch)
+        elif self._compiled is None:
             outputs = self._run(self._network, batch)
         else:
             # The network is compiled for one shape: a smaller last batch is padded, and the padding is cut off.

@@ -323,4 +323,5 @@ METRICS = (
     Metric("fd_dinov2", "Fréchet distance of DINOv2 ViT-L/14", _frechet, "dinov2-vitl14"),
     Metric("fd", "Fréchet distance in any embedding space", _frechet),
     Metric("fvd", "Fréchet video distance", _fvd, "i3d-rgb-k400", "logits"),
+    Metric("fvmd", "Fréchet distance of motion: the histograms of FVMD, of optical flow", _frechet, "motion", "fvmd"),
 )

@@ -21,6 +21,7 @@ LOADERS = {
     "i3d": "i3d",
     "torchvision-video": "torchvision_video",
     "transnetv2": "transnetv2",
+    "motion": "motion",
 }
 """Module of each kind.
 
@@ -33,7 +34,8 @@ def load_backbone(card: Card, device: torch.device, weights: Path | None = None)
     """Return the card's network on `device`, frozen and in evaluation mode.
 
     It maps (n, 3, height, width) or (n, 3, frames, height, width) float32, normalized as the card says, to a dict of
-    pooled outputs, (n, dimension) each, by the name of their layer.
+    pooled outputs, (n, dimension) each, by the name of their layer. One with `takes_times` also takes the times of the
+    frames in seconds, (n, frames).
     """
     module = loader_module(card)
     if hasattr(module, "load"):
