@@ -107,7 +107,7 @@ def _described(
         _polar(velocity, SPEED, 4, 1.5),
         _polar(velocity.diff(dim=1) * rate[:, 1:, None, None, None], FORCE, 3, 2),
     ]
-    cells = _over_time(adaptive_avg_pool2d(per_pixel[0].flatten(0, 1), CELLS).unflatten(0, valid.shape), valid)
+    cells = _over_time(_pooled(per_pixel[0], CELLS), valid)
     forces = _over_time(per_pixel[1].mean((3, 4)), both)
     speeds = _log(velocity.norm(dim=2), SPEED)
     speed = speeds.mean((2, 3))
@@ -153,6 +153,11 @@ def _polar(vectors: torch.Tensor, unit: float, levels: int, step: float) -> torc
     return torch.cat([length[:, :, :1], moving], 2)
 
 
+def _pooled(values: torch.Tensor, side: int) -> torch.Tensor:
+    """Average pictures (n, t, c, height, width) to (n, t, c, side, side)."""
+    return adaptive_avg_pool2d(values.flatten(0, 1), side).view(*values.shape[:3], side, side)
+
+
 def _hats(values: torch.Tensor, last: int) -> torch.Tensor:
     """Distribute values over bins at 0, 1 … `last`, in a new last axis: linear between two, and clipped beyond."""
     away = values.clamp(0, last)[..., None] - torch.arange(last + 1, device=values.device)
@@ -192,8 +197,8 @@ def motion_histograms(vectors: torch.Tensor) -> torch.Tensor:
     direction = ((angle + math.pi) / (2 * math.pi / DIRECTIONS)).floor().clamp(0, DIRECTIONS - 1).long()
     size = torch.log2(1 + vectors.norm(dim=-1).clamp(0, FVMD_SIDE - 1)).ceil() / math.log2(FVMD_SIDE)
     sizes = size[..., None] * torch.nn.functional.one_hot(direction, DIRECTIONS)
-    cells = sizes.unflatten(-2, (-1, FVMD_CELL)).unflatten(-4, (-1, FVMD_CELL))
-    return cells.sum((-4, -2))
+    cells = vectors.shape[-2] // FVMD_CELL
+    return sizes.reshape(*vectors.shape[:-3], cells, FVMD_CELL, cells, FVMD_CELL, DIRECTIONS).sum((-4, -2))
 
 
 def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
@@ -202,7 +207,7 @@ def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     Where FVMD follows points that a network tracks, the flow is read on the same 20 x 20 points of every frame.
     """
     scale = FVMD_SIDE / FVMD_RATE
-    points = adaptive_avg_pool2d(velocity.flatten(0, 1), FVMD_POINTS).unflatten(0, valid.shape) * scale
+    points = _pooled(velocity, FVMD_POINTS) * scale
     points = points.movedim(2, -1)
     both = valid[:, 1:] & valid[:, :-1]
     found = []
@@ -248,12 +253,13 @@ def _refined(flow: torch.Tensor, before: torch.Tensor, after: torch.Tensor) -> t
     edges = pad(before, (1, 1, 1, 1), mode="replicate")
     across = (edges[:, :, 1:-1, 2:] - edges[:, :, 1:-1, :-2]) / 2
     down = (edges[:, :, 2:, 1:-1] - edges[:, :, :-2, 1:-1]) / 2
-    xx, xy, yy = _windowed(torch.cat([across * across, across * down, down * down], 1)).split(1, 1)
-    xx, yy = xx + DAMPING, yy + DAMPING
+    products = _windowed(torch.cat([across * across, across * down, down * down], 1))
+    xx, xy, yy = products[:, :1] + DAMPING, products[:, 1:2], products[:, 2:] + DAMPING
     determinant = xx * yy - xy * xy
     for _ in range(STEPS):
         error = _moved(after, flow) - before
-        ex, ey = _windowed(torch.cat([across * error, down * error], 1)).split(1, 1)
+        errors = _windowed(torch.cat([across * error, down * error], 1))
+        ex, ey = errors[:, :1], errors[:, 1:]
         step = torch.cat([xy * ey - yy * ex, xy * ex - xx * ey], 1) / determinant
         flow = flow + step.clamp(-1, 1)
     return _windowed(flow)
