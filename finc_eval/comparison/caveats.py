@@ -16,6 +16,7 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
 from finc_eval.feature_maps.approximation import KernelError
+from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.kernels import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.far import FAR
@@ -46,6 +47,8 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, sent
     if copies and copies.count and not any(IN_BOTH in one for one in sentences):
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
         found.append(f"{counted(copies.count, 'generated sample')} {are} of reference samples")
+    if gen.has_rows and ref.has_rows:
+        found += unused_columns({one.label: one.at_hand for one in (gen, ref)})
     if gen.cache and ref.cache:
         found += unlike_encodings(gen.cache.profile, ref.cache.profile)
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import in_percent
+from finc_eval.core.words import in_percent, listed
 from finc_eval.gates.divisions import (
     CountedSets,
     JudgedKinds,
@@ -42,6 +42,10 @@ LACKED = 0.25
 
 IN_ONE = 0.8
 """Part of a new kind that one node of the tree holds, in four of five cases: other nodes take the rest."""
+
+
+MAX_UNEVEN = 0.01
+"""Difference between the shares of samples without a value from which values say nothing of kinds."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,14 @@ def kind_evidence(
     sets: GateSets, limits: KindLimits, kinds: KindTree | None, seed: int, run: Run
 ) -> tuple[list[KindEvidence], Division]:
     """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are."""
+    if limits.column and (note := _unlabeled(sets, limits.column)):
+        asked = {"lose": limits.lose, "new": limits.new, "moved": limits.moved}
+        lacking = [
+            _alone(Missing(name=sets.rule(f"kinds.{rule}"), margin=margin, note=note))
+            for rule, margin in asked.items()
+            if margin is not None
+        ]
+        return lacking, Division((limits.column,), (), ())
     values = by_column(sets, limits.column) if limits.column else None
     known = values or (by_tree(sets, kinds, run) if kinds is not None and limits.lose is not None else None)
     is_sought = limits.lose is not None and not limits.only
@@ -309,6 +321,16 @@ def _unmatched(
             yield Missing(name=f"{rule} {name}", margin=margin, note=note)
     if not judged.limited and not limits.only and judged.enough is None:
         yield Missing(name=rule, margin=margin, note=f"no kind is {least} of the reference: lower min_share")
+
+
+def _unlabeled(sets: GateSets, column: str) -> str | None:
+    """Say that values of a column are missing, if so unevenly that it would look like kinds lost, new or moved."""
+    missing = {label: sum(value == "" for value in one.column(column)) for label, one in sets.all.items()}
+    shares = [count / sets.all[label].n for label, count in missing.items()]
+    if max(shares) - min(shares) <= MAX_UNEVEN:
+        return None
+    counts = [f"{count:,} of {sets.all[label].n:,} samples of {label}" for label, count in missing.items() if count]
+    return f"{column} is missing for {listed(counts)}: what looks lost or moved may be unlabeled; give each a value"
 
 
 def _alone(evidence: Evidence) -> KindEvidence:

@@ -32,11 +32,12 @@ def name_modes(
 ) -> list[Name]:
     """Name modes by properties that their members have more often than other samples.
 
-    The properties are, in this order: values of metadata columns, the labels first, and words of prompts (Fisher's
-    exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes of the extractor's own last
-    layer, where its weights are at hand; and visual traits, where pictures are (Mann and Whitney's test). The p-values
-    of all modes are adjusted together (Holm 1979). Members are compared with up to 1000 other samples of each set, by
-    traits with samples of their own set alone. The samples of a group count once.
+    The properties are, in this order: values of metadata columns, the labels first, with ranges of numbers and dates,
+    and words of prompts (Fisher's exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes
+    of the extractor's own last layer, where its weights are at hand; and visual traits, where pictures are (Mann and
+    Whitney's test). The p-values of all modes are adjusted together (Holm 1979). Members are compared with up to 1000
+    other samples of each set, by ranges and traits with samples of their own set alone. The samples of a group count
+    once. All members are in the denominators of shares, also those without a value.
 
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
     a column of metadata describes most, the name says "partly", of one or two that at least a quarter have.
@@ -71,13 +72,21 @@ def name_modes(
 def _name(found: list[Question]) -> Name:
     """Name one mode from its significant properties, which come in the order of their sources."""
     by_source = [
-        sorted(group, key=lambda one: -one.strength) for _, group in groupby(found, lambda one: one.evidence.source)
+        _best(sorted(group, key=lambda one: (-one.strength, " to " in one.evidence.value)))
+        for _, group in groupby(found, lambda one: one.evidence.source)
     ]
     phrases = (_phrase([one.evidence for one in group if one.large]) for group in by_source)
     noun = next(filter(None, phrases), None)
     traits = [one.evidence.value for group in by_source for one in group if one.large and one.evidence.source == TRAIT]
     words = ([noun] if noun else []) + traits[:MAX_TRAITS]
     return Name(", ".join(words) or None, tuple(one.evidence for group in by_source for one in group))
+
+
+def _best(group: list[Question]) -> list[Question]:
+    """Return the properties of a source; of ranges, which lie in each other, the strongest that most members are in."""
+    if not group[0].is_range:
+        return group
+    return next(([one] for one in group if one.evidence.share_members >= MOST), group[:1])
 
 
 def _phrase(values: list[Evidence]) -> str | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.words import listed
 from finc_eval.embeddings.recipe import spaces_of
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.head import Classifier, load_classifier
 from finc_eval.naming.evidence import CLASSIFIER
-from finc_eval.naming.panel import Panel
+from finc_eval.naming.panel import Described, Panel, panel_of
+from finc_eval.naming.ranges import ranges_of
 
 MAX_VALUES = 1000
 """Distinct values of a column above which its values are not properties."""
@@ -36,6 +38,7 @@ class Properties:
         values: the properties, w of them.
         has: which sample has which, shape (samples, w), entries 0 and 1.
         known: samples about which the source says something, shape (samples,).
+        are_ranges: whether the properties are ranges of numbers or dates, which lie in each other.
         weights: probability of each property in each sample, shape (samples, w); None where samples have it or not.
     """
 
@@ -44,47 +47,83 @@ class Properties:
     has: csr_matrix
     known: NDArray[np.bool_]
     weights: NDArray[np.float32] | None = None
+    are_ranges: bool = False
 
 
-def properties_of(source: str, per_sample: Sequence[Sequence[str]]) -> Properties:
-    """Gather the properties of each sample; a sample without any is unknown."""
+def properties_of(source: str, per_sample: Sequence[Sequence[str]], known: NDArray[np.bool_]) -> Properties:
+    """Gather the properties of each sample; `known` marks the samples of sets that have the source."""
     values = sorted({value for mine in per_sample for value in mine})
     number = {value: index for index, value in enumerate(values)}
     owned = [sorted({number[value] for value in mine}) for mine in per_sample]
     ends = np.cumsum([0, *map(len, owned)])
     columns = np.array([index for mine in owned for index in mine], np.int64)
     has = csr_matrix((np.ones(len(columns), np.int64), columns, ends), shape=(len(owned), len(values)))
-    return Properties(source, tuple(values), has, np.diff(ends) > 0)
+    return Properties(source, tuple(values), has, known)
 
 
 def metadata_properties(panel: Panel) -> Iterator[Properties]:
     """Yield the values of each column of the metadata, the labels first, and then the words of texts.
 
-    Columns that hardly repeat a value, or that only distinguish the sets, are left out. Columns that name groups never
-    become significant, since a group counts once.
+    Numbers and dates are ranges. Columns that hardly repeat a value, or that only distinguish the sets, are left out.
+    Columns that name groups never become significant, since a group counts once. A sample without a value has the
+    property that it is missing: what few samples have does not name those of which nothing is known.
     """
+    for name, per_set in columns_of(panel):
+        values = [value for mine in per_set for value in mine]
+        has = [np.full(len(rows), name in one.columns) for one, rows, _ in panel.by_set()]
+        known = np.concatenate(has)
+        if name in TEXT_COLUMNS:
+            yield properties_of(name, [WORD.findall(value.lower()) for value in values], known)
+        elif ranges := None if name == "label" else ranges_of(values):
+            yield replace(properties_of(name, ranges, known), are_ranges=True)
+        elif unused(per_set) is None:
+            missing = "unlabeled" if name == "label" else "missing"
+            yield properties_of(
+                name, [[value or missing] if here else [] for value, here in zip(values, known, strict=True)], known
+            )
+
+
+def columns_of(panel: Panel) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield the name of each column of the metadata, the labels first and texts last, and its values in each set."""
     columns = dict.fromkeys(name for one in panel.sets.values() for name in one.columns)
     for name in sorted(columns, key=lambda name: (name in TEXT_COLUMNS, name != "label")):
-        per_set = [
-            _values(one.column(name), rows) if name in one.columns else [""] * len(rows)
-            for one, rows, _ in panel.by_set()
-        ]
-        values = [value for mine in per_set for value in mine]
-        if name in TEXT_COLUMNS:
-            yield properties_of(name, [WORD.findall(value.lower()) for value in values])
-        elif _are_kinds(per_set):
-            yield properties_of(name, [[value] if value else [] for value in values])
+        yield (
+            name,
+            [
+                _values(one.column(name), rows) if name in one.columns else [""] * len(rows)
+                for one, rows, _ in panel.by_set()
+            ],
+        )
+
+
+def unused_columns(sets: Mapping[str, Described]) -> list[str]:
+    """Return a sentence on the columns that can name no kind, with the reason of each; none if all can."""
+    reasons = {
+        name: why
+        for name, per_set in columns_of(panel_of((), sets))
+        if name not in TEXT_COLUMNS
+        and not any(name == getattr(one, "grouping", None) for one in sets.values())
+        and (name == "label" or not ranges_of([value for mine in per_set for value in mine]))
+        and (why := unused(per_set)) is not None
+    }
+    named = [f"{name} ({why})" for name, why in reasons.items()]
+    return [f"columns of metadata that name no kind: {listed(named)}"] if named else []
 
 
 def _values(column: list[str], rows: NDArray[np.int64]) -> list[str]:
     return [column[index] for index in rows.tolist()]
 
 
-def _are_kinds(per_set: Sequence[Sequence[str]]) -> bool:
-    """Return whether values repeat, as kinds do and ids do not, and differ within a set."""
+def unused(per_set: Sequence[Sequence[str]]) -> str | None:
+    """Return why values name no kinds, which repeat as ids do not, and differ within a set; None if they may."""
     distinct = [set(mine) - {""} for mine in per_set]
+    values = len(set().union(*distinct))
     given = sum(value != "" for mine in per_set for value in mine)
-    return max(map(len, distinct)) > 1 and len(set().union(*distinct)) <= min(MAX_VALUES, given / 2)
+    if max(map(len, distinct), default=0) <= 1:
+        return "no set has two different values" if values else "no value"
+    if values > MAX_VALUES:
+        return f"more than {MAX_VALUES:,} different values"
+    return f"{values:,} different values of {given:,} samples" if values > given / 2 else None
 
 
 BEST_CLASSES = 5

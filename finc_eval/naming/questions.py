@@ -31,18 +31,21 @@ class Question:
         evidence: the property, its shares, and its p-value.
         strength: strength of the property among all of its source, the largest first.
         large: whether the difference is large enough for a name.
+        is_range: whether the property is a range of numbers or dates.
     """
 
     mode: int
     evidence: Evidence
     strength: float
     large: bool
+    is_range: bool = False
 
 
 def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:
     """Yield one question for each mode and property, with the p-value of Fisher's exact test."""
     member = (panel.members & properties.known).astype(np.int64)
-    other = (panel.others & properties.known).astype(np.int64)
+    compared = panel.others & panel.same_sets if properties.are_ranges else panel.others
+    other = (compared & properties.known).astype(np.int64)
     members_with, others_with = member @ properties.has, other @ properties.has
     members, others = member.sum(1, keepdims=True), other.sum(1, keepdims=True)
     p_values = enrichment_p(members_with, members, others_with, others)
@@ -55,12 +58,13 @@ def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:
     elif properties.source in TEXT_COLUMNS:
         strength = log_odds(members_with, others_with)
     else:
-        strength = share_members
+        # The strongest of ranges that lie in each other is the narrowest that most members and few others are in.
+        strength = share_members - share_others if properties.are_ranges else share_members
     # Which properties are frequent enough depends on the margins alone, which the exact test holds fixed.
     for mode, value in np.argwhere(members_with + others_with >= MIN_WITH):
         ours, theirs = float(share_members[mode, value]), float(share_others[mode, value])
         evidence = Evidence(properties.source, properties.values[value], ours, theirs, float(p_values[mode, value]))
-        yield Question(int(mode), evidence, float(strength[mode, value]), ours - theirs >= MORE)
+        yield Question(int(mode), evidence, float(strength[mode, value]), ours - theirs >= MORE, properties.are_ranges)
 
 
 Counts = NDArray[np.int64]

@@ -22,6 +22,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
+from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
@@ -232,7 +233,7 @@ def _count(
             ("kinds", answer.kinds.digest[:12]),
         ),
         pairs=None if pairing is None else pairing.info,
-        warnings=(*warnings, *sentences),
+        warnings=(*warnings, *sentences, *unused_columns(embeddings)),
         divided=KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies),
         provenance=Provenance.here(run.device),
     )

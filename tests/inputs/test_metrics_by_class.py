@@ -79,3 +79,19 @@ def test_the_command_shows_classes_and_writes_statistics(run):
     assert run("y.npz", "--metrics", "fd", "--save-statistics", "st.npz").exit_code == 0  # its own earlier file
     assert "exists" in run("y.npz", "--save-statistics", "x.npz").output
     assert ".npz" in run("y.npz", "--save-statistics", "st.txt").output
+
+
+@pytest.mark.parametrize("limit", ["lose", "moved", "new"])
+@pytest.mark.parametrize("missing", ["", "nan", "NA", None])
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_a_gate_says_that_labels_are_missing_and_not_that_a_kind_was_lost(limit, missing, share):
+    rows = RNG.normal(size=(3, 400, 4)).astype(np.float32)
+    labels = np.array([f"k{number % 8}" for number in range(400)], object)
+    own = labels.copy()
+    own[(labels == "k3") & (np.arange(400) < 400 * share)] = missing
+    gen, baseline, ref = (labeled(*one) for one in zip(rows, (own, labels, labels), strict=True))
+    verdict = fe.gate(gen, baseline, ref, {"kinds": {"column": "label", limit: 0.1}})
+    assert verdict.overall == "error" and {one.verdict for one in verdict.limits} == {"missing"}
+    assert f"label is missing for {int(50 * share)} of 400 samples of gen" in verdict.limits[0].note
+    whole = fe.gate(baseline, baseline, ref, {"kinds": {"column": "label", limit: 0.1}})
+    assert "missing for" not in " ".join(one.note for one in whole.limits)

@@ -127,12 +127,12 @@ def test_the_samples_of_a_group_count_once():
     assert not named(members, together, ref)[0].evidence
 
 
-def test_samples_without_a_value_are_not_compared():
+def test_samples_without_a_value_count_among_the_members():
     labels = digits(1000, 0).astype(str)
     labels[1::2] = ""
     members = np.append(np.flatnonzero(labels == "3")[:40], np.flatnonzero(labels == "")[:40])
     (name,) = named([{"gen": members}], Described(1000, {"label": labels}), Described(1000))
-    assert name.text == "mostly 3 (100 %)"
+    assert name.text == "mostly 3 (50 %)"
 
 
 def picture(level, rng, border=0):
