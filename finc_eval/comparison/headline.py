@@ -13,6 +13,7 @@ from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind
+from finc_eval.prompts.table import PromptDifferences
 
 
 class _Compared(Protocol):
@@ -39,6 +40,8 @@ class _Compared(Protocol):
     @property
     def warnings(self) -> tuple[str, ...]: ...
     @property
+    def prompts(self) -> PromptDifferences | None: ...
+    @property
     def tested(self) -> int: ...
     @property
     def kinds_tested(self) -> int: ...
@@ -47,13 +50,18 @@ class _Compared(Protocol):
 def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
     names = UniqueNames((*found.headings, *found.kinds))
-    sentences = [*drift_alone(found), *overall(found), *_counts(found)]
+    sentences = [*on_prompts(found), *drift_alone(found), *overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
     largest = [in_words(kind, names) for kind in top_level(found.kinds, found.headings)[:LARGEST]]
     if largest:
         sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")
     return " ".join([*sentences, *qualified(found)])
+
+
+def on_prompts(found: _Compared) -> list[str]:
+    """Return in which words of prompts the images of paired sets differ, in sentences."""
+    return [] if found.prompts is None else list(found.prompts.sentences())
 
 
 def short(found: _Compared) -> str:

@@ -32,6 +32,7 @@ from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 
 SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
@@ -100,6 +101,7 @@ class Comparison(Pictured):
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         pairs: how the sets are paired; None for independent sets.
+        prompts: the prompts, and the words of prompts, whose images differ; None for sets that are not paired.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
@@ -138,6 +140,7 @@ class Comparison(Pictured):
     copies: Copies | None
     warnings: tuple[str, ...]
     pairs: Pairs | None = field(default=None, kw_only=True)
+    prompts: PromptDifferences | None = field(default=None, kw_only=True)
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
@@ -206,6 +209,8 @@ class Comparison(Pictured):
         found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
+        if self.prompts is not None and self.shown:
+            found += self.prompts.shown(label)
         if label == "ref":
             found += (other for one in self.directions for other in self.nearest(one))
         return found

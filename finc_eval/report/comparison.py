@@ -41,6 +41,7 @@ from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
 from finc_eval.report.formats import bare_percent, number, p_value
 from finc_eval.report.pages import METHOD_NAMES, kernel_facts, render, stability
+from finc_eval.report.prompts import prompt_tables
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.report.verdict import lead, verdict
 from finc_eval.samples import Samples
@@ -92,6 +93,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         titles=names,
         lead=lead(comparison),
         captions=comparison.captions,
+        prompt_tables=prompt_tables(comparison.prompts, dict(zip(SET_NAMES, names, strict=True))),
         directions_title=_directions_title(comparison),
         tests=tests_in_words(comparison),
         method_name=METHOD_NAMES[comparison.settings.method.name],
@@ -291,7 +293,7 @@ def _lacking(comparison: Comparison) -> Iterator[str]:
 def show(comparison: Comparison) -> None:
     """Print the headline, the kinds that differ, the directions, and what qualifies them."""
     print(comparison.headline)
-    for table in _tables(comparison):
+    for table in (*_tables(comparison), *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
     if any(remark(mode) for mode in significant(comparison.directions, ALPHA)):
         print("– refits find less than half of it again: not counted")

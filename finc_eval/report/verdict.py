@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
-from finc_eval.comparison.headline import drift_alone, more_and_less, overall, qualified, top_level, untested
+from finc_eval.comparison.headline import (
+    drift_alone,
+    more_and_less,
+    on_prompts,
+    overall,
+    qualified,
+    top_level,
+    untested,
+)
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import counted, listed, percent
 from finc_eval.naming.unique_names import UniqueNames
@@ -29,6 +37,9 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
     gen, ref = titles
     rho = comparison.settings.rho
     text = _of_kinds(comparison, titles) if comparison.kinds else _of_directions(comparison, titles)
+    prompts = " ".join(on_prompts(comparison))
+    if text is None and prompts:
+        return prompts
     if text is None:
         thing = "kind of samples" if comparison.kinds else "direction"
         significantly = (
@@ -40,7 +51,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
         return untested(comparison) or drift or f"No {thing} was found {significantly}."
     if rho != 1:
         text += f" That is more than {rho:g} times the share of the other set."
-    return text
+    return f"{prompts} {text}" if prompts else text
 
 
 def lead(comparison: Comparison) -> str:

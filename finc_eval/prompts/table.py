@@ -1,0 +1,375 @@
+"""`PromptDifferences`: the prompts and words whose images differ between two sets, in content or in diversity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.record import Record
+from finc_eval.core.run import Run
+from finc_eval.core.shown import Shown
+from finc_eval.core.words import listed
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.repeats import row_hashes
+from finc_eval.numerics.blocks import step_down
+from finc_eval.numerics.inference import student_quantile
+from finc_eval.partitions.blocks import Pairing
+from finc_eval.partitions.kind_tree import KindTree, directions
+from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whitened
+
+Array = NDArray[np.float64]
+
+What = Literal["content", "diversity"]
+
+MAX_PROMPTS = 100
+"""Prompts that a result keeps, those whose images differ most."""
+
+PROMPTS_SHOWN = 8
+"""Prompts that a page and a terminal show."""
+
+PICTURES = 4
+"""Images of a prompt and set that are shown."""
+
+MAX_KERNEL = 64
+"""Images of a prompt up to which its Vendi score and its p-value are computed."""
+
+COLLAPSED = 0.5
+"""Part of a set's images of a word that must be distinct for it not to be called collapsed."""
+
+
+@dataclass(frozen=True)
+class PromptSet(Record):
+    """The images of a prompt or a word in a set.
+
+    Attributes:
+        n: number of images.
+        spread: root mean square distance of two images of one prompt, over that of any two images; None for one image.
+        distinct: number of distinct images.
+        vendi: effective number of images of a prompt (Vendi score, arXiv 2210.02410), mean over prompts; None where a
+            prompt has one image, or very many.
+        ids: ids of some of them.
+    """
+
+    n: int
+    spread: float | None
+    distinct: int
+    vendi: float | None
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Prompt(Record):
+    """A prompt, and how its images differ.
+
+    Attributes:
+        text: the prompt.
+        difference: distance of the mean images of both sets, over the root mean square distance of any two images,
+            without the part that chance makes.
+        interval: 95 % interval of it, which holds by itself.
+        p_value: p-value of "the images of this prompt are of one law", adjusted for all prompts; None where there are
+            too many images to permute.
+        sets: its images, by label.
+    """
+
+    text: str
+    difference: float
+    interval: tuple[float, float]
+    p_value: float | None
+    sets: dict[str, PromptSet]
+
+
+@dataclass(frozen=True)
+class Word(Record, Shown):
+    """A word or phrase of prompts whose images differ.
+
+    Attributes:
+        text: the phrase; "" for all prompts.
+        what: "content" where the mean images differ in one way, "diversity" where images of a prompt are more or less
+            alike.
+        prompts: number of prompts with it that no word before it has.
+        difference: of content, as of a `Prompt`, in what its prompts have in common; of diversity, the mean of
+            (a − b) / (a + b) over its prompts, where a and b are the mean squared distances of the images of a prompt.
+        interval: 95 % interval of it, which holds by itself.
+        p_value: p-value adjusted for all words.
+        sets: images of its prompts, by label.
+        examples: places of some of its prompts, by text.
+    """
+
+    text: str
+    what: What
+    prompts: int
+    difference: float
+    interval: tuple[float, float]
+    p_value: float
+    sets: dict[str, PromptSet]
+    examples: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The phrase in quotes, or "all prompts"."""
+        return f"“{self.text}”" if self.text else "all prompts"
+
+    @property
+    def collapsed(self) -> tuple[str, ...]:
+        """Labels of the sets that repeat their images of a prompt where another set does not."""
+        parts = {label: one.distinct / one.n for label, one in self.sets.items()}
+        return tuple(label for label, part in parts.items() if part <= COLLAPSED < max(parts.values()))
+
+    def _summary(self) -> str:
+        low, high = self.interval
+        return f"{self.title}, {self.what}: {self.difference:.2f} [{low:.2f}, {high:.2f}], p={self.p_value:.2g}"
+
+
+@dataclass(frozen=True)
+class PromptDifferences(Record):
+    """The words and prompts whose images differ between two sets.
+
+    Attributes:
+        column: the column of the prompts.
+        words: words and phrases that differ, in the order in which they were found: the clearest first.
+        tested: number of words and phrases that were tested.
+        prompts: the prompts that differ most, at most 100.
+    """
+
+    column: str
+    words: tuple[Word, ...]
+    tested: int
+    prompts: tuple[Prompt, ...]
+
+    def shown(self, label: str) -> list[str]:
+        """Return the ids of the images of a set that a page shows."""
+        shown = [one.sets for one in self.words] + [one.sets for one in self.prompts[:PROMPTS_SHOWN]]
+        return [name for sets in shown for name in sets[label].ids]
+
+    def sentences(self) -> Iterator[str]:
+        """Say which words differ, in sentences."""
+        content = [one.title for one in self.words if one.what == "content"]
+        if content:
+            yield f"On the same prompts, images differ in content where the {self.column} has {listed(content, 'or')}."
+        for one in self.words:
+            if one.what == "diversity":
+                yield f"Images of one {self.column} with {one.title} are {_how_alike(one)}."
+
+
+def _how_alike(word: Word) -> str:
+    """Return "the same picture in gen: 20 distinct ones among 80", or that they are more alike."""
+    if word.collapsed:
+        parts = [
+            f"{one}: {word.sets[one].distinct:,} distinct ones among {word.sets[one].n:,}" for one in word.collapsed
+        ]
+        return f"copies of few pictures in {listed(parts)}"
+    first, second = word.sets
+    return f"more alike in {first if word.difference < 0 else second}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Images:
+    """Sums over the images of each prompt in one set.
+
+    Attributes:
+        n: shape (B,).
+        pairs: mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair
+            r modulo their number.
+        mean: mean coordinates, shape (B, k).
+        within: variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image.
+        distinct: distinct images, shape (B,).
+        order, start: images in the order of their prompts, and where those of each prompt begin.
+    """
+
+    n: NDArray[np.int64]
+    pairs: Array
+    mean: Array
+    within: Array
+    total: Array
+    distinct: NDArray[np.int64]
+    order: NDArray[np.int64]
+    start: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, one: Embeddings, block: NDArray[np.int64], pairs: NDArray[np.int64], kinds: KindTree, run: Run
+    ) -> _Images:
+        n, blocks = np.bincount(block), len(pairs)
+        order = block.argsort(kind="stable")
+        start = np.concatenate([[0], n.cumsum()])
+        first = np.concatenate([[0], pairs.cumsum()])
+        pair = np.empty(len(block), np.int64)
+        pair[order] = first[block[order]] + (np.arange(len(block)) - start[block[order]]) % pairs[block[order]]
+        sums, squares = torch.zeros(int(first[-1]), kinds.prototypes.shape[1], dtype=torch.double), np.zeros(blocks)
+        for batch in one.batches(run.portion):
+            rows = coordinates(batch.rows, kinds)
+            part = slice(batch.start, batch.start + len(rows))
+            sums.index_add_(0, torch.from_numpy(pair[part]), rows)
+            squares += np.bincount(block[part], rows.square().sum(1).numpy(), blocks)
+        mean = np.add.reduceat(sums.numpy(), first[:-1]) / n[:, None]
+        rest = np.maximum(squares - n * (mean**2).sum(1), 0)
+        within = np.where(n > 1, rest / np.maximum(n - 1, 1), np.nan)
+        unlike = np.unique(np.stack([block.astype(np.uint64), row_hashes(one, run)]), axis=1)[0]
+        distinct = np.bincount(unlike.astype(np.int64), minlength=blocks)
+        of_pairs = sums.numpy() / np.bincount(pair)[:, None]
+        return cls(n, of_pairs, mean, within, squares, distinct, order, start)
+
+    def rows(self, block: int) -> NDArray[np.int64]:
+        """Return the images of a prompt."""
+        return self.order[self.start[block] : self.start[block + 1]]
+
+
+def coordinates(rows: torch.Tensor, kinds: KindTree) -> torch.Tensor:
+    """Return the coordinates of rows on the axes of the kinds, in units that embeddings have, float64, on the CPU."""
+    return (kinds.axes(directions(rows.cpu().float())) * kinds.axes.unit).double()
+
+
+def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> PromptDifferences:
+    """Find the prompts, and the words of prompts, whose images differ between two paired sets.
+
+    Images are compared on the principal axes that the kinds were found on.
+    """
+    labels, prompts = tuple(pairing.sets), [str(one) for one in pairing.names]
+    sizes = np.stack([np.bincount(block, minlength=len(prompts)) for block in pairing.block.values()])
+    pairs = np.ones(len(prompts), np.int64) if pairing.is_whole else sizes.min(0)
+    images = [_Images.of(one, pairing.block[label], pairs, kinds, run) for label, one in pairing.sets.items()]
+    counts = sizes.sum()
+    middle = sum((one.mean * one.n[:, None]).sum(0) for one in images) / counts
+    unit = float(np.sqrt(max(2 * (sum(one.total.sum() for one in images) / counts - middle @ middle), 1e-30)))
+    mean = (images[0].mean - images[1].mean) / unit
+    alike = [one.within / unit**2 for one in images]
+    total = alike[0] + alike[1]
+    diversity = np.where(total > 0, (alike[0] - alike[1]) / np.where(total > 0, total, 1), 0.0)
+    phrases = Phrases.of(prompts)
+    table = _Table(labels, prompts, images, unit, pairing, kinds)
+    words = [
+        table.word(phrases, one, "content", _common_distance(mean[one.rows]))
+        for one in choose(
+            phrases, whitened(images[0].pairs - images[1].pairs), np.arange(len(prompts)).repeat(pairs), seed
+        )
+    ]
+    known = np.isfinite(diversity)
+    each = np.arange(len(prompts))
+    for one in choose(phrases, np.where(known, diversity, 0.0), each, seed) if known.any() else ():
+        words.append(table.word(phrases, one, "diversity", _mean_interval(diversity[one.rows])))
+    chance = alike[0] / images[0].n + alike[1] / images[1].n
+    distance = np.sqrt((mean**2).sum(1))
+    p_values, vendi = table.within_prompts(seed)
+    shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:MAX_PROMPTS]
+    found = []
+    for block in shown.tolist():
+        degrees = sum(int(one.n[block]) for one in images) - 2
+        noise = float(chance[block])
+        half = student_quantile(degrees) * np.sqrt(noise) if degrees and np.isfinite(noise) else np.inf
+        unbiased = (
+            float(np.sqrt(max(distance[block] ** 2 - noise, 0))) if np.isfinite(noise) else float(distance[block])
+        )
+        ends = (max(float(distance[block] - half), 0.0), float(min(distance[block] + half, 2.0)))
+        p_value = None if np.isnan(p_values[block]) else float(p_values[block])
+        found.append(Prompt(prompts[block], unbiased, ends, p_value, table.sets([block], vendi)))
+    return PromptDifferences(pairing.info.column, tuple(words), len(phrases.texts), tuple(found))
+
+
+def _common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
+    """Return √U with an interval, where U is the mean of M_b·M_c over pairs of prompts, by the jackknife."""
+    m = len(mean)
+    others = (mean @ mean.sum(0) - (mean**2).sum(1)) / (m - 1)
+    half = student_quantile(m - 1) * 2 * float(others.std(ddof=1)) / np.sqrt(m)
+    low, value, high = (
+        float(np.sqrt(max(one, 0))) for one in (others.mean() - half, others.mean(), others.mean() + half)
+    )
+    return value, (low, high)
+
+
+def _mean_interval(values: Array) -> tuple[float, tuple[float, float]]:
+    half = student_quantile(len(values) - 1) * float(values.std(ddof=1)) / np.sqrt(len(values))
+    mean = float(values.mean())
+    return mean, (max(mean - half, -1.0), min(mean + half, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    labels: tuple[str, ...]
+    prompts: Sequence[str]
+    images: Sequence[_Images]
+    unit: float
+    pairing: Pairing
+    kinds: KindTree
+
+    def word(self, phrases: Phrases, one: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
+        """Describe a word."""
+        value, interval = found
+        examples = tuple(self.prompts[row] for row in one.rows[:PICTURES])
+        return Word(
+            phrases.texts[one.phrase],
+            what,
+            len(one.rows),
+            value,
+            interval,
+            one.p_value,
+            self.sets(one.rows.tolist()),
+            examples,
+        )
+
+    def sets(self, blocks: Sequence[int], vendi: Sequence[Array] | None = None) -> dict[str, PromptSet]:
+        """Describe the images of prompts in both sets."""
+        found = {}
+        for place, (label, one) in enumerate(zip(self.labels, self.images, strict=True)):
+            within = one.within[blocks]
+            known = within[np.isfinite(within)]
+            rows = np.concatenate(
+                [one.rows(block)[: PICTURES if len(blocks) == 1 else 1] for block in blocks[:PICTURES]]
+            )
+            score = (
+                None if vendi is None or np.isnan(vendi[place][blocks]).all() else float(vendi[place][blocks].mean())
+            )
+            found[label] = PromptSet(
+                n=int(one.n[blocks].sum()),
+                spread=float(np.sqrt(2 * known.mean())) / self.unit if len(known) else None,
+                distinct=int(one.distinct[blocks].sum()),
+                vendi=score,
+                ids=self.pairing.sets[label].ids_at(rows),
+            )
+        return found
+
+    def within_prompts(self, seed: int) -> tuple[Array, list[Array]]:
+        """Return adjusted p-values of the prompts, shape (B,), and the Vendi scores of their images in each set.
+
+        The statistic of a prompt is the squared distance of its mean images, in units of its spread under permutations
+        of its images; NaN where it has too many.
+        """
+        blocks, rng = len(self.prompts), np.random.default_rng(seed)
+        p_values, vendi = np.full(blocks, np.nan), [np.full(blocks, np.nan) for _ in self.labels]
+        sizes = np.stack([one.n for one in self.images], 1)
+        z, drawn, tested = [], [], []
+        for block in np.flatnonzero(sizes.max(1) <= MAX_KERNEL).tolist():
+            parts = [
+                coordinates(self.pairing.sets[label].rows_at(one.rows(block)), self.kinds).numpy() / self.unit
+                for label, one in zip(self.labels, self.images, strict=True)
+            ]
+            for place, rows in enumerate(parts):
+                vendi[place][block] = _vendi(rows) if len(rows) > 1 else np.nan
+            if sizes[block].sum() < 3:
+                continue
+            x = np.concatenate(parts)
+            x -= x.mean(0)
+            weight = np.repeat([1 / sizes[block, 0], -1 / sizes[block, 1]], sizes[block])
+            signs = rng.permuted(np.tile(weight, (SIGNS, 1)), axis=1)
+            gram = x @ x.T
+            found = np.einsum("rn,nm,rm->r", signs, gram, signs)
+            spread = found.std()
+            if spread > 0:
+                z.append((weight @ gram @ weight - found.mean()) / spread)
+                drawn.append((found - found.mean()) / spread)
+                tested.append(block)
+        if tested:
+            # Means are far apart only above: what is near is no evidence.
+            p_values[tested] = step_down(np.maximum(z, 0), np.maximum(np.stack(drawn, 1), 0).astype(np.float32))
+        return p_values, vendi
+
+
+def _vendi(rows: Array) -> float:
+    """Return the Vendi score of a few rows with a Gaussian kernel of bandwidth ½, in units of their set's spread."""
+    squared = ((rows[:, None] - rows[None]) ** 2).sum(2)
+    values = np.linalg.eigvalsh(np.exp(-2 * squared) / len(rows)).clip(1e-12)
+    return float(np.exp(-(values * np.log(values)).sum()))

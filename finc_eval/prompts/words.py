@@ -1,0 +1,225 @@
+"""Words and phrases of prompts whose images differ, each chosen where the ones before it are left out.
+
+The images of a prompt are put in pairs, one of each set (where one set has more, the mean of several). D_i is the
+difference of pair i, and h_iw says whether its prompt has the word w. The images of a word differ in one way if the
+differences of its pairs point together:
+
+    T_w = Σ_{i≠j} h_iw·h_jw·D_i·D_j = ‖Σ_i h_iw·D_i‖² − Σ_i h_iw·‖D_i‖²,   Var T_w = 2·Σ_{i≠j} h_iw·h_jw·(D_i·D_j)²
+
+under random signs of the D_i, which exchange the images of a pair. The diversity g_b of a prompt, a number between −1
+and 1, is tested in the same way, with T_w = Σ_b h_bw·g_b and Var T_w = Σ_b h_bw·g_b².
+
+Words are significant by |T_w| / √Var among all words (Westfall and Young 1993). Of these, the one with the largest is
+chosen that still differs where others, in whose prompts the difference is larger, are left out: a word is not found for
+what its neighbors do. Then its prompts are left out, and the rest is tested again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from finc_eval.naming.properties import WORD
+from finc_eval.numerics.blocks import TIE
+from finc_eval.numerics.inference import ALPHA
+
+Array = NDArray[np.float64]
+
+SIGNS = 999
+"""Random signs behind a p-value."""
+
+LONGEST = 3
+"""Words of a phrase."""
+
+FEWEST = 3
+"""Prompts that a word must be in: fewer cannot point together."""
+
+MOST_WORDS = 5000
+"""Words and phrases that are tested, the most frequent first."""
+
+AXES = 32
+"""Axes of the differences of pairs that words are tested on."""
+
+RIDGE = 0.1
+"""Part of the mean variance that is added to the variance of an axis, so that axes of mere noise count less."""
+
+CLEARER = 2.0
+"""Factor by which the mean product of differences of a word must be larger for it to explain another word."""
+
+BATCH = 16
+"""Signs that are multiplied together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Phrases:
+    """Words and phrases of prompts.
+
+    Attributes:
+        texts: the phrases, w of them; "" is every prompt.
+        has: which prompt has which, shape (B, w), entries 0 and 1.
+    """
+
+    texts: tuple[str, ...]
+    has: csr_matrix
+
+    @classmethod
+    def of(cls, prompts: Sequence[str]) -> Phrases:
+        """Find the phrases of prompts; of phrases in the same prompts, the shortest stands for all."""
+        found: dict[str, list[int]] = {"": list(range(len(prompts)))}
+        for row, prompt in enumerate(prompts):
+            words = WORD.findall(prompt.lower())
+            for text in {" ".join(words[i : i + n]) for n in range(1, LONGEST + 1) for i in range(len(words) - n + 1)}:
+                found.setdefault(text, []).append(row)
+        kept: dict[tuple[int, ...], str] = {}
+        for text in sorted(found, key=lambda one: (one.count(" ") + bool(one), one)):
+            if len(found[text]) >= FEWEST:
+                kept.setdefault(tuple(found[text]), text)
+        chosen = sorted(kept, key=lambda rows: (-len(rows), kept[rows]))[:MOST_WORDS]
+        columns = np.repeat(np.arange(len(chosen)), [len(rows) for rows in chosen])
+        rows = np.array([row for one in chosen for row in one], np.int64)
+        has = csr_matrix((np.ones(len(rows)), (rows, columns)), (len(prompts), len(chosen)))
+        return cls(tuple(kept[one] for one in chosen), has)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A phrase that was chosen.
+
+    Attributes:
+        phrase: its place among the phrases.
+        z: T_w / √Var.
+        p_value: p-value adjusted for all phrases.
+        rows: its prompts that no earlier phrase has.
+    """
+
+    phrase: int
+    z: float
+    p_value: float
+    rows: NDArray[np.int64]
+
+
+def whitened(differences: Array) -> Array:
+    """Return differences of pairs on their leading axes, divided by their spread there, shape (pairs, at most 32).
+
+    Signs do not change DᵀD, so that a test on its axes stays exact. A fault in the color of a few words is small next
+    to the shapes that all pairs vary in, and large in units of what pairs vary by in its own direction.
+    """
+    squares, axes = np.linalg.eigh(differences.T @ differences)
+    squares, axes = squares[::-1][:AXES].clip(0), axes[:, ::-1][:, :AXES]
+    return np.asarray(differences @ axes / np.sqrt(squares + RIDGE * squares.mean() + TIE))
+
+
+def choose(
+    phrases: Phrases, differences: Array, prompt: NDArray[np.int64], seed: int, part: float = 0.5
+) -> Iterator[Chosen]:
+    """Yield the phrases whose prompts differ, one after the other.
+
+    Args:
+        phrases: the phrases.
+        differences: D, shape (pairs, k), or g, shape (pairs,) with one pair a prompt.
+        prompt: prompt of each pair, shape (pairs,), in order.
+        seed: random seed of the signs.
+        part: part of the error that this family may spend.
+    """
+    left = np.ones(phrases.has.shape[0])
+    wanted = np.ones(len(phrases.texts))
+    rng = np.random.default_rng(seed)
+    data = differences
+    while True:
+        has = phrases.has.multiply(left[:, None]).tocsr()
+        size = np.asarray(has.sum(0)).ravel()
+        z, drawn = (one * (wanted * (size >= FEWEST)) for one in _statistics(has, data, prompt, rng))
+        p_values = _p_values(np.abs(z), np.abs(drawn).max(1)[:, None]) / part
+        significant = np.flatnonzero((p_values <= ALPHA) & (z != 0))
+        if not len(significant):
+            return
+        word = _clearest(phrases, has, significant, z, data, prompt, rng)
+        rows = np.flatnonzero(np.asarray(has[:, [word]].todense()).ravel())
+        yield Chosen(word, float(z[word]), min(float(p_values[word]), 1.0), rows)
+        if phrases.texts[word]:
+            left[rows] = 0
+        else:  # what most prompts have in common is taken off, and their words are looked at
+            wanted[word] = 0
+            data = data - np.median(data, axis=0)
+
+
+def _p_values(z: Array, drawn: Array) -> Array:
+    """Return the share of the drawn statistics, shape (r, w) or (r, 1), that are as large as each of z."""
+    return np.asarray((1 + (drawn >= z - TIE).sum(0)) / (1 + len(drawn)))
+
+
+def _clearest(
+    phrases: Phrases,
+    has: csr_matrix,
+    words: NDArray[np.int64],
+    z: Array,
+    data: Array,
+    prompt: NDArray[np.int64],
+    rng: np.random.Generator,
+) -> int:
+    """Return the significant word with the largest statistic that others do not explain; of equal ones the rarest."""
+    columns = np.asarray(has[:, words].todense())
+    pairs = columns.T @ np.bincount(prompt, minlength=len(columns))
+    mean = (
+        np.abs(z[words])
+        * _scales(has[:, words].T.tocsr(), data, prompt)
+        / (pairs * np.maximum(pairs - 1, 1) if data.ndim > 1 else pairs)
+    )
+    names = [f" {phrases.texts[word]} " for word in words]
+    alone = columns.copy()
+    for place, name in enumerate(names):
+        clearer = [
+            other
+            for other, text in enumerate(names)
+            if mean[other] > CLEARER * mean[place] and (name == "  " or name not in text)
+        ]
+        alone[columns[:, clearer].any(1), place] = 0
+    rest, drawn = _statistics(csr_matrix(alone), data, prompt, rng)
+    stands = _p_values(np.abs(rest), np.abs(drawn)) <= ALPHA
+    among = np.flatnonzero(stands) if stands.any() else np.arange(len(words))
+    largest = np.abs(z[words[among]])
+    best = among[largest >= largest.max() * (1 - 1e-6)]
+    return int(words[best[columns[:, best].sum(0).argmin()]])
+
+
+def _scales(turned: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> Array:
+    """Return √Var T_w, shape (w,); infinite where no sign changes T_w."""
+    start = np.flatnonzero(np.diff(prompt, prepend=-1))
+    if data.ndim == 1:
+        scale = np.sqrt(turned @ data**2)
+        return np.where(scale > TIE, scale, np.inf)
+    ends, squares = np.append(start, len(data)), (data**2).sum(1)
+    variance = np.zeros(turned.shape[0])
+    for word in range(len(variance)):
+        blocks = turned.indices[turned.indptr[word] : turned.indptr[word + 1]]
+        if len(blocks):
+            inside = data[np.concatenate([np.arange(ends[b], ends[b + 1]) for b in blocks])]
+            variance[word] = ((inside.T @ inside) ** 2).sum()
+    scale = np.sqrt(np.maximum(2 * (variance - turned @ np.add.reduceat(squares**2, start)), 0))
+    return np.where(scale > TIE * max(float(squares.max()), TIE), scale, np.inf)
+
+
+def _statistics(
+    has: csr_matrix, data: Array, prompt: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return T_w / √Var as observed, shape (w,), and under random signs, shape (r, w)."""
+    turned = has.T.tocsr()
+    turned.eliminate_zeros()
+    scale = _scales(turned, data, prompt)
+    if data.ndim == 1:
+        signs = rng.integers(0, 2, (SIGNS, len(data))) * 2.0 - 1
+        return turned @ data / scale, ((signs * data) @ has) / scale
+    k, start = data.shape[1], np.flatnonzero(np.diff(prompt, prepend=-1))
+    own = turned @ np.add.reduceat((data**2).sum(1), start)
+    observed = (((turned @ np.add.reduceat(data, start)) ** 2).sum(1) - own) / scale
+    drawn = []
+    for first in range(0, SIGNS, BATCH):
+        count = min(BATCH, SIGNS - first)
+        signs = rng.integers(0, 2, (len(data), count)) * 2.0 - 1
+        signed = np.add.reduceat((signs[:, :, None] * data[:, None, :]).reshape(len(data), count * k), start)
+        drawn.append((((turned @ signed).reshape(-1, count, k) ** 2).sum(2).T - own) / scale)
+    return observed, np.concatenate(drawn)

@@ -1,0 +1,61 @@
+"""Words whose images differ are found for what they do, and not for what other words in their prompts do."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from finc_eval.prompts.words import Phrases, choose, whitened
+
+COLORS, THINGS = ("red", "blue", "green", "pink", "grey", "black"), ("cat", "dog", "car", "tree", "boat")
+PROMPTS = [f"a {color} {thing} {place}" for color in COLORS for thing in THINGS for place in ("outside", "inside")]
+
+
+def differences(rng, pairs, planted=()):
+    """Noise, and a shift of its own for each planted word."""
+    found = rng.normal(size=(len(PROMPTS) * pairs, 12))
+    for number, word in enumerate(planted):
+        has = np.repeat([word in prompt for prompt in PROMPTS], pairs)
+        found[has, number] += 3.0
+    return found
+
+
+def chosen(data, pairs, seed=0):
+    phrases = Phrases.of(PROMPTS)
+    prompt = np.arange(len(PROMPTS)).repeat(pairs)
+    return [phrases.texts[one.phrase] for one in choose(phrases, whitened(data), prompt, seed)]
+
+
+def test_phrases_in_the_same_prompts_are_one_and_those_of_every_prompt_are_all_prompts():
+    phrases = Phrases.of(PROMPTS)
+    assert phrases.texts[0] == ""
+    assert "a" not in phrases.texts
+    assert "red" in phrases.texts
+    assert "a red" not in phrases.texts
+    assert phrases.has[:, phrases.texts.index("red")].sum() == 10
+
+
+@pytest.mark.parametrize("planted", [("red",), ("cat", "blue"), ("red", "dog", "inside")])
+def test_planted_words_are_found_and_their_neighbors_are_not(planted):
+    assert sorted(chosen(differences(np.random.default_rng(1), 2, planted), 2)) == sorted(planted)
+
+
+def test_what_all_prompts_have_in_common_is_found_first_and_the_words_after_it():
+    data = differences(np.random.default_rng(2), 2, ("dog",))
+    data[:, 11] += 3.0
+    assert chosen(data, 2) == ["", "dog"]
+
+
+def test_equal_models_have_no_words_in_nineteen_of_twenty_runs():
+    rng = np.random.default_rng(3)
+    false = sum(bool(chosen(differences(rng, pairs), pairs, seed)) for seed in range(100) for pairs in (1, 4))
+    assert false <= stats.binom.ppf(0.999, 200, 0.025)
+
+
+def test_a_word_whose_images_are_more_alike_is_found():
+    rng = np.random.default_rng(4)
+    diversity = rng.uniform(-0.4, 0.4, len(PROMPTS))
+    diversity[[("pink" in prompt) for prompt in PROMPTS]] = -1
+    phrases = Phrases.of(PROMPTS)
+    found = list(choose(phrases, diversity, np.arange(len(PROMPTS)), 0))
+    assert [phrases.texts[one.phrase] for one in found] == ["pink"]
+    assert found[0].z < 0
