@@ -363,7 +363,7 @@ class _Table:
                 drawn.append((found - found.mean()) / spread)
                 tested.append(block)
         if tested:
-            # Means are far apart only above: what is near is no evidence.
+            # The means of one law are not expected to be near: only larger distances count.
             p_values[tested] = step_down(np.maximum(z, 0), np.maximum(np.stack(drawn, 1), 0).astype(np.float32))
         return p_values, vendi
 
