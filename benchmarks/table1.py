@@ -80,12 +80,12 @@ def ken(form, gen, ref):
 
 
 def rarity_clusters(gen, ref):
-    spectral_clustering(gen, rarity(gen, ref).novel(share=SHARE), CLUSTERS)
+    spectral_clustering(gen, rarity(gen, ref).novel(SHARE), CLUSTERS)
 
 
 def fld_clusters(gen, ref):
     half = len(ref) // 2
-    spectral_clustering(gen, sample_likelihoods(gen, ref[:half], ref[half:]).novel(share=SHARE), CLUSTERS)
+    spectral_clustering(gen, sample_likelihoods(gen, ref[:half], ref[half:]).novel(SHARE), CLUSTERS)
 
 
 METHODS = {

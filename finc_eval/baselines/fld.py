@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.baselines.selection import select_novel
+from finc_eval.core.checks import check_fraction
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
@@ -61,14 +61,10 @@ class Likelihoods:
     scores: NDArray[np.float64]
     signature: Signature
 
-    @property
-    def order(self) -> NDArray[np.int64]:
-        """All samples, most novel first."""
-        return np.argsort(self.scores, kind="stable")
-
-    def novel(self, *, threshold: float | None = None, share: float | None = None) -> NDArray[np.int64]:
-        """Select the novel samples, most novel first: scores below a threshold, or a share of all samples."""
-        return select_novel(self.order, None if threshold is None else self.scores < threshold, share)
+    def novel(self, share: float) -> NDArray[np.int64]:
+        """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
+        check_fraction("share", share, one=True)
+        return np.argsort(self.scores, kind="stable")[: max(round(share * len(self.scores)), 1)]
 
 
 @dataclass(frozen=True, eq=False)

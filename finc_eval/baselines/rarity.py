@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.baselines.selection import select_novel
+from finc_eval.core.checks import check_fraction
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
@@ -49,24 +49,17 @@ class Rarity:
     @property
     def order(self) -> NDArray[np.int64]:
         """All samples, most novel first: outside by distance, then inside by score; equal ones in their order."""
-        return np.lexsort((np.arange(len(self.inside)), -self._levels(), self.inside))
+        levels = np.where(self.inside, self.scores, self.distances)
+        return np.lexsort((np.arange(len(levels)), -levels, self.inside))
 
-    def novel(self, *, threshold: float | None = None, share: float | None = None) -> NDArray[np.int64]:
-        """Select the novel samples, most novel first, by a threshold or as a share of all samples.
-
-        Args:
-            threshold: score above which a sample inside the manifold is novel; all samples outside are. With infinity
-                only samples outside are.
-            share: share of all samples that is taken, the most novel ones, in (0, 1].
+    def novel(self, share: float) -> NDArray[np.int64]:
+        """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one.
 
         Raises:
-            UsageError: neither or both are given, or the share is out of range.
+            UsageError: the share is out of range.
         """
-        passed = None if threshold is None else ~self.inside | (self._levels() > threshold)
-        return select_novel(self.order, passed, share)
-
-    def _levels(self) -> NDArray[np.float64]:
-        return np.where(self.inside, self.scores, self.distances)
+        check_fraction("share", share, one=True)
+        return self.order[: max(round(share * len(self.inside)), 1)]
 
 
 def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, index: SearchIndex = "exact") -> Rarity:

@@ -169,7 +169,7 @@ def rarity_expansion(
 ) -> KernelExpansion:
     """Cluster the samples of x that have the highest Rarity scores against y, those outside every ball first."""
     found = rarity(x, y, k=method.neighbors, run=run, index=index)
-    return replace(_clusters(x, found.novel(share=method.novel), clusters, run), recall=found.recall)
+    return replace(_clusters(x, found.novel(method.novel), clusters, run), recall=found.recall)
 
 
 def fld_expansion(
@@ -191,7 +191,7 @@ def fld_expansion(
         Subset(source, np.arange(source.n), entries, name)
         for source, name in ((x, x.name), (others, "train"), (centers, "test"))
     )
-    novel = sample_likelihoods(generated, train, test, run=run).novel(share=method.novel)
+    novel = sample_likelihoods(generated, train, test, run=run).novel(method.novel)
     return _clusters(x, novel, clusters, run)
 
 
@@ -206,10 +206,9 @@ def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:
 
 def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int, run: Run | None = None) -> KernelExpansion:
     """Return the kernel means of clusters of some samples."""
-    found = spectral_clustering(x, novel, clusters, run=run)
     coefficients = torch.zeros(len(novel), clusters, dtype=torch.double)
-    coefficients[np.arange(len(novel)), found.labels] = 1.0
-    return KernelExpansion(x.rows_at(found.samples), coefficients)
+    coefficients[np.arange(len(novel)), spectral_clustering(x, novel, clusters, run=run)] = 1.0
+    return KernelExpansion(x.rows_at(novel), coefficients)
 
 
 def _of_folds(one: SketchedSet, folds: Sequence[int]) -> Embeddings:

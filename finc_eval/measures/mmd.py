@@ -1,4 +1,4 @@
-"""The maximum mean discrepancy (Gretton et al., JMLR 2012): exact and in blocks, from sketches, and as CMMD."""
+"""The maximum mean discrepancy (Gretton et al., JMLR 2012): exact and in blocks, and as CMMD."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, refere
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
-from finc_eval.sketches.sketch import Sketch
 
 KERNEL_BLOCK = 2048
 """Rows per block of a kernel matrix: 32 MB of float64."""
@@ -164,36 +163,6 @@ def cmmd(
     return scale * kernel_sums(x, y, kernel, run=run).biased()
 
 
-def sketch_mmd(gen: Sketch, ref: Sketch, *, confidence: float = 0.95) -> MmdEstimate:
-    """Compute the unbiased MMD² of two sketches, with its standard error, without any sample.
-
-    It is ‖E φ(x) − E φ(y)‖² without the pairs of a sample with itself, which are ‖φ(x)‖² = 1. For random features it
-    is exactly the MMD² of the kernel φ(x)·φ(y), whose mean over frequencies is the Gaussian kernel. The variance
-    follows Hoeffding's decomposition, from the covariances of φ. Sketches made in float32 hold the sums to about 1e-7.
-    """
-    check_fraction("confidence", confidence)
-    gen.check_comparable(ref)
-    for name, sketch in (("the generated set", gen), ("the reference", ref)):
-        if sketch.n < 2:
-            raise DataError(f"an MMD needs at least two samples in each set, {name} has {sketch.n}")
-    n, m = gen.n, ref.n
-    x, y = _feature_mean(gen), _feature_mean(ref).to(gen.feature_map.device)
-    own_x = (n * float(x @ x) - 1) / (n - 1)
-    own_y = (m * float(y @ y) - 1) / (m - 1)
-    value = own_x + own_y - 2 * float(x @ y)
-    covariance_x = gen.covariance.double() - torch.outer(x, x)
-    covariance_y = ref.covariance.to(x.device).double() - torch.outer(y, y)
-    gap = x - y
-    xx, yy = float(covariance_x.square().sum()), float(covariance_y.square().sum())
-    xy = float((covariance_x * covariance_y).sum())
-    # Minus the expected contribution of the gap's own noise, which for similar sets would be twice all the rest.
-    along_x = float(gap @ covariance_x @ gap) - xx / n - xy / m
-    along_y = float(gap @ covariance_y @ gap) - xy / n - yy / m
-    first = 4 * max(along_x / n + along_y / m, 0.0)
-    second = 2 * xx / (n * (n - 1)) + 2 * yy / (m * (m - 1)) + 4 * xy / (n * m)
-    return _estimate(value, (first + second) ** 0.5, confidence, n, m)
-
-
 def unbiased_estimate(sums: KernelSums, confidence: float) -> MmdEstimate:
     """Return the unbiased MMD² of these sums with its interval."""
     return _estimate(sums.unbiased(), sums.standard_error(), confidence, len(sums.xx), len(sums.yy))
@@ -233,10 +202,6 @@ def sums_within(x: Embeddings, kernel: PairKernel, where: torch.device) -> tuple
 
 def _blocks(x: Embeddings, start: int, where: torch.device) -> Iterator[tuple[slice, torch.Tensor]]:
     return row_blocks(x, where, KERNEL_BLOCK, start)
-
-
-def _feature_mean(sketch: Sketch) -> torch.Tensor:
-    return (sketch.folds[0].first.double() + sketch.folds[1].first.double()) / sketch.n
 
 
 def _estimate(value: float, error: float, confidence: float, n: int, m: int) -> MmdEstimate:

@@ -26,7 +26,6 @@ from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
-from finc_eval.sketches.sketch import Sketch
 
 MAX_KERNEL_SAMPLES = 10_000
 """Maximum number of samples whose kernel matrix, 0.8 GB in float64, is decomposed."""
@@ -47,7 +46,6 @@ class VendiScore:
         n: number of samples.
         kernel: "cosine" or "gaussian".
         sigma: bandwidth of the Gaussian kernel; None for the cosine kernel.
-        features: number of random frequencies r; None if the score is exact. The two do not compare.
     """
 
     value: float
@@ -55,7 +53,6 @@ class VendiScore:
     n: int
     kernel: str
     sigma: float | None = None
-    features: int | None = None
 
 
 @dataclass(frozen=True)
@@ -190,35 +187,12 @@ def gaussian_vendi(source: object, sigma: float, *, order: float = 1.0, run: Run
     elif n > MAX_KERNEL_SAMPLES:
         raise DataError(
             f"{embeddings.name} has {n} samples, the Gaussian Vendi score takes at most {MAX_KERNEL_SAMPLES}: take "
-            "fewer, order 2, or sketch_vendi of a sketch"
+            "fewer, or order 2"
         )
     else:
         ((_, rows),) = row_blocks(embeddings, where, n)
         value = _effective_number(torch.linalg.eigvalsh(gaussian_kernel(rows, rows, sigma) / n), order)
     return VendiScore(value, order, n, "gaussian", sigma)
-
-
-def sketch_vendi(sketch: Sketch, *, order: float = 1.0) -> VendiScore:
-    """Compute the Vendi score of a sketch's kernel from the eigenvalues of E[φφᵀ], without samples.
-
-    It is exact for the cosine kernel. With random features it is biased low, the more so the more kinds there are, and
-    at most 2r: the noise of the approximated kernel adds about 1/(2r) to the mean of k², whose inverse is the RKE
-    score. (142 kinds gave 32 at r = 20, 74 at 100, 137 at 1000. At order 2, 51 gave 26, 34 and 52; seeds differed by a
-    tenth.)
-    """
-    _check_order(order)
-    if not sketch.n:
-        raise DataError("the sketch is empty: add samples to it")
-    covariance, phi = sketch.covariance.double(), sketch.feature_map
-    # ‖φ‖ = 1, so the trace is one, except for the rounding of float32.
-    covariance /= covariance.trace()
-    value = (
-        1 / float(covariance.square().sum())
-        if order == 2
-        else _effective_number(torch.linalg.eigvalsh(covariance), order)
-    )
-    features = None if phi.kernel == "cosine" else phi.features
-    return VendiScore(value, order, sketch.n, phi.kernel, phi.sigma, features)
 
 
 def vendi_of_kernel(matrix: torch.Tensor, *, order: float = 1.0) -> float:

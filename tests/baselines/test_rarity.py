@@ -38,9 +38,7 @@ def test_an_order_on_a_line_by_hand():
     np.testing.assert_allclose(found.distances[3:], [65, 0, 0, 4])
     assert found.outside == 4
     assert found.order.tolist() == [3, 6, 4, 5, 2, 1, 0], "a sample on a surface is outside, at distance 0"
-    assert found.novel(threshold=np.inf).tolist() == [3, 6, 4, 5]
-    assert found.novel(threshold=4).tolist() == [3, 6, 4, 5, 2]
-    assert found.novel(share=0.3).tolist() == [3, 6]
+    assert found.novel(0.3).tolist() == [3, 6] and found.novel(0.01).tolist() == [3]
     assert str(found.signature).startswith("rarity|n:7/4|fx:array-1|neighbors:1|")
 
 
@@ -51,14 +49,10 @@ def test_kinds_the_reference_lacks_rank_first(digits):
     assert novel[:100].mean() > 2 * novel.mean()
 
 
-def test_what_counts_as_novel_must_be_said():
-    found = rarity(np.eye(6), np.eye(6))
-    for arguments in ({}, {"threshold": 1, "share": 0.1}):
-        with pytest.raises(fe.FincEvalError, match="needs a threshold or a share: pass exactly one"):
-            found.novel(**arguments)
-    for share in (0, 1.5):
-        with pytest.raises(fe.FincEvalError, match=f"share must lie between 0 and 1, got {share}"):
-            found.novel(share=share)
+@pytest.mark.parametrize("share", [0, 1.5])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(fe.FincEvalError, match=f"share must lie between 0 and 1, got {share}"):
+        rarity(np.eye(6), np.eye(6)).novel(share)
 
 
 def test_what_is_wrong_is_said_in_a_sentence():

@@ -4,12 +4,10 @@ import torch
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.measures import mmd as module
 from finc_eval.measures.kid import polynomial_kernel
-from finc_eval.measures.mmd import cmmd, kernel_sums, mmd, sketch_mmd
+from finc_eval.measures.mmd import cmmd, kernel_sums, mmd
 from finc_eval.numerics.kernels import gaussian_kernel
-from finc_eval.sketches.sketch import Sketch
 
 SIGMA = 2.0
 
@@ -55,35 +53,6 @@ def test_cmmd_is_the_biased_estimate_of_unit_embeddings_times_a_thousand():
     assert cmmd(x, x) == pytest.approx(0, abs=1e-9)
 
 
-def test_a_sketch_has_the_u_statistic_of_its_own_kernel():
-    x, y = drawn(300, 0.3), drawn(200, seed=1)
-    phi = RandomFourierFeatures(12, 100, sigma=SIGMA, center=y.mean(0))
-    a, b = phi(x).double(), phi(y).double()
-    found = sketch_mmd(Sketch.of(x, phi), Sketch.of(y, phi))
-    assert found.value == pytest.approx(unbiased(a @ a.T, b @ b.T, a @ b.T), abs=1e-6)
-
-
-def test_with_many_frequencies_a_sketch_has_the_value_and_the_error_of_the_samples():
-    x, y = drawn(600, 0.3), drawn(500, seed=1)
-    phi = RandomFourierFeatures(12, 1500, sigma=SIGMA, center=y.mean(0))
-    exact, found = mmd(x, y, SIGMA), sketch_mmd(Sketch.of(x, phi), Sketch.of(y, phi))
-    assert found.value == pytest.approx(exact.value, rel=0.1)
-    assert found.standard_error == pytest.approx(exact.standard_error, rel=0.15)
-
-
-def test_sketches_of_one_law_cover_zero_as_often_as_stated():
-    phi = RandomFourierFeatures(12, 40, sigma=SIGMA)
-    found = [
-        sketch_mmd(Sketch.of(drawn(400, seed=2 * i), phi), Sketch.of(drawn(300, seed=2 * i + 1), phi))
-        for i in range(200)
-    ]
-    values = np.array([one.value for one in found])
-    assert abs(values.mean()) < 3 * values.std() / 200**0.5
-    assert sum(one.low <= 0 <= one.high for one in found) >= 180
-    # A little above the spread: the share of the gap in the error is never taken below zero.
-    assert 1 < np.mean([one.standard_error for one in found]) / values.std() < 1.25
-
-
 def test_the_biased_estimate_counts_the_pairs_of_a_sample_with_itself():
     x, y = drawn(50, 0.2), drawn(33, seed=1)
     a, b = x.double(), y.double()
@@ -104,8 +73,3 @@ def test_bad_input_is_named():
         mmd(x, y, SIGMA, confidence=1.0)
     with pytest.raises(FincEvalError, match="an embedding is zero, which has no direction"):
         cmmd(torch.zeros(3, 12), y)
-    phi = RandomFourierFeatures(12, 5, sigma=SIGMA)
-    with pytest.raises(FincEvalError, match="an MMD needs at least two samples in each set, the reference has 1"):
-        sketch_mmd(Sketch.of(x, phi), Sketch.of(y[:1], phi))
-    with pytest.raises(FincEvalError, match="the sketches use different feature maps"):
-        sketch_mmd(Sketch.of(x, phi), Sketch.of(y, RandomFourierFeatures(12, 5, sigma=3.0)))

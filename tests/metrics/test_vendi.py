@@ -4,12 +4,9 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.feature_maps.cosine import CosineFeatures
-from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.measures import vendi as module
-from finc_eval.measures.vendi import gaussian_vendi, rke_interval, sketch_vendi, vendi, vendi_interval, vendi_of_kernel
+from finc_eval.measures.vendi import gaussian_vendi, rke_interval, vendi, vendi_interval, vendi_of_kernel
 from finc_eval.numerics.kernels import gaussian_kernel
-from finc_eval.sketches.sketch import Sketch
 
 ORDERS = [0.5, 1, 2, 3.5, inf]
 
@@ -40,7 +37,7 @@ def test_the_smaller_matrix_has_the_score_of_the_kernel(n, order):
     unit = torch.nn.functional.normalize(x.double())
     found = vendi(x, order=order)
     assert found.value == pytest.approx(vendi_of_kernel(unit @ unit.T, order=order), rel=1e-9)
-    assert (found.n, found.kernel, found.features) == (n, "cosine", None)
+    assert (found.n, found.kernel) == (n, "cosine")
 
 
 def test_an_interval_ends_at_the_most_kinds_that_samples_and_dimensions_allow():
@@ -73,29 +70,6 @@ def test_larger_orders_are_lower():
     assert 1 <= scores[-1] < scores[0] <= 8
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_sketch_of_cosine_features_has_the_exact_score(order):
-    x = drawn(60)
-    found = sketch_vendi(Sketch.of(x, CosineFeatures(8), precision="float64"), order=order)
-    assert found.value == pytest.approx(vendi(x, order=order).value, rel=1e-6)
-    assert found.features is None
-
-
-@pytest.mark.parametrize("order", [1, 2])
-def test_random_features_read_low_on_average_and_less_so_the_more_there_are(order):
-    x = drawn(400)
-    exact = gaussian_vendi(x, 1.5, order=order).value
-    scores = []
-    for r in (20, 100, 1000):
-        maps = [RandomFourierFeatures(8, r, sigma=1.5, seed=seed, center=x.mean(0)) for seed in range(3)]
-        found = [sketch_vendi(Sketch.of(x, phi), order=order) for phi in maps]
-        assert {one.features for one in found} == {r}
-        scores.append(sum(one.value for one in found) / 3)
-    assert scores[0] < 0.6 * exact
-    assert scores[0] < scores[1] < 0.8 * exact
-    assert scores[2] == pytest.approx(exact, rel=0.1)
-
-
 def test_bad_input_is_named():
     x = drawn(20)
     with pytest.raises(FincEvalError, match=r"must be positive, or math.inf, got 0"):
@@ -108,8 +82,6 @@ def test_bad_input_is_named():
         vendi_of_kernel(2 * torch.eye(3))
     with pytest.raises(FincEvalError, match=r"finite and of shape \(n, n\), got shape \(2, 3\)"):
         vendi_of_kernel(torch.ones(2, 3))
-    with pytest.raises(FincEvalError, match="the sketch is empty"):
-        sketch_vendi(Sketch(CosineFeatures(8)))
     x[4, 4] = float("nan")
     with pytest.raises(FincEvalError, match="the embedding in row 4 is not finite"):
         vendi(x)

@@ -1,0 +1,59 @@
+"""The scores of KEN, FLD and Rarity as metrics: their mathematics is in `finc_eval.baselines`."""
+
+from __future__ import annotations
+
+from finc_eval.baselines.fld import fld
+from finc_eval.baselines.novelty import novelty
+from finc_eval.baselines.rarity import rarity
+from finc_eval.core.errors import DataError
+from finc_eval.embeddings.search.neighbors import recall_notes
+from finc_eval.measures.inputs import Metric, MetricInputs
+from finc_eval.measures.precision_recall import ball_notes
+from finc_eval.measures.score import Score
+from finc_eval.numerics.inference import mean_interval, normal_interval, wilson
+
+
+def _rarity(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    found = rarity(gen, ref, run=inputs.run, index=inputs.index)
+    scores, outside = found.scores[found.inside], found.outside / gen.n
+    if not len(scores):
+        raise DataError(
+            f"all {gen.n} samples of {gen.name} lie outside every ball of the reference, where rarity has no score: "
+            "take prdc, or finc_eval.baselines.rarity for their distances"
+        )
+    note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of those that have no score"
+    notes, interval = (note, *ball_notes(ref), *recall_notes(found.recall)), mean_interval(scores)
+    return [
+        Score("rarity", float(scores.mean()), found.signature, interval=interval, notes=notes),
+        Score("rarity_outside", outside, found.signature, interval=wilson(outside, gen.n)),
+    ]
+
+
+def _ken(inputs: MetricInputs) -> list[Score]:
+    found = novelty(*inputs.embeddings())
+    notes = (found.warning,) if found.warning else ()
+    return [Score("ken", found.score, found.signature, notes=notes)]
+
+
+def _fld(inputs: MetricInputs) -> list[Score]:
+    found = fld(*inputs.embeddings(), inputs.test_embeddings(), run=inputs.run)
+    interval = normal_interval(found.fld, found.standard_error)
+    notes = ("0 is as good as samples of the training set", *((found.warning,) if found.warning else ()))
+    gap_notes = ("far below 0 if training samples are memorized",)
+    return [
+        Score("fld", found.fld, found.signature, interval=interval, higher_is_better=False, notes=notes),
+        Score("fld_gap", found.gap, found.signature, notes=gap_notes),
+    ]
+
+
+METRICS = (
+    Metric("rarity", "mean rarity of the samples that have a score, and share of those without one", _rarity),
+    Metric("ken", "kernel-based entropic novelty", _ken),
+    Metric(
+        "fld",
+        "feature likelihood divergence: --ref is the training set, --test holds unseen samples",
+        _fld,
+        sets=("gen", "ref", "test"),
+    ),
+)
