@@ -34,10 +34,11 @@ def name_modes(
 
     The properties are, in this order: values of metadata columns, the labels first, with ranges of numbers and dates,
     and words of prompts (Fisher's exact test; words are ranked by log-odds, Monroe, Colaresi and Quinn 2008); classes
-    of the extractor's own last layer, where its weights are at hand; and visual traits, where pictures are (Mann and
-    Whitney's test). The p-values of all modes are adjusted together (Holm 1979). Members are compared with up to 1000
-    other samples of each set, by ranges and traits with samples of their own set alone. The samples of a group count
-    once. All members are in the denominators of shares, also those without a value.
+    of the extractor's own last layer, where its weights are at hand; visual traits, where pictures are, and traits of
+    motion, for embeddings by `motion` (Mann and Whitney's test). The p-values of all modes are adjusted together (Holm
+    1979). Members are compared with up to 1000 other samples of each set, by ranges and traits with samples of their
+    own set alone. The samples of a group count once. All members are in the denominators of shares, also those without
+    a value.
 
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
     a column of metadata describes most, the name says "partly", of one or two that at least a quarter have.

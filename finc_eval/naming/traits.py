@@ -1,13 +1,15 @@
-"""Visual traits: measurements of thumbnails, tested by ranks."""
+"""Traits of what samples look like and how clips move: measurements of thumbnails and of motion, tested by ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from finc_eval.embeddings.space import extractor_of
+from finc_eval.extractors.networks import motion
 from finc_eval.naming.evidence import TRAIT, Evidence
 from finc_eval.naming.panel import Panel
 from finc_eval.naming.questions import Question, larger_p
@@ -23,6 +25,9 @@ FEWEST = 10
 
 LARGE_AUC = 0.7
 """Chance that a member has more of a trait than another sample from which the trait describes the mode."""
+
+MOST_DEVIATIONS = 1000.0
+"""Standard deviations up to which distances from the others decide the order of traits."""
 
 COLORED = 0.25
 """Saturation and brightness from which a pixel has a hue."""
@@ -52,6 +57,30 @@ TRAITS = {
     "with borders": ("border", 1),
 }
 """Measurement behind each trait, and whether more or less of it is meant."""
+
+
+MOTION = "motion"
+"""Extractor whose embeddings tell how a clip moves."""
+
+MOTION_TRAITS = {
+    "with repeated frames": ("repetition", 1),
+    "with jumps between frames": ("jumps", 1),
+    "flickering": ("flicker", 1),
+    "slowing down": ("speeding up", -1),
+    "speeding up": ("speeding up", 1),
+    "getting brighter": ("brightening", 1),
+    "getting darker": ("brightening", -1),
+    "with less motion": ("speed", -1),
+    "with more motion": ("speed", 1),
+    "with uneven motion": ("unevenness", 1),
+    "moving to the right": ("right", 1),
+    "moving to the left": ("right", -1),
+    "moving down": ("down", 1),
+    "moving up": ("down", -1),
+    "moving outward": ("outward", 1),
+    "moving inward": ("outward", -1),
+}
+"""Measurement behind each trait of motion, and whether more or less of it is meant."""
 
 
 def measure(image: Image.Image) -> NDArray[np.float64]:
@@ -86,8 +115,20 @@ def trait_questions(panel: Panel) -> Iterator[Question]:
     others = [_some(mask, OTHERS_SEEN) for mask in panel.others & panel.same_sets]
     for chosen in (*members, *others):
         wanted[chosen] = True
-    measured = _measure(panel, wanted)
-    columns, signs = zip(*((MEASURED.index(name), sign) for name, sign in TRAITS.values()), strict=True)
+    if all(extractor_of(one.space) == MOTION for one in panel.sets.values()):
+        yield from _asked(members, others, _measure_motion(panel, wanted), motion.MEASURED, MOTION_TRAITS)
+    yield from _asked(members, others, _measure(panel, wanted), MEASURED, TRAITS)
+
+
+def _asked(
+    members: Sequence[NDArray[np.int64]],
+    others: Sequence[NDArray[np.int64]],
+    measured: NDArray[np.float64],
+    names: Sequence[str],
+    traits: Mapping[str, tuple[str, int]],
+) -> Iterator[Question]:
+    """Yield the tests of some traits of all modes, from measurements (samples, names)."""
+    columns, signs = zip(*((names.index(name), sign) for name, sign in traits.values()), strict=True)
     for mode, (own, other) in enumerate(zip(members, others, strict=True)):
         mine, theirs = (rows[~np.isnan(rows[:, 0])] for rows in (measured[own], measured[other]))
         if len(mine) < FEWEST or len(theirs) < FEWEST:
@@ -95,9 +136,12 @@ def trait_questions(panel: Panel) -> Iterator[Question]:
         mine, theirs = (rows[:, columns] * signs for rows in (mine, theirs))
         p_values, auc = larger_p(mine, theirs)
         shares = ((rows > np.median(theirs, axis=0)).mean(0) for rows in (mine, theirs))
-        for name, p_value, area, ours, other_share in zip(TRAITS, p_values, auc, *shares, strict=True):
-            evidence = Evidence(TRAIT, name, float(ours), float(other_share), float(p_value))
-            yield Question(mode, evidence, float(area), bool(area >= LARGE_AUC))
+        # Traits that all members have come in the order of their distance from the others.
+        further = np.clip((mine.mean(0) - theirs.mean(0)) / (theirs.std(0) + 1e-9), -MOST_DEVIATIONS, MOST_DEVIATIONS)
+        strengths = auc + further / (MOST_DEVIATIONS * len(mine) * len(theirs))
+        for name, p_value, area, strength, *both in zip(traits, p_values, auc, strengths, *shares, strict=True):
+            evidence = Evidence(TRAIT, name, float(both[0]), float(both[1]), float(p_value))
+            yield Question(mode, evidence, float(strength), bool(area >= LARGE_AUC))
 
 
 def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
@@ -114,6 +158,16 @@ def _measure(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
         images = one.images_at(rows[asked]) if len(asked) else None
         if images is not None:
             measured[place.start + asked] = [measure(image) for image in images]
+    return measured
+
+
+def _measure_motion(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Measure the motion of the wanted samples by their embeddings, shape (samples, measurements); NaN for others."""
+    measured = np.full((len(wanted), len(motion.MEASURED)), np.nan)
+    for one, rows, place in panel.by_set():
+        asked = np.flatnonzero(wanted[place])
+        if len(asked):
+            measured[place.start + asked] = motion.measurements(one.rows_at(rows[asked])).cpu().numpy()
     return measured
 
 

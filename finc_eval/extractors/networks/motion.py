@@ -184,6 +184,42 @@ def _thirds(valid: torch.Tensor) -> torch.Tensor:
     return torch.where(valid, (3 * place) // valid.sum(1, keepdim=True).clamp_min(1), -1)
 
 
+MEASURED = (
+    *("speed", "right", "down", "outward", "unevenness", "flicker", "brightening", "jumps", "repetition"),
+    "speeding up",
+)
+"""Measurements that can be read off an embedding, in order."""
+
+
+def measurements(rows: torch.Tensor) -> torch.Tensor:
+    """Read off embeddings how clips move, in the order of `MEASURED`, in units of the bins of their histograms.
+
+    Args:
+        rows: output "motion" of clips, (n, 380).
+
+    Returns:
+        (n, 10): speed; motion to the right, downwards, and away from the middle, which is negative for the opposite;
+        change of speed between frames; flicker; how much brighter the end is than the start; what the flow does not
+        explain, as at cuts; the share of frames that are as the one before; and how much faster the end is.
+    """
+    shares = rows.double() ** 2
+    sizes = [CELLS**2 * (1 + 4 * DIRECTIONS), 1 + 3 * DIRECTIONS, 7, 7, 7, 7, 7, 7, 7, 7, 2]
+    cells, _, *parts = shares.split(sizes, 1)  # type: ignore[no-untyped-call]
+    first, middle, last, uneven, _, flicker, drift, unexplained = (
+        (part / part.sum(1, keepdim=True)) @ torch.arange(7, device=part.device).double() for part in parts[:-1]
+    )
+    moving = cells.view(len(rows), CELLS**2, -1)[:, :, 1:].reshape(len(rows), CELLS, CELLS, 4, DIRECTIONS)
+    by_direction = torch.einsum("nijkd,k->nijd", moving, torch.arange(1, 5, device=rows.device).double())
+    angles = torch.arange(DIRECTIONS, device=rows.device) * (2 * math.pi / DIRECTIONS)
+    right, down = by_direction @ angles.cos().double(), by_direction @ angles.sin().double()
+    place = torch.linspace(-1, 1, CELLS, device=rows.device, dtype=torch.float64)
+    outward = (right * place + down * place[:, None]).sum((1, 2))
+    speed = (first + middle + last) / 3
+    right, down, repeated = right.sum((1, 2)), down.sum((1, 2)), parts[-1][:, 0]
+    found = (speed, right, down, outward, uneven, flicker, drift - 3, unexplained, repeated, last - first)
+    return torch.stack(found, dim=1)
+
+
 def motion_histograms(vectors: torch.Tensor) -> torch.Tensor:
     """Sum sizes of motion by direction in cells of 5 x 5 points, as FVMD does (Liu et al. 2024, arXiv:2407.16124).
 

@@ -1,0 +1,209 @@
+"""Which faults of videos does the extractor `motion` see? Faults are planted in clips of moving scenes.
+
+Clips have 33 frames of 64 x 64 pixels, 25 a second. Three of four are made of a photograph of ImageNet by a camera move
+(mostly a pan to the right, with unlike speeds, and for half of them a zoom in); one is a crop of a real clip, mirrored
+or not. Sets of n clips are drawn without replacement from 240 clean clips (ref) and from 240 others (gen), of which all
+or a quarter have the fault. A fault is found if the overall test of `compare` says that the sets differ, p <= 0.05. The
+row without a fault says how often that is an error. Draws share clips, so they vary less than fresh ones would.
+
+    python benchmarks/video_faults.py [FOLDER]      embeddings are kept in FOLDER, and used again
+"""
+
+import io
+import sys
+import tempfile
+import warnings
+import zipfile
+from pathlib import Path
+
+import av
+import numpy as np
+import torch
+from _real import asset
+from _record import record
+from PIL import Image
+from scipy.stats import beta
+
+import finc_eval as fe
+from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.network import Embedder
+
+POOL, DRAWS, BATCH = 240, 10, 10
+FRAMES, LENGTH, SIDE = 33, 66, 64
+START = 16
+"""Frames of a clip, those that are made of each scene, and the first that a clip without a fault has."""
+
+SETTINGS = ((200, 1.0), (200, 0.25), (30, 1.0))
+"""Clips in each set, and share of the clips of gen that have the fault."""
+
+
+def scenes():
+    """Make 600 scenes, (600, 66, 64, 64, 3) uint8, or return None without the assets."""
+    photos, clips = asset("photos", "imagenet_500.zip"), asset("clips")
+    if photos is None or clips is None:
+        return None
+    rng = np.random.default_rng(0)
+    videos = [frames_of(path) for path in sorted(clips.iterdir()) if "distorted" not in path.name]
+    with zipfile.ZipFile(photos) as archive:
+        names = sorted(name for name in archive.namelist() if not name.endswith("/"))
+        made = []
+        for number in range(600):
+            if number % 4:
+                picture = Image.open(io.BytesIO(archive.read(names[number % len(names)]))).convert("RGB")
+                made.append(camera_move(picture, rng))
+            else:
+                made.append(crop_of(videos[rng.integers(len(videos))], rng))
+    return np.stack(made)
+
+
+def frames_of(path):
+    """Read a video with a short side of 160 pixels."""
+    with av.open(str(path), metadata_errors="ignore") as container:
+        pictures = [frame.to_image() for frame in container.decode(video=0)]
+    size = [round(side * 160 / min(pictures[0].size)) for side in pictures[0].size]
+    return np.stack([np.asarray(picture.resize(size, Image.Resampling.BILINEAR)) for picture in pictures])
+
+
+def crop_of(video, rng):
+    """Cut a scene out of a video; one that is too short runs back."""
+    start = rng.integers(0, max(1, len(video) - LENGTH))
+    part = video[start : start + LENGTH]
+    side = rng.integers(100, 161)
+    top, left = (rng.integers(0, length - side + 1) for length in part.shape[1:3])
+    part = part[:, top : top + side, left : left + side]
+    if rng.random() < 0.5:
+        part = part[:, :, ::-1]
+    small = [np.asarray(Image.fromarray(frame).resize((SIDE, SIDE), Image.Resampling.BILINEAR)) for frame in part]
+    return np.concatenate([small, small[::-1]])[:LENGTH]
+
+
+def camera_move(picture, rng):
+    """Move a camera over a photograph, which it does not leave."""
+    width, height = picture.size
+    first = rng.uniform(0.45, 0.65) * min(width, height)
+    zoom = rng.choice([0, 1]) * rng.uniform(0.0, 0.006)
+    speed, angle = np.exp(rng.normal(-1.6, 0.7)) / 25 * first, rng.normal(0, 0.7)
+    x, y = width * rng.uniform(0.35, 0.5), height * rng.uniform(0.4, 0.6)
+    sway, frames = 3 * rng.normal(0, 0.15, 2), []
+    for k in range(LENGTH):
+        side = first * (1 - zoom) ** k
+        left = x + np.cos(angle) * speed * k + sway[0] * np.sin(k / 9) - side / 2
+        top = y + np.sin(angle) * speed * k + sway[1] * np.cos(k / 11) - side / 2
+        left, top = min(max(left, 0), width - side), min(max(top, 0), height - side)
+        box = (left, top, left + side, top + side)
+        frames.append(np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.BILINEAR, box=box)))
+    return np.stack(frames)
+
+
+def clip_of(scene):
+    """Return the clip without a fault."""
+    return scene[START : START + FRAMES]
+
+
+def between(scene, places):
+    """Read frames at places between frames, as a linear blend."""
+    low = np.floor(places).astype(int)
+    weight = (places - low)[:, None, None, None]
+    return np.rint(scene[low] * (1 - weight) + scene[low + 1] * weight).astype(np.uint8)
+
+
+def still_second_half(scene):
+    """Stop in the middle."""
+    return clip_of(scene)[np.minimum(np.arange(FRAMES), 17)]
+
+
+def repeats(scene, rng):
+    """Show the frame before in place of a quarter of the frames."""
+    places = np.arange(FRAMES)
+    places[rng.random(FRAMES) < 0.25] -= 1
+    return clip_of(scene)[np.maximum(places, 0)]
+
+
+def flickers(scene):
+    """Darken every second frame by 15 %."""
+    return (clip_of(scene) * np.where(np.arange(FRAMES) % 2, 0.85, 1.0)[:, None, None, None]).astype(np.uint8)
+
+
+def jitters(scene, rng):
+    """Move every frame by up to 2 pixels, 3 % of the side, at random."""
+    return np.stack([np.roll(frame, tuple(rng.integers(-2, 3, 2)), (0, 1)) for frame in clip_of(scene)])
+
+
+def cuts(scene, other):
+    """Go on with another scene from the middle on."""
+    return np.concatenate([clip_of(scene)[:17], clip_of(other)[: FRAMES - 17]])
+
+
+def fades(scene):
+    """Darken to 40 %."""
+    return (clip_of(scene) * np.linspace(1, 0.4, FRAMES)[:, None, None, None]).astype(np.uint8)
+
+
+FAULTS = {
+    "none": lambda scene, rng, other: clip_of(scene),
+    "frozen": lambda scene, rng, other: clip_of(scene)[np.zeros(FRAMES, int)],
+    "half frozen": lambda scene, rng, other: still_second_half(scene),
+    "slowed by 2": lambda scene, rng, other: between(scene, START + np.arange(FRAMES) / 2),
+    "slowed by 1.5": lambda scene, rng, other: between(scene, START + np.arange(FRAMES) / 1.5),
+    "sped by 1.5": lambda scene, rng, other: scene[np.rint(8 + np.arange(FRAMES) * 1.5).astype(int)],
+    "sped by 2": lambda scene, rng, other: scene[np.arange(FRAMES) * 2],
+    "reversed": lambda scene, rng, other: clip_of(scene)[::-1],
+    "shuffled": lambda scene, rng, other: clip_of(scene)[rng.permutation(FRAMES)],
+    "a fifth of the frames dropped": lambda scene, rng, other: scene[np.flatnonzero(rng.random(LENGTH) > 0.2)[:FRAMES]],
+    "a quarter of the frames repeated": lambda scene, rng, other: repeats(scene, rng),
+    "every second frame repeated": lambda scene, rng, other: clip_of(scene)[np.arange(FRAMES) // 2 * 2],
+    "flicker": lambda scene, rng, other: flickers(scene),
+    "jitter": lambda scene, rng, other: jitters(scene, rng),
+    "a cut": lambda scene, rng, other: cuts(scene, other),
+    "looping": lambda scene, rng, other: clip_of(scene)[np.arange(FRAMES) % 11],
+    "fading": lambda scene, rng, other: fades(scene),
+}
+"""Functions of a scene, a random generator, and another scene."""
+
+
+def embedded(name, scenes, fault, folder):
+    """Embed faulty clips, or read them again from the folder."""
+    path = folder / f"{name}.npy"
+    if not path.exists():
+        embed, rng, rows = Embedder(load_card("motion"), "cpu"), np.random.default_rng(5), []
+        clips = [fault(scene, rng, scenes[(row + 7) % POOL]) for row, scene in enumerate(scenes)]
+        for start in range(0, POOL, BATCH):
+            rows.append(embed(torch.from_numpy(np.stack(clips[start : start + BATCH]))))
+        np.save(path, torch.cat(rows)[:, : load_card("motion").output.dimension].numpy())
+    return np.load(path)
+
+
+def found(ref, clean, faulty, n, share):
+    """Count the draws in which the sets differ."""
+    hits = 0
+    for seed in range(DRAWS):
+        rng = np.random.default_rng(seed)
+        theirs, ours = (rng.permutation(POOL)[:n] for _ in range(2))
+        gen, bad = clean[ours], round(share * n)
+        gen[:bad] = faulty[ours[:bad]]
+        p_value = fe.compare(gen, ref[theirs], features=500, seed=seed).difference_p_value
+        hits += p_value is not None and p_value <= 0.05
+    low, high = beta.ppf((0.025, 0.975), (hits, hits + 1), (DRAWS - hits + 1, DRAWS - hits))
+    return f"{hits} of {DRAWS} ({100 * np.nan_to_num(low):.0f} to {100 * np.nan_to_num(high, nan=1):.0f} %)"
+
+
+def main(folder):
+    """Embed, compare and record."""
+    if (made := scenes()) is None:
+        return
+    ref = embedded("ref", made[:POOL], FAULTS["none"], folder)
+    clean, rows = embedded("none", made[300 : 300 + POOL], FAULTS["none"], folder), []
+    for name, fault in FAULTS.items():
+        faulty = embedded(name, made[300 : 300 + POOL], fault, folder)
+        row = {"fault": name}
+        for n, share in SETTINGS:
+            row[f"{n} clips, {share:.0%} faulty"] = found(ref, clean, faulty, n, share)
+        rows.append(row)
+        print(row, flush=True)
+    record("video_faults", rows, "Draws in which the overall test of `compare` by `motion` finds the fault, with 95 %.")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as scratch:
+        main(Path(sys.argv[1] if len(sys.argv) > 1 else scratch))
