@@ -96,11 +96,13 @@ def test_provenance_names_versions_device_and_checkout(tmp_path, monkeypatch):
     assert len(Provenance.here("cpu").git.revision) == 40
 
 
-def test_the_command_line_is_recorded_without_the_programs_folder(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["/somewhere/bin/finc-eval", "compare", "--rho", "2"])
-    assert Provenance.here("cpu").command == "finc-eval compare --rho 2"
-
-
-def test_the_command_line_is_recorded_as_a_shell_takes_it(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["finc-eval", "kinds", "--gen", "one=model one/"])
-    assert Provenance.here("cpu").command == "finc-eval kinds --gen 'one=model one/'"
+@pytest.mark.parametrize(
+    ("words", "recorded"),
+    [
+        (["/somewhere/bin/finc-eval", "compare", "--rho", "2"], "finc-eval compare --rho 2"),  # without the folder
+        (["finc-eval", "kinds", "--gen", "one=model one/"], "finc-eval kinds --gen 'one=model one/'"),  # for a shell
+    ],
+)
+def test_the_command_line_is_recorded(monkeypatch, words, recorded):
+    monkeypatch.setattr("sys.argv", words)
+    assert Provenance.here("cpu").command == recorded

@@ -192,39 +192,16 @@ def test_a_cache_of_another_layout_is_refused(tmp_path, monkeypatch):
     assert whole_cache(path, IDENTITY.key, force=True) is None
 
 
-def test_an_unfinished_cache_is_refused_by_readers_and_resumed_by_writers(tmp_path):
-    path = tmp_path / "gen.h5"
-    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
-        write(writer, stop=8)
-    assert "is unfinished: run the same finc-eval extract again" in message(EmbeddingCache, part_of(path))
-    assert whole_cache(path, IDENTITY.key) is None
-    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
-        assert writer.done == 8
-        write(writer)
-        writer.finish(IDENTITY)
-    np.testing.assert_array_equal(EmbeddingCache(path), ROWS[GOOD])
-
-
-def test_a_resumed_writer_begins_at_a_whole_batch(tmp_path):
-    with CacheWriter(tmp_path / "gen.h5", IDENTITY.key, IDS, WIDTHS, 4) as writer:
-        write(writer, stop=8)
-    with CacheWriter(tmp_path / "gen.h5", IDENTITY.key, IDS, WIDTHS, 3) as writer:
-        assert writer.done == 6
-        write(writer, size=3)
-        writer.finish(IDENTITY)
-    np.testing.assert_array_equal(EmbeddingCache(tmp_path / "gen.h5"), ROWS[GOOD])
-
-
-def unfinished(path, key=IDENTITY.key, stop=8):
+def unfinished(path, key=IDENTITY.key):
     with CacheWriter(path, key, IDS, WIDTHS, 4) as writer:
-        write(writer, stop=stop)
+        write(writer, stop=8)
     return part_of(path)
 
 
-def check_resumed(path, done):
-    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, 4) as writer:
+def check_resumed(path, done, size=4):
+    with CacheWriter(path, IDENTITY.key, IDS, WIDTHS, size) as writer:
         assert writer.done == done
-        write(writer)
+        write(writer, size=size)
         writer.finish(IDENTITY)
     with EmbeddingCache(path) as cache:
         np.testing.assert_array_equal(cache, ROWS[GOOD])
@@ -232,47 +209,68 @@ def check_resumed(path, done):
         assert cache.failures == [("002.png", "no image"), ("008.png", "é" * 100)]
 
 
-def test_unfinished_embeddings_of_others_are_not_resumed(tmp_path):
-    unfinished(tmp_path / "gen.h5", "another key")
-    check_resumed(tmp_path / "gen.h5", 0)
-
-
-def test_a_batch_that_a_kill_cut_off_is_made_again_without_a_word(tmp_path):
+def test_an_unfinished_cache_is_refused_by_readers_and_resumed_by_writers(tmp_path):
     part = unfinished(tmp_path / "gen.h5")
-    part.write_bytes(part.read_bytes()[:-100])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_resumed(tmp_path / "gen.h5", 4)
+    assert "is unfinished: run the same finc-eval extract again" in message(EmbeddingCache, part)
+    assert whole_cache(tmp_path / "gen.h5", IDENTITY.key) is None
+    check_resumed(tmp_path / "gen.h5", 8)
+    unfinished(tmp_path / "other batches.h5")
+    check_resumed(tmp_path / "other batches.h5", 6, size=3)  # it begins at a whole batch
+    unfinished(tmp_path / "of others.h5", "another key")
+    check_resumed(tmp_path / "of others.h5", 0)
 
 
-@pytest.mark.parametrize("place", [0.02, 0.55, 0.97])
-def test_damaged_rows_of_unfinished_embeddings_are_made_again_with_a_warning(tmp_path, place):
+def flipped(place):
+    """Change a bit of the records of a journal, at a part of their length."""
+
+    def change(data):
+        line = data.index(b"\n") + 1
+        at = line + int(place * (len(data) - line))
+        return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
+
+    return change
+
+
+def ordered(*places):
+    """Put the records of a journal in another order."""
+
+    def change(data):
+        line, *records = re.split(rb"(?=rows)", data)
+        assert len(records) == 2
+        return line + b"".join(records[place] for place in places)
+
+    return change
+
+
+AGAIN = "is damaged after [04] of 10 samples: the others are embedded again"
+OTHER = "gen.h5.part is damaged, or of another version"
+HARM = {
+    "cut off by a kill": (lambda data: data[:-100], None, 4),
+    "a bit of the first record": (flipped(0.02), AGAIN, 0),
+    "a bit of the second record": (flipped(0.55), AGAIN, 4),
+    "a bit near the end": (flipped(0.97), AGAIN, 4),
+    "a record twice": (ordered(0, 0, 1), AGAIN, 4),
+    "records exchanged": (ordered(1, 0), AGAIN, 0),
+    "no first record": (ordered(1), AGAIN, 0),
+    "nothing": (lambda _: b"", OTHER, 0),
+    "zeros": (lambda _: bytes(5000), OTHER, 0),
+    "HDF5": (lambda _: b"\x89HDF\r\n\x1a\n" + bytes(1000), OTHER, 0),
+    "other JSON": (lambda _: b'{"key": 3}\n', OTHER, 0),
+    "brackets": (lambda _: b"[" * 5000, OTHER, 0),
+}
+"""What happens to unfinished embeddings: the change, the warning, and the rows that are still believed."""
+
+
+@pytest.mark.parametrize("harm", HARM)
+def test_what_is_not_whole_of_unfinished_embeddings_is_made_again(tmp_path, harm):
+    change, warning, done = HARM[harm]
     part = unfinished(tmp_path / "gen.h5")
-    data = bytearray(part.read_bytes())
-    line = data.index(b"\n") + 1
-    data[line + int(place * (len(data) - line))] ^= 4
-    part.write_bytes(data)
-    with pytest.warns(UserWarning, match="is damaged after [04] of 10 samples: the others are embedded again"):
-        check_resumed(tmp_path / "gen.h5", 4 if place > 0.5 else 0)
-
-
-@pytest.mark.parametrize("order", [(0, 0, 1), (1, 0), (1,)], ids=str)
-def test_a_whole_batch_counts_in_its_own_place_alone(tmp_path, order):
-    part = unfinished(tmp_path / "gen.h5")
-    line, *batches = re.split(rb"(?=rows)", part.read_bytes())
-    assert len(batches) == 2
-    part.write_bytes(line + b"".join(batches[place] for place in order))
-    with pytest.warns(UserWarning, match="is damaged after [04] of 10 samples: the others are embedded again"):
-        check_resumed(tmp_path / "gen.h5", 4 if order[0] == 0 else 0)
-
-
-@pytest.mark.parametrize(
-    "garbage", [b"", b"\0" * 5000, b"\x89HDF\r\n\x1a\n" + bytes(1000), b'{"key": 3}\n', b"[" * 5000]
-)
-def test_a_file_that_is_not_an_unfinished_cache_is_thrown_away_with_a_warning(tmp_path, garbage):
-    part_of(tmp_path / "gen.h5").write_bytes(garbage)
-    with pytest.warns(UserWarning, match="gen.h5.part is damaged, or of another version"):
-        check_resumed(tmp_path / "gen.h5", 0)
+    part.write_bytes(change(part.read_bytes()))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        check_resumed(tmp_path / "gen.h5", done)
+    found = [str(one.message) for one in said if one.category is UserWarning]
+    assert found == [] if warning is None else re.search(warning, *found)
 
 
 def test_there_is_one_writer_at_a_time(tmp_path):

@@ -76,28 +76,17 @@ def full_decompositions(monkeypatch):
     return sizes
 
 
+@pytest.mark.parametrize("both", [False, True], ids=["leading", "both ends"])
 @pytest.mark.parametrize("case", CASES)
-def test_the_leading_eigenpairs_are_those_of_a_full_decomposition(case, full_decompositions, monkeypatch):
+def test_the_eigenpairs_at_the_ends_are_those_of_a_full_decomposition(case, both, full_decompositions, monkeypatch):
     if case in DEGENERATE:
         monkeypatch.setattr(spectrum, "MAX_RESTARTS", 2)  # they may fall back, and need not be waited for
     matrix = CASES[case]().float()
-    values, vectors = top_eigenpairs(matrix, COUNT)
-    check_eigenpairs(matrix, values, vectors, COUNT)
-    assert len(values) == COUNT
-    if case not in DEGENERATE:
-        assert SIZE not in full_decompositions
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_both_ends_of_a_spectrum_are_found_in_one_iteration(case, full_decompositions, monkeypatch):
-    if case in DEGENERATE:
-        monkeypatch.setattr(spectrum, "MAX_RESTARTS", 2)
-    matrix = CASES[case]().float()
-    for end, (values, vectors) in zip((matrix, -matrix), extreme_eigenpairs(matrix, COUNT), strict=True):
+    found = extreme_eigenpairs(matrix, COUNT) if both else [top_eigenpairs(matrix, COUNT)]
+    for end, (values, vectors) in zip((matrix, -matrix), found, strict=False):
         check_eigenpairs(end, values, vectors, COUNT)
         assert len(values) == COUNT
-    if case not in DEGENERATE:
-        assert SIZE not in full_decompositions
+    assert case in DEGENERATE or SIZE not in full_decompositions
 
 
 def test_both_ends_of_a_matrix_of_low_rank_are_those_of_the_whole_matrix():

@@ -125,32 +125,34 @@ def test_shards_of_other_samples_are_refused(folder):
         fe.merge([parts[0], *made(folder, 2, [2])], "merged.h5")
 
 
-def test_shards_with_other_labels_are_refused(folder):
-    parts = made(folder, 2, [1])
+def with_other_labels(folder):
     text = (folder / "metadata.csv").read_text()
     (folder / "metadata.csv").write_text(text.replace("file_name,camera", "file_name,label"))
-    with pytest.raises(IncompatibleError, match=r"a set of certain labels or prompts, and .* of one with others"):
-        fe.merge(parts + made(folder, 2, [2]), "merged.h5")
+    return made(folder, 2, [2])
 
 
-def test_shards_in_other_numbers_are_refused(folder):
-    with pytest.raises(IncompatibleError, match=r"of a set of 2 shards, and .* of 3"):
-        fe.merge(made(folder, 2, [1]) + made(folder, 3, [3]), "merged.h5")
-
-
-def test_shards_by_another_extractor_are_refused_with_what_differs(folder):
-    parts = made(folder, 2, [1])
-    parts.append(fe.extract(folder, "pixels", "other.h5", precision="bfloat16", shard="2/2").path)
-    with pytest.raises(IncompatibleError, match=r"unlike ways .precision: float32, now bfloat16.: make one again"):
-        fe.merge(parts, "merged.h5")
-
-
-def test_shards_with_another_column_are_refused(folder):
-    parts = made(folder, 2)
+def with_another_column(folder):
     names = fe.open_source(folder).ids
-    fe.extract(folder, "pixels", "part.h5", shard="2/2", metadata={"id": names, "x": names})
-    with pytest.raises(IncompatibleError, match=r"metadata label and camera, and .* label, camera and x"):
-        fe.merge(parts, "merged.h5")
+    return made(folder, 2, [2], metadata={"id": names, "x": names})
+
+
+UNLIKE = {
+    "labels": (with_other_labels, r"a set of certain labels or prompts, and .* of one with others"),
+    "numbers": (lambda folder: made(folder, 3, [3]), r"of a set of 2 shards, and .* of 3"),
+    "extractors": (
+        lambda folder: made(folder, 2, [2], precision="bfloat16"),
+        r"unlike ways .precision: float32, now bfloat16.: make one again",
+    ),
+    "columns": (with_another_column, r"metadata label and camera, and .* label, camera and x"),
+}
+
+
+@pytest.mark.parametrize("unlike", UNLIKE)
+def test_unlike_shards_are_refused_with_what_differs(folder, unlike):
+    second, words = UNLIKE[unlike]
+    parts = made(folder, 2, [1])
+    with pytest.raises(IncompatibleError, match=words):
+        fe.merge(parts + second(folder), "merged.h5")
 
 
 def test_an_altered_shard_is_refused_and_nothing_is_left(folder, tmp_path):
