@@ -2,7 +2,7 @@
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -38,6 +38,18 @@ def test_what_is_too_large_is_named_with_its_size_and_what_to_do(monkeypatch):
     assert [readable(size) for size in (5, 99_000, 3_200_000, 5 * 10**15)] == ["5 bytes", "99 kB", "3.2 MB", "5,000 TB"]
 
 
+def run_in_threads(tasks):
+    """Run tasks in threads that end with the tests, however long they wait, and fail unless all of them end well."""
+    done = []
+    threads = [threading.Thread(target=lambda task=task: done.append(task()), daemon=True) for task in tasks]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + 20
+    for thread in threads:
+        thread.join(max(0, until - time.monotonic()))
+    assert len(done) == len(tasks)
+
+
 def used_together(monkeypatch, sizes, allowed):
     """Return the most bytes that tasks of these sizes, a thread each, held at the same time."""
     monkeypatch.setenv(VARIABLE, str(allowed))
@@ -53,9 +65,7 @@ def used_together(monkeypatch, sizes, allowed):
             with lock:
                 held[0] -= size
 
-    with ThreadPoolExecutor(len(sizes)) as threads:
-        done = [threads.submit(task, size) for size in sizes]
-        assert [one.result(20) for one in done] == [None] * len(sizes)
+    run_in_threads([partial(task, size) for size in sizes])
     return most[0]
 
 
@@ -75,8 +85,7 @@ def test_a_second_portion_of_one_task_does_not_wait_and_all_is_given_back(monkey
                 budget.take(90 * MB)
                 budget.take(90 * MB)
 
-    with ThreadPoolExecutor(1) as threads:
-        threads.submit(work).result(20)
+    run_in_threads([work])
     assert budget._used == 0
 
 
