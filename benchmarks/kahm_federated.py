@@ -72,10 +72,9 @@ def compared(rows):
         found["against one party"] = f"{found['accuracy'] - alone[found['ε']]:+.4f}" if told else ""
         paper = MEANS.get(found["a party's part"])
         if found["a party's part"] == ENDS["a party's part"] and found["ε"] == ENDS["ε"]:
-            found["paper"] = "{:.4f} to {:.4f}".format(*ENDS["least and most lost"])
+            found["against one party, paper"] = "{:.4f} to {:.4f}".format(*ENDS["least and most lost"])
         else:
-            found["paper"] = "" if paper is None else f"{paper:.4f} in the mean over ε"
-        found.pop("against one party, paper", None)
+            found["against one party, paper"] = "" if paper is None else f"{paper:.4f} in the mean over ε"
     return rows
 
 
