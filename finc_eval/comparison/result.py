@@ -33,7 +33,7 @@ from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.table import PromptDifferences
-from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
+from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
 SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
 """Names of the sets of a comparison."""

@@ -29,12 +29,11 @@ from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, join_shards
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, chosen_of, rows_among
-from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
 from finc_eval.sketches.folds import FoldChunk, FoldChunks, fold_chunks
 from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
-from finc_eval.sketches.moments_file import read_moments, write_moments
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
+from finc_eval.sketches.stored import read_feature_map, read_moments, write_feature_map, write_moments
 
 LARGEST_SQUARE = 1.02
 """Mean of ‖φ(x)‖² at most, where features were rounded to bfloat16."""

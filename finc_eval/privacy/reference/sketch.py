@@ -34,6 +34,7 @@ from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.reference.header import (
     PRIVATE_SKETCH,
     PRIVATE_SKETCH_LAYOUT,
+    ReleaseRecord,
     SketchHeader,
 )
 from finc_eval.privacy.reference.mean_distance import (
@@ -44,11 +45,10 @@ from finc_eval.privacy.reference.mean_distance import (
     sampling_variance,
     smallest_detected,
 )
-from finc_eval.privacy.reference.release_record import ReleaseRecord
 from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.scoring import estimated_part, estimated_parts, paired_differences
 from finc_eval.privacy.reference.transform import PublicTransform
-from finc_eval.sketches.feature_map_file import read_feature_map, write_feature_map
+from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
 MAX_SKETCH_FEATURES = 5000
 """Largest number of features of a sketch: error bars need their covariance, 200 MB of float64."""
