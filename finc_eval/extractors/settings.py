@@ -88,7 +88,7 @@ class Extraction(Configured):
 
     @property
     def reading(self) -> Reading:
-        """Which files and values are samples, and the range of numbers."""
+        """Files and values that are samples, and the range of numbers."""
         return Reading(self.include, self.exclude, self.image_key, self.range)  # type: ignore[arg-type]
 
 

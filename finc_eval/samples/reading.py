@@ -24,7 +24,7 @@ RANGE_SLACK = 0.02
 
 @dataclass(frozen=True)
 class Reading(Record):
-    """Which files and values of a set are its samples, and which numbers are black and white.
+    """Choice of the files and values of a set that are its samples, and of the numbers for black and white.
 
     Attributes:
         include: patterns of the names of files that are samples; empty: all. A pattern without "/" is for the last part
