@@ -6,10 +6,11 @@ or not. Sets of n clips are drawn without replacement from 240 clean clips (ref)
 or a quarter have the fault. A fault is found if the overall test of `compare` says that the sets differ, p <= 0.05. The
 row without a fault says how often that is an error. Draws share clips, so they vary less than fresh ones would.
 
-    python benchmarks/video_faults.py [FOLDER]      embeddings are kept in FOLDER, and used again
+    python benchmarks/video_faults.py [FOLDER]      embeddings and rows are kept in FOLDER
 """
 
 import io
+import json
 import sys
 import tempfile
 import warnings
@@ -193,13 +194,16 @@ def main(folder):
         return
     ref = embedded("ref", made[:POOL], FAULTS["none"], folder)
     clean, rows = embedded("none", made[300 : 300 + POOL], FAULTS["none"], folder), []
+    kept = folder / "rows.json"
+    done = json.loads(kept.read_text()) if kept.exists() else {}
     for name, fault in FAULTS.items():
         faulty = embedded(name, made[300 : 300 + POOL], fault, folder)
-        row = {"fault": name}
-        for n, share in SETTINGS:
-            row[f"{n} clips, {share:.0%} faulty"] = found(ref, clean, faulty, n, share)
-        rows.append(row)
-        print(row, flush=True)
+        if name not in done:
+            counts = {f"{n} clips, {part:.0%} faulty": found(ref, clean, faulty, n, part) for n, part in SETTINGS}
+            done[name] = {"fault": name, **counts}
+            kept.write_text(json.dumps(done))
+            print(done[name], flush=True)
+        rows.append(done[name])
     record("video_faults", rows, "Draws in which the overall test of `compare` by `motion` finds the fault, with 95 %.")
 
 

@@ -19,6 +19,7 @@ from finc_eval.core.memory import VARIABLE
 from finc_eval.core.progress import Progress
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
+from finc_eval.core.words import counted
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, matched
 from finc_eval.embeddings.decode import DecodedBatch, decoded_batches, default_batch_size, one_behind
@@ -61,6 +62,8 @@ def extract(
     strict: bool = False,
     precision: NetworkPrecision = "float32",
     metadata: object | None = None,
+    fps: float | None = None,
+    seconds: float | None = None,
     shard: str | None = None,
     include: Sequence[str] | str = (),
     exclude: Sequence[str] | str = (),
@@ -83,12 +86,13 @@ def extract(
         n: number of samples to take, as a random subset; default: all.
         seed: random seed of the subset.
         strict: whether to refuse a set with unreadable samples; otherwise the cache lists them in `failures`.
-        precision: precision of the network: "float32" is exact on every device; "bfloat16" and "float16" are faster on
-            GPUs, and their embeddings are not compared with exact ones.
+        precision: "float32" is exact on every device; "bfloat16" and "float16" are faster on GPUs, and other spaces.
         metadata: columns of texts to keep with the samples, such as labels, prompts or groups: the path of a .csv,
             .jsonl or .parquet file, a mapping of columns, or a pandas data frame. Its column "file_name" or "id" holds
             the ids of the samples, that of a video for all its windows; without it, the rows are those of an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
+        fps: frames a second to which videos are resampled first; default: as the card says.
+        seconds: duration that the frames of a window of a video span, which gives the rate in place of `fps`.
         shard: "i/N" to embed only part i of N of the set, counted from 1, in a file whose name has both:
             "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
         include: patterns of the names of files that are samples; see `open_source` for this and the next three.
@@ -121,15 +125,16 @@ def extract(
             return source
         columns, unmatched = matched(metadata, source.ids, stacklevel=3)
         return _labeled(source, columns, 3, {**source.ignored, **unmatched})
-    reading = Reading(include, exclude, image_key, range)  # type: ignore[arg-type]  # it takes a single pattern, too
     whole = SetExtraction(
         source,
         extractor,
         n=n,
         seed=seed,
         precision=precision,
+        fps=fps,
+        seconds=seconds,
         metadata=metadata,
-        reading=reading,
+        reading=Reading(include, exclude, image_key, range),  # type: ignore[arg-type]  # a single pattern, too
         run=run,
         stacklevel=4,
     )
@@ -150,15 +155,16 @@ class SetExtraction:
         n: int | None = None,
         seed: int = 0,
         precision: NetworkPrecision = "float32",
+        fps: float | None = None,
+        seconds: float | None = None,
         metadata: object | None = None,
         reading: Reading | None = None,
         run: Run | None = None,
         stacklevel: int = 3,
     ) -> None:
-        self._card, self._precision, self._n, self._run = load_card(extractor), precision, n, Run.of(run)
-        self._stacklevel = stacklevel
-        chosen = (reading or EVERYTHING).choices
-        self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed, **chosen)
+        self._card, self._run = load_card(extractor).resampled(fps, seconds), Run.of(run)
+        self._precision, self._n, self._stacklevel = precision, n, stacklevel
+        self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed, **(reading or EVERYTHING).choices)
         if metadata is not None:
             columns, unmatched = matched(metadata, self._samples.ids, stacklevel)
             self._samples.ignored = {**self._samples.ignored, **unmatched}
@@ -390,5 +396,5 @@ class _Job:
 def _unreadable(name: str, failures: list[tuple[str, str]]) -> DataError:
     first = "; ".join(f"{sample}: {reason}" for sample, reason in failures[:3])
     more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
-    noun = "sample" if len(failures) == 1 else "samples"
-    return DataError(f"{name} has {len(failures)} unreadable {noun} ({first}{more}): repair or remove them")
+    unreadable = counted(len(failures), "unreadable sample")
+    return DataError(f"{name} has {unreadable} ({first}{more}): repair or remove them")

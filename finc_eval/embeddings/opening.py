@@ -190,6 +190,8 @@ def embedded(source: object, how: Extraction, extractor: str, label: str, run: R
         seed=how.seed,
         strict=how.strict,
         precision=how.precision,
+        fps=how.fps,
+        seconds=how.seconds,
         shard=how.shard,
         **how.reading.choices,
         run=run.prefixed(label),

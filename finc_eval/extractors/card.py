@@ -6,11 +6,13 @@ A card says everything that decides the numbers of an embedding. It has the fiel
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+import math
+from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
+from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
 from finc_eval.samples.clips import Clip
 
@@ -198,3 +200,28 @@ class Card(Record):
             "extra": {name: output.recipe for name, output in self.extra.items()},
             "layout": self.weights and self.weights.layout,
         }
+
+    def resampled(self, fps: float | None = None, seconds: float | None = None) -> Card:
+        """Return the same extractor for videos that are brought to one rate first.
+
+        Args:
+            fps: frames a second.
+            seconds: duration that the frames of a window span, which gives the rate; in place of `fps`.
+
+        Raises:
+            UsageError: the extractor takes images, both are given, or one is not positive.
+        """
+        if fps is None and seconds is None:
+            return self
+        given = f"fps {fps:g}" if fps is not None else f"seconds {seconds:g}"
+        if self.clip is None:
+            raise UsageError(f"{given} is of clips, and {self.name} takes images: choose an extractor for clips")
+        if fps is not None and seconds is not None:
+            raise UsageError(
+                f"fps {fps:g} and seconds {seconds:g} are both given: a window of {self.name} has {self.clip.frames} "
+                "frames, so that one of them gives the other"
+            )
+        if not 0 < (fps or seconds or 0) < math.inf:
+            raise UsageError(f"{given.partition(' ')[0]} must be a positive number, got {given.partition(' ')[2]}")
+        rate = fps if seconds is None else self.clip.frames * self.clip.stride / seconds
+        return replace(self, clip=replace(self.clip, fps=rate))

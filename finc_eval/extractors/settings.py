@@ -48,6 +48,12 @@ class Extraction(Configured):
         NetworkPrecision,
         about("arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs"),
     ] = "float32"
+    fps: Annotated[
+        float | None, about("frames a second to which videos are resampled first, by the times of their frames")
+    ] = None
+    seconds: Annotated[
+        float | None, about("duration that the frames of a window of a video span; gives the rate in place of fps")
+    ] = None
     shard: Annotated[
         str | None,
         about(

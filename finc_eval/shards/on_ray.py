@@ -72,6 +72,8 @@ class ShardActor:
             n=how.n,
             seed=how.seed,
             precision=how.precision,
+            fps=how.fps,
+            seconds=how.seconds,
             metadata=self._metadata,
             reading=how.reading,
             run=self._run,

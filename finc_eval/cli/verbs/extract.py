@@ -65,6 +65,8 @@ def extract(
             seed=extraction.seed,
             strict=extraction.strict,
             precision=extraction.precision,
+            fps=extraction.fps,
+            seconds=extraction.seconds,
             metadata=metadata,
             shard=extraction.shard,
             **extraction.reading.choices,
