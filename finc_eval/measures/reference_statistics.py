@@ -114,14 +114,6 @@ def contradiction(stored: GaussianStatistics, images: Embeddings, run: Run) -> s
     )
 
 
-def read_kid_features(path: str | Path) -> NDArray[np.floating[Any]]:
-    """Read the embeddings, shape (n, d), that clean-fid stores as `feats` for KID."""
-    feats = _npz(path, ("feats",))["feats"]
-    if feats.ndim != 2 or not np.issubdtype(feats.dtype, np.floating):
-        raise DataError(f"feats in {path} must be floats of shape (n, d), got {feats.dtype} of {feats.shape}")
-    return feats
-
-
 def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     """Read the needed arrays of an npz and, if it is one of ours, the others too."""
     path = Path(path)

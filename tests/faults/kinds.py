@@ -30,7 +30,7 @@ from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.measures.gaussian import GaussianStatistics
-from finc_eval.measures.reference_statistics import read_kid_features, read_statistics, write_statistics
+from finc_eval.measures.reference_statistics import read_statistics, write_statistics
 from finc_eval.privacy.synthesis.files import read_columns, read_images
 from finc_eval.samples import Manifest, Traits, open_source
 from finc_eval.samples.clips import Clip
@@ -655,9 +655,6 @@ KINDS = {
     "statistics": Kind(".npz", write_gaussian, use_statistics, of_zip, True),
     "FID npz": Kind(
         ".npz", lambda path: np.savez(path, mu=np.zeros(6), sigma=np.eye(6)), use_foreign_statistics, of_zip
-    ),
-    "KID npz": Kind(
-        ".npz", lambda path: np.savez(path, feats=numbers()), lambda path: read_kid_features(path).shape, of_zip
     ),
     "images npy": Kind(".npy", lambda path: np.save(path, pictures()), use_samples, of_npy),
     "images pt": Kind(".pt", lambda path: torch.save(torch.from_numpy(pictures()), path), use_samples, of_zip),

@@ -8,7 +8,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.inputs import gaussian_statistics
-from finc_eval.measures.reference_statistics import read_kid_features, read_statistics, write_statistics
+from finc_eval.measures.reference_statistics import read_statistics, write_statistics
 
 
 def drawn(n, shift=0.0, seed=0, dim=6):
@@ -97,13 +97,6 @@ def test_a_file_of_ours_that_was_changed_is_refused(key, value, tmp_path):
     saved(tmp_path / "ref.npz", **arrays | {key: value})
     with pytest.raises(FincEvalError, match="was changed since it was written: its digest does not match"):
         read_statistics(tmp_path / "ref.npz")
-
-
-def test_kid_features_of_clean_fid_are_read(tmp_path):
-    feats = drawn(20).numpy()
-    np.testing.assert_array_equal(read_kid_features(saved(tmp_path / "kid.npz", feats=feats)), feats)
-    with pytest.raises(FincEvalError, match=r"feats .* must be floats of shape \(n, d\), got float32 of \(20,\)"):
-        read_kid_features(saved(tmp_path / "flat.npz", feats=feats[:, 0]))
 
 
 class Planted:
