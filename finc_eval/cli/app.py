@@ -1,7 +1,7 @@
 """The command `finc-eval`: its verbs, each of which is imported when it is called.
 
-A verb is the function or the group `app` in the module of its name in `finc_eval/cli/verbs/`.
-The part `sweep` of the verb `compare` is that of `finc_eval/cli/parts/compare_sweep.py`.
+A verb is the function or the group of its name, in the module of its name in `finc_eval/cli/verbs/`. So is a part:
+`compare sweep` is `sweep` in `finc_eval/cli/verbs/compare.py`.
 """
 
 from __future__ import annotations
@@ -173,20 +173,20 @@ def _notes_in_one_line() -> Iterator[None]:
 
 def load_verb(name: str, part: str | None = None) -> Any:
     """Import a verb, or a part of it, and return its command. The help of a verb ends with its parts."""
-    module = import_module(f"finc_eval.cli.{f'parts.{name}_{part}' if part else f'verbs.{name}'}")
     epilog = None
     if part is None and name in PARTS:
         epilog = "\n\n".join(f"[bold]{name} {one}[/bold]: {line}" for one, line in PARTS[name].items())
-    holder, name = typer.Typer(add_completion=False), part or name
+    holder, called = typer.Typer(add_completion=False), part or name
     holder.callback()(lambda: None)  # makes a group of it, from which the one verb is taken
-    if isinstance(getattr(module, "app", None), typer.Typer):
-        for verb in module.app.registered_commands:
+    found = getattr(import_module(f"finc_eval.cli.verbs.{name}"), called)
+    if isinstance(found, typer.Typer):
+        for verb in found.registered_commands:
             verb.cls = Verb
-        holder.add_typer(module.app, name=name)
+        holder.add_typer(found, name=called)
     else:
-        holder.command(name, cls=Verb, epilog=epilog)(getattr(module, name))
+        holder.command(called, cls=Verb, epilog=epilog)(found)
     group: Any = typer.main.get_command(holder)
-    return group.commands[name]
+    return group.commands[called]
 
 
 app = typer.Typer(

@@ -229,7 +229,7 @@ def test_what_was_paid_for_and_cannot_be_written_any_more_is_kept_elsewhere(file
             raise DataError(f"the disk is full while writing {path}")
         write_arrays(path, arrays)
 
-    monkeypatch.setattr("finc_eval.cli.parts.private_generate.write_arrays", full)
+    monkeypatch.setattr("finc_eval.cli.verbs.private.write_arrays", full)
     result = dp_generate(files, "--table", files / "table.toml", "--budget", 1)
     assert result.exit_code == 3
     rescued = Path(result.stderr.split("has spent its budget, is in ")[1].strip())

@@ -1,17 +1,23 @@
-"""`finc-eval compare`: the kinds and directions on which two sets differ."""
+"""`finc-eval compare`: the kinds and directions on which two sets differ; methods, sweeps and changes."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gen, Json, Pictures, Ref, Work, embeds, takes
+from finc_eval.cli.config import config_file, configured_keys
+from finc_eval.cli.fields import list_parser
+from finc_eval.cli.options import Config, Gen, Json, Pictures, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
-from finc_eval.comparison.settings import Settings
+from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
+from finc_eval.core.checks import check_positive
+from finc_eval.core.errors import UsageError
+from finc_eval.core.record import Configured, about
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
@@ -45,3 +51,131 @@ def compare(
     with work.running() as run:
         result = fe.compare(gen, ref, settings, kinds=kinds, extractor=extraction, run=run)
     emit(result.showing(pictures), output, as_json)
+
+
+@dataclass(frozen=True)
+class Columns(Configured):
+    """Methods to compare."""
+
+    table: ClassVar[str] = "methods"
+
+    methods: Annotated[tuple[Method, ...], about("methods, separated by commas, in the order of the columns")] = (
+        Finc(clusters=False),
+        Ken(),
+        Rarity(),
+        Fld(),
+    )
+
+    def __post_init__(self) -> None:
+        methods_of(self.methods)
+
+
+@takes(Settings, "settings", method=None)
+@takes(Columns, "columns")
+@embeds
+def methods(
+    gen: Gen,
+    ref: Ref,
+    columns: Columns,
+    settings: Settings,
+    extraction: Extraction,
+    work: Work,
+    out: Out = None,
+    force: Force = False,
+    pictures: Pictures = SHOWN_SAMPLES,
+    as_json: Json = False,
+) -> None:
+    """Compare two sets by FINC and by the baselines of its paper, side by side.
+
+    The methods differ only in how they find the directions that they test: the verb kinds finds kinds. Both sets must
+    be samples or embeddings: a sketch is enough for finc alone.
+    """
+    sources = {"gen": gen, "ref": ref}
+    check_given(sources.values(), extraction.extractor)
+    check_shown(pictures)
+    output = output_folder("methods", "methods", sources, out, force)
+    with work.running() as run:
+        result = fe.compare_methods(gen, ref, columns.methods, settings, extractor=extraction, run=run)
+    emit(result.showing(pictures), output, as_json)
+
+
+USELESS = {"sigma": ("sigma", "kernel"), "rho": ("rho",)}
+"""Options that a sweep of each parameter does not use."""
+
+
+@takes(Settings, "settings", method=Finc)
+@embeds
+def sweep(
+    context: typer.Context,
+    gen: Gen,
+    ref: Ref,
+    parameter: Annotated[
+        Literal["sigma", "rho"],
+        typer.Option(
+            help="Parameter to vary: sigma, the bandwidth, shows which modes there are at which scale; rho shows which "
+            "modes remain when one set must have many times the mass of the other."
+        ),
+    ],
+    settings: Settings,
+    extraction: Extraction,
+    work: Work,
+    values: Annotated[
+        Any,
+        typer.Option(
+            metavar="V,V,…",
+            parser=list_parser(float),
+            help="Values of the parameter, separated by commas. Default: for sigma, seven from 0.25 to 2 times the "
+            "reference's median distance; for rho, 1,2,5,10.",
+        ),
+    ] = None,
+    out: Out = None,
+    force: Force = False,
+    pictures: Pictures = SHOWN_SAMPLES,
+    as_json: Json = False,
+    config: Config = None,
+) -> None:
+    """Compare two sets at many bandwidths, or at many values of ρ.
+
+    Each set is read once. A sweep tests directions alone, without kinds, and its intervals are conservative, so that
+    fewer modes are significant than in compare, also at compare's default. Run compare next, with the value that you
+    choose. For sigma, the default of --features is 1000.
+    """
+    useless = given_options(context, *USELESS[parameter])
+    if useless:
+        raise UsageError(f"a sweep of {parameter} does not use {' and '.join(useless)}: leave it out")
+    for value in values or ():
+        check_positive("--values", value)
+    chosen = given_options(context, "features") or "features" in configured_keys(Settings, config_file(config))
+    if parameter == "sigma" and not chosen:
+        settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
+    sources = {"gen": gen, "ref": ref}
+    check_given(sources.values(), extraction.extractor)
+    check_shown(pictures)
+    output = output_folder(f"sweep {parameter}", "sweep", sources, out, force, stem=f"sweep-{parameter}")
+    with work.running() as run:
+        result = fe.sweep(gen, ref, parameter, values, settings, extractor=extraction, run=run)
+    emit(result.showing(pictures), output, as_json)
+
+
+def changes(
+    old: Annotated[Path, typer.Option(help="Comparison of the earlier release, an .h5 file that compare wrote.")],
+    new: Annotated[
+        Path, typer.Option(help="Comparison of the later release with the same reference, made with --kinds.")
+    ],
+    out: Out = None,
+    force: Force = False,
+    pictures: Pictures = SHOWN_SAMPLES,
+    as_json: Json = False,
+) -> None:
+    """Follow the kinds from one release of a model to the next.
+
+    Each kind is new, grown, unchanged, undecided, shrunk or gone. Compare both releases with one reference, the later
+    one by the kinds of the earlier one: compare --kinds old.h5.
+    """
+    sources = {"old": str(old), "new": str(new)}
+    check_given(sources.values())
+    check_shown(pictures)
+    before, after = fe.Comparison.load(old), fe.Comparison.load(new)
+    titles = (before.gen.name, after.gen.name)
+    output = output_folder("changes", "changes", sources, out, force, titles=titles)
+    emit(fe.compare_releases(before, after).showing(pictures), output, as_json)

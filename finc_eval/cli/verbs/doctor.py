@@ -1,10 +1,24 @@
-"""`finc-eval doctor`: what the installation consists of."""
+"""`finc-eval doctor`: what the installation consists of: extractors, weights, schemas."""
 
 from __future__ import annotations
 
-from finc_eval.cli.options import Json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from finc_eval.cli.group import Group
+from finc_eval.cli.options import Json, Quiet, Work, shown, works
 from finc_eval.cli.output import print_json
+from finc_eval.core.checks import check_choice
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.record import plain
 from finc_eval.doctor.diagnosis import Diagnosis, diagnose
+from finc_eval.extractors.card import Card
+from finc_eval.extractors.catalog import available_cards, load_card
+from finc_eval.extractors.fetch import fetch_weights
+from finc_eval.extractors.weights import WeightState, weight_states
+from finc_eval.report import RESULTS, result_class
 from finc_eval.report.terminal import print_table
 
 
@@ -27,3 +41,202 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
         access = "" if folder.writable else ", cannot be written"
         rows.append([folder.purpose, f"{folder.path}: {state}, {folder.free / 1e9:.0f} GB free{access}"])
     print_table("This installation", ["what", "here"], rows)
+
+
+extractors = typer.Typer(
+    cls=Group,
+    help="List, show and check the extractors, which turn samples into embeddings. Each is a card: a TOML file that "
+    "states what decides the numbers. Your own card, in a file ending in .toml, is used like those that come with "
+    "finc-eval and needs no Python.",
+)
+
+ExtractorName = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or path of a card.")]
+ExtractorNames = Annotated[list[str], typer.Argument(help="Names of extractors, or paths of cards.")]
+
+
+@extractors.command(name="list")
+def list_extractors(as_json: Json = False) -> None:
+    """List the extractors, what they take, and the state of their weights."""
+    cards = [load_card(name) for name in available_cards()]
+    states = {state.name: state.state for state in weight_states(cards)}
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": card.name,
+                    "dimension": card.output.dimension,
+                    "takes": card.takes,
+                    "weights": states.get(card.name),
+                }
+                for card in cards
+            ]
+        )
+        return
+    rows = [
+        [
+            card.name,
+            card.takes,
+            str(card.output.dimension),
+            states.get(card.name, "none needed"),
+            card.description.split(". ")[0].rstrip("."),
+        ]
+        for card in cards
+    ]
+    print_table("", ["extractor", "takes", "dimension", "weights", "description"], rows)
+    print("Missing weights: finc-eval doctor weights fetch NAME. Any network of timm: --extractor timm:NAME.")
+
+
+@extractors.command()
+def show(extractor: ExtractorName, as_json: Json = False) -> None:
+    """Show a card: network, weights, preprocessing, output, and common mistakes."""
+    card = load_card(extractor)
+    if as_json:
+        print_json(plain(card) | {"space": _space(card)})
+        return
+    _print_card(card)
+
+
+@extractors.command()
+@works
+def check(extractors: ExtractorNames, work: Work, as_json: Json = False) -> None:
+    """Embed a sample of noise, and compare with the golden values of the card, if it has any."""
+    problems = {name: _problem(name, work.device, silent=as_json) for name in extractors}
+    if as_json:
+        print_json([{"extractor": name, "problem": problem} for name, problem in problems.items()])
+    wrong = [problem for problem in problems.values() if problem]
+    if wrong:
+        raise DataError("; ".join(wrong))
+
+
+def _problem(name: str, device: str | None, *, silent: bool) -> str | None:
+    """Check one extractor, print what was found unless asked to be silent, and return what is wrong."""
+    # torch takes seconds to import.
+    from finc_eval.extractors.check import check as check_extractor
+
+    try:
+        found = check_extractor(load_card(name), device)
+    except (UsageError, DataError) as error:
+        return str(error)
+    compared = {
+        "agrees": f"the golden values agree, within {found.deviation or 0:.1e}",
+        "differs": f"the golden values differ by {found.deviation or 0:.1e}",
+        "none": "the card has no golden values to compare with",
+    }[found.golden]
+    finite = "" if found.finite else "; not all outputs are finite numbers"
+    if not silent:
+        print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
+    if found.passed:
+        return None
+    return f"{found.name}: the embedding is not what the card says: check weights, versions and device"
+
+
+def _space(card: Card) -> str | None:
+    """Return the name@digest of results by an extractor; None where weights that are missing decide it."""
+    from finc_eval.embeddings.recipe import space_of  # takes a second, which a list of extractors need not wait for
+
+    try:
+        return space_of(card)
+    except DataError:
+        return None
+
+
+def _print_card(card: Card) -> None:
+    print(f"{_space(card) or card.name}\n\n{card.description}\n\nSource: {card.citation}\n")
+    values = plain(card)
+    sections = {
+        "network": values["loader"],
+        **{name: values[name] for name in ("weights", "clip", "preprocessing", "output")},
+        **{f"extra {name}": output for name, output in values["extra"].items()},
+        "golden": values["golden"],
+    }
+    for name, section in sections.items():
+        print(f"{name}: {'none' if section is None else ''}".rstrip())
+        for key, value in (section or {}).items():
+            if value not in (None, "", [], {}):
+                print(f"  {key}: {' '.join(map(str, value)) if isinstance(value, list) else value}")
+    print("\nCommon mistakes:")
+    for trap in card.traps:
+        print(f"- {trap}")
+
+
+weights = typer.Typer(
+    cls=Group,
+    help="List, fetch and verify the trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, default: "
+    "~/.cache/finc-eval/weights. Their SHA-256 is checked before every use. $FINC_EVAL_MIRROR lists addresses to try "
+    "first; FINC_EVAL_OFFLINE=1 forbids downloads.",
+)
+
+Extractors = Annotated[
+    list[str] | None,
+    typer.Argument(help="Names of extractors, or paths of cards; default: all that come with finc-eval."),
+]
+
+
+@weights.command(name="list")
+def list_weights(extractors: Extractors = None, as_json: Json = False) -> None:
+    """List the weights of the extractors, and which of them are here."""
+    states = weight_states(map(load_card, extractors or available_cards()))
+    if as_json:
+        print_json(states)
+        return
+    _print_states(states)
+
+
+@weights.command()
+def fetch(extractors: ExtractorNames, quiet: Quiet = False, as_json: Json = False) -> None:
+    """Download weights and check them. A download that was cut is resumed."""
+    with shown(quiet) as progress:
+        paths = {name: str(fetch_weights(load_card(name), progress)) for name in extractors}
+    print_json(paths) if as_json else print(*paths.values(), sep="\n")
+
+
+@weights.command()
+def verify(extractors: Extractors = None, as_json: Json = False) -> None:
+    """Hash the weights that are here again, and compare them with their cards."""
+    states = weight_states(map(load_card, extractors or available_cards()), rehash=True)
+    if not extractors:
+        states = [state for state in states if state.state != "missing"]
+    print_json(states) if as_json else _print_states(states)
+    bad = [state.name for state in states if state.state in ("wrong", "missing")]
+    if bad:
+        raise DataError(
+            f"the weights of {', '.join(bad)} are missing or wrong: run finc-eval doctor weights fetch {bad[0]}"
+        )
+
+
+@weights.command()
+def where(extractors: ExtractorNames, as_json: Json = False) -> None:
+    """Print where the weights are, or belong."""
+    paths = {state.name: str(state.path) for state in weight_states(map(load_card, extractors))}
+    print_json(paths) if as_json else print(*paths.values(), sep="\n")
+
+
+def _print_states(states: Sequence[WeightState]) -> None:
+    rows = [
+        [
+            state.name,
+            state.state,
+            "" if state.size is None else f"{state.size / 1e6:,.0f}",
+            state.trust,
+            state.license,
+            str(state.path),
+        ]
+        for state in states
+    ]
+    print_table("", ["extractor", "weights", "MB", "checked against", "license", "file"], rows)
+
+
+def schema(
+    type_name: Annotated[
+        str | None, typer.Argument(metavar="[TYPE]", help='Type of result, such as "comparison".')
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a type of result, or list the types.
+
+    The type of a result is the entry "type" of its JSON.
+    """
+    if type_name is None:
+        print(*RESULTS, sep="\n")
+        return
+    check_choice("TYPE", type_name, RESULTS)
+    print_json(result_class(type_name).json_schema())

@@ -1,21 +1,33 @@
-"""`finc-eval extract`: embed a set of samples."""
+"""`finc-eval extract`: embed a set of samples; sketches, shards and caches."""
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import finc_eval as fe
+from finc_eval.cli.group import Group
 from finc_eval.cli.launch import describe, launched
-from finc_eval.cli.options import Json, Work, takes, works
-from finc_eval.cli.output import Force, check_suffix, print_json
+from finc_eval.cli.options import Json, Quiet, Samples, Work, given_options, shown, takes, works
+from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.reading import header_of
 from finc_eval.core.words import counted
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
+from finc_eval.embeddings import folder
+from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.recipe import recipe_of
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_card
 from finc_eval.extractors.settings import Extraction
+from finc_eval.report.terminal import print_table
 from finc_eval.samples.files import in_short
+from finc_eval.samples.shards import MissingShards, shard_command, shard_path
+from finc_eval.sketches.settings import SketchSettings
 
 MAX_FAILURES_SHOWN = 10
 
@@ -87,3 +99,242 @@ def extract(
         print(f"  … and {len(cache.failures) - MAX_FAILURES_SHOWN} more unreadable")
     if cache.ignored:
         print("  ignored, not samples: " + in_short(cache.ignored))
+
+
+OF_FEATURE_MAP = ("kernel", "sigma", "features", "frequencies", "seed")
+"""Settings that a feature map already has."""
+
+
+@takes(SketchSettings, "settings")
+@takes(Extraction, "extraction", seed=None, precision=None)
+@works
+def sketch(
+    context: typer.Context,
+    samples: Samples,
+    out: Annotated[Path, typer.Option(help="HDF5 file to write.")],
+    settings: SketchSettings,
+    extraction: Extraction,
+    work: Work,
+    feature_map_of: Annotated[
+        Path | None, typer.Option(help="Sketch whose feature map to use, so that both can be compared.")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Reduce a set to the statistics that a comparison needs.
+
+    Sketch the reference first, then every other set with --feature-map-of that sketch. Sketches are compared without
+    their samples. With --shard, the set may also be the .h5 file that extract --shard was given as --out.
+    All shards take one --feature-map-of, and finc-eval extract merge adds them up.
+    """
+    extraction, work = launched(extraction, work, out)
+    given = given_options(context, *OF_FEATURE_MAP)
+    if feature_map_of is not None and given:
+        raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
+    check_suffix(out, ".h5")
+    if extraction.shard is not None:
+        if feature_map_of is None:
+            raise UsageError(
+                "sketches of shards add up if they have one feature map: sketch a part of the reference first, such "
+                "as finc-eval extract sketch REF --n 20000 --out map.h5, and pass it to all, --feature-map-of map.h5"
+            )
+        out = shard_path(out, extraction.shard)
+        if Path(samples).suffix == ".h5":
+            samples = str(shard_path(Path(samples), extraction.shard))
+    check_given([samples, feature_map_of], extraction.extractor)
+    with work.running() as run:
+        from finc_eval.embeddings.opening import (  # loads torch: wrong options need not wait
+            as_embeddings,
+            as_embeddings_of_any_shard,
+            open_sets,
+        )
+
+        shared = None if feature_map_of is None else fe.Sketch.load(feature_map_of)
+        spaces = [] if shared is None else [shared.space]
+        open_one = as_embeddings if extraction.shard is None else as_embeddings_of_any_shard
+        embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces)["samples"]
+        if (embeddings.shard and embeddings.shard.name) != extraction.shard:
+            raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
+        refuse_loss(out, lambda found: _sources(found) == [embeddings.digest], force)
+        if shared is None:
+            result = fe.Sketch.reference(embeddings, settings, run=run)
+        else:
+            phi = shared.feature_map if work.device is None else shared.feature_map.to(work.device)
+            result = fe.Sketch.of(embeddings, phi, precision=settings.precision, groups=settings.groups, run=run)
+    # The embeddings may have been made by another command.
+    result.shards = tuple(replace(one, command=shard_command()) for one in result.shards)
+    make_room(out, "sketch", force)
+    result.save(out)
+    samples_of_set = result.shards[0].n if result.shards else result.n
+    size, rows = out.stat().st_size, 4 * samples_of_set * result.dim
+    if size > rows:
+        warnings.warn(
+            f"{out} has {size / 1e6:,.1f} MB, and the embeddings have {rows / 1e6:,.1f} MB: a sketch pays from about "
+            f"{size // (4 * result.dim):,} samples on, or where embeddings may not be kept or shared",
+            stacklevel=1,
+        )
+    phi = result.feature_map
+    if as_json:
+        print_json({"path": str(out), **result.to_dict()})
+    elif phi.sigma is None:
+        print(f"{out}: sketch of {counted(result.n, 'sample')}, {phi.kernel} kernel, {phi.dim} entries per embedding")
+    else:
+        print(f"{out}: sketch of {counted(result.n, 'sample')}, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+    if result.shards and not as_json:
+        print(f"  {describe(result.shards[0])}")
+
+
+def _sources(path: Path) -> object:
+    """Return the digests of the sets in a sketch; None for other files."""
+    header = header_of(path) or {}
+    return header.get("sources") if header.get("type") == "sketch" else None
+
+
+def merge(
+    shards: Annotated[
+        list[Path],
+        typer.Argument(metavar="SHARDS", help="The files of all shards, in any order, such as set.*-of-8.h5."),
+    ],
+    out: Annotated[Path, typer.Option(help="HDF5 file to write.")],
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Join the shards of a set that several processes or machines made.
+
+    The result is what one process would have made: embeddings from finc-eval extract --shard, or a sketch from
+    finc-eval extract sketch --shard. Whole sketches of sets without common samples are added up as well.
+
+    Missing shards are an error, and the commands that make them are printed on standard output, one a line. Shards that
+    overlap, are damaged, or are of other samples or another extractor are refused.
+    """
+    check_given(shards)
+    check_suffix(out, ".h5")
+    try:
+        with shown(quiet) as progress:
+            made = fe.merge(shards, out, force=force, progress=progress)
+    except MissingShards as error:
+        print(*error.commands, sep="\n")
+        raise
+    if as_json:
+        print_json({"path": str(out), **made.to_dict()})
+    elif isinstance(made, fe.Sketch):
+        print(f"{out}: sketch of {counted(made.n, 'sample')}, from {counted(len(shards), 'file')}")
+    else:
+        print(f"{out}: {counted(made.n, 'embedding')} by {made.extractor}, from {counted(len(shards), 'shard')}")
+        if made.failures:
+            print(f"  unreadable: {counted(len(made.failures), 'sample')}")
+
+
+cache = typer.Typer(
+    cls=Group,
+    help="List, explain, verify and delete cached embeddings. They lie in $FINC_EVAL_CACHE, default: "
+    "~/.cache/finc-eval/embeddings.",
+)
+
+Cache = Annotated[str, typer.Argument(help="Path of a cache, or the beginning of its key.")]
+Caches = Annotated[list[str] | None, typer.Argument(help="Paths of caches, or the beginnings of their keys.")]
+
+
+@cache.command()
+def ls(as_json: Json = False) -> None:
+    """List the caches, the latest first."""
+    found = folder.entries()
+    if as_json:
+        print_json(found)
+    elif found:
+        _print_entries(found)
+    else:
+        print(f"{folder.cache_folder()} holds no caches")
+
+
+@cache.command()
+@takes(Extraction, "extraction", strict=None)
+def explain(
+    cache: Cache,
+    extraction: Extraction,
+    samples: Annotated[
+        str | None, typer.Option(help="Set of samples to compare with; default: the set that was embedded.")
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Explain why a cache would not be used again: print the parts of its key that have changed."""
+    with EmbeddingCache(folder.find(cache)) as found, shown(quiet) as progress:
+        card = load_card(extraction.extractor or card_again(found.extractor))
+        recipe = recipe_of(card, extraction.precision)
+        lines = folder.explain(found, samples, card, recipe, n=extraction.n, seed=extraction.seed, progress=progress)
+        name = f"{found.path}: {counted(found.n, 'sample')} of {found.source} by {found.extractor}"
+        path = str(found.path)
+    if as_json:
+        print_json({"path": path, "used_again": not lines, "changed": lines})
+        return
+    print(name)
+    for line in lines:
+        print(f"  changed: {line}")
+    print("  it would be made again" if lines else "  nothing has changed: it would be used as it is")
+
+
+@cache.command()
+def verify(caches: Caches = None, as_json: Json = False) -> None:
+    """Read every row, and compare it with its checksum. Default: all caches."""
+    entries = [entry.path for entry in folder.entries() if entry.state != "unfinished"]
+    paths = [folder.find(name) for name in caches] if caches else entries
+    problems = {path: folder.verify(path) for path in paths}
+    if as_json:
+        print_json([{"path": str(path), "problem": problem} for path, problem in problems.items()])
+    for path, problem in {} if as_json else problems.items():
+        print(f"{path}: {problem or 'whole'}")
+    damaged = [path for path, problem in problems.items() if problem]
+    if damaged:
+        raise DataError(
+            f"{len(damaged)} of {counted(len(paths), 'cache')} damaged: finc-eval extract cache rm "
+            f"{damaged[0].name[:12]}, "
+            "and extract again"
+        )
+
+
+@cache.command()
+def rm(
+    caches: Caches = None,
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Delete every unfinished cache.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Delete all caches in the folder.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete caches, except those that another process is writing."""
+    if sum((bool(caches), unfinished, everything)) != 1:
+        raise UsageError("name the caches to delete, or pass --unfinished or --all, and only one of these")
+    if caches:
+        wanted = [folder.entry_of(folder.find(name)) for name in caches]
+    else:
+        wanted = [entry for entry in folder.entries() if everything or entry.state == "unfinished"]
+    freed: dict[str, int] = {}
+    kept: list[DataError] = []
+    for entry in wanted:
+        try:
+            freed[str(entry.path)] = folder.remove(entry)
+        except DataError as error:
+            kept.append(error)
+    if as_json:
+        print_json({"deleted": list(freed), "bytes": sum(freed.values())})
+    else:
+        print(f"deleted {counted(len(freed), 'cache')}, {sum(freed.values()) / 1e6:,.1f} MB")
+    if kept:
+        raise kept[0]
+
+
+def _print_entries(entries: list[folder.Entry]) -> None:
+    rows = [
+        [
+            entry.path.name[:12],
+            entry.state,
+            "" if entry.n is None else f"{entry.n} x {entry.dim}",
+            entry.extractor or "",
+            f"{entry.size / 1e6:,.1f}",
+            f"{datetime.fromtimestamp(entry.modified):%Y-%m-%d %H:%M}",
+            entry.note or f"{entry.source or ''}{' (gone)' if entry.source_is_there is False else ''}",
+        ]
+        for entry in entries
+    ]
+    print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
+    print(f"{sum(entry.size for entry in entries) / 1e6:,.1f} MB in {entries[0].path.parent}")

@@ -40,7 +40,7 @@ from finc_eval.extractors.settings import Extraction
 if TYPE_CHECKING:
     from finc_eval.embeddings.base import Embeddings
 
-app = typer.Typer(
+kahm = typer.Typer(
     cls=Group,
     help="Kernel affine hull machines: models of classes, their membership-inference score, fabricated data, and one "
     "classifier over the data of several parties.",
@@ -67,7 +67,7 @@ Models = Annotated[Path, typer.Option(help="Models, an .h5 file that kahm fit wr
 Table = Annotated[Path, typer.Option(help="CSV file to write, one row per sample.")]
 
 
-@app.command()
+@kahm.command()
 @takes(fe.kahm.KahmSettings, "settings", lam=LAMBDA)
 @embeds
 def fit(
@@ -104,7 +104,7 @@ def fit(
     )
 
 
-@app.command()
+@kahm.command()
 @embeds
 def classify(
     samples: Samples,
@@ -133,7 +133,7 @@ def classify(
     tell_classes(out, fitted.classes, values, known, as_json)
 
 
-@app.command()
+@kahm.command()
 @takes(fe.kahm.KahmSettings, "settings", lam=LAMBDA, depth=None, scale=None)
 @takes(fe.kahm.ElementNoise, "noise")
 @embeds
@@ -182,7 +182,7 @@ def fabricate(
         print(f"{counted(made.kept, 'sample')} had no image, and stayed noisy")
 
 
-@app.command()
+@kahm.command()
 @embeds
 def membership(
     models: Models,
@@ -218,7 +218,7 @@ def membership(
     emit(score, output, as_json)
 
 
-@app.command()
+@kahm.command()
 @embeds
 def federate(
     extraction: Extraction,

@@ -21,7 +21,7 @@ from finc_eval.core.words import listed
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
-app = typer.Typer(
+leaderboard = typer.Typer(
     cls=DefaultGroup,
     help="Rank models against one reference, and say which of them cannot be distinguished. A rank is the set of ranks "
     "that a model may have; all of them hold together with probability 0.95.",
@@ -30,7 +30,7 @@ app = typer.Typer(
 Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the board.")]
 
 
-@app.command()
+@leaderboard.command()
 @takes(LeaderboardSettings, "settings")
 @embeds
 def rank(
@@ -60,7 +60,7 @@ def rank(
     emit(result, output, as_json)
 
 
-@app.command()
+@leaderboard.command()
 @takes(LeaderboardSettings, "settings")
 @embeds
 def add(
@@ -88,7 +88,7 @@ def add(
     _print_names(stored, f"added {', '.join(added)} to {board}", as_json)
 
 
-@app.command()
+@leaderboard.command()
 def remove(
     board: Board,
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Models to remove.")],
@@ -116,13 +116,13 @@ Beside = Annotated[
 ]
 
 
-@app.command()
+@leaderboard.command()
 def show(board: Board, rank_by: RankBy = None, beside: Beside = None, as_json: Json = False) -> None:
     """Rank the models of a stored board, and print them."""
     emit(_beside(opened_board(board, rank_by), beside), None, as_json)
 
 
-@app.command()
+@leaderboard.command()
 def render(
     board: Board,
     rank_by: RankBy = None,
@@ -151,7 +151,7 @@ def render(
     emit(_beside(stored.leaderboard(rank_by), beside), output, as_json, samples=places)
 
 
-@app.command()
+@leaderboard.command()
 def export(
     board: Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of a stored board, or a leaderboard.json.")],
     dataset: Annotated[str, typer.Option(help="Id of the dataset that the reference is of, such as my-lab/faces.")],

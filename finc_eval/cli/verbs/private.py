@@ -1,10 +1,358 @@
-"""`finc-eval private`: releases of private data under differential privacy."""
+"""`finc-eval private`: releases of private data under differential privacy: a sketch, or synthetic records."""
 
 from __future__ import annotations
 
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
+
+import finc_eval as fe
+from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
+from finc_eval.cli.claims import claim
+from finc_eval.cli.fields import list_parser
+from finc_eval.cli.group import Group
+from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes, works
+from finc_eval.cli.output import Force, OptionalOut, Output, check_suffix, emit, make_room, output_folder, refuse_loss
+from finc_eval.cli.sets import check_given, named_sets, titled
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.marks import job_digest
+from finc_eval.core.record import plain
+from finc_eval.core.storage import check_free, reserved
+from finc_eval.core.words import counted
+from finc_eval.extractors.settings import Extraction
+from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.reference.settings import ReleaseSettings
+from finc_eval.privacy.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
+from finc_eval.privacy.synthesis.settings import ImageSynthesisSettings
+
+if TYPE_CHECKING:
+    from finc_eval.privacy.synthesis.result import Synthesis
 
 
 def private(context: typer.Context) -> None:
     """Release data under differential privacy: a sketch to score generators by, or synthetic records."""
     print(context.get_help())
+
+
+sketch = typer.Typer(
+    cls=Group,
+    help="Reference data that may not be shown: its owner releases a sketch with a guarantee, once, and anybody scores "
+    "any number of generators against it.",
+)
+
+RELEASE_BYTES = 16 << 20
+"""Bytes that must be free on the disk for a release; no sketch is larger."""
+
+SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
+
+
+@sketch.command()
+@takes(ReleaseSettings, "settings")
+@embeds
+def release(
+    data: Annotated[
+        str, typer.Option(help="Private set, in any form that --gen of compare takes: samples, or embeddings.")
+    ],
+    ledger: LedgerFile,
+    out: Annotated[Path, typer.Option(help="HDF5 file to write, which is meant for publication.")],
+    settings: ReleaseSettings,
+    extraction: Extraction,
+    work: Work,
+    budget: Budget = None,
+    public: Annotated[
+        str | None,
+        typer.Option(help="Public set of the same kind, from which axes, length scale and radius are computed."),
+    ] = None,
+    feature_map_of: Annotated[
+        Path | None,
+        typer.Option(help="Released sketch whose transform and features to share, so that both can be merged."),
+    ] = None,
+    length_scale: Annotated[
+        float | None, typer.Option(help="Length scale of the kernel, without a public set; needs --radius.")
+    ] = None,
+    radius: Annotated[
+        float | None, typer.Option(help="Largest norm of an embedding, without a public set; needs --length-scale.")
+    ] = None,
+    dims: Annotated[int, typer.Option(help="Number of principal axes of the public set, or random directions.")] = 20,
+    projection_seed: Annotated[int, typer.Option(help="Random seed of the directions, without a public set.")] = 0,
+    classes: Annotated[
+        Any,
+        typer.Option(
+            metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for a sketch by class."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Release a sketch of private data. The spending is in the ledger before any noise is drawn.
+
+    Scales must not come from the private data: pass --public, --feature-map-of, or --length-scale and --radius.
+    """
+    if (length_scale is None) != (radius is None):
+        raise UsageError("--length-scale and --radius go together: pass both, or neither")
+    if [public, feature_map_of, length_scale].count(None) != 2:
+        raise UsageError(
+            "say where scales come from, as they must not come from the private set: pass one of --public, "
+            "--feature-map-of, or --length-scale with --radius"
+        )
+    check_given([data, public, feature_map_of], extraction.extractor)
+    check_suffix(out, ".h5")
+    with reserved(out, RELEASE_BYTES) as write, work.running() as run:
+        book = opened_ledger(ledger, budget, settings)
+        released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
+        sources = {"data": data} | ({} if public is None else {"public": public})
+        from finc_eval.embeddings.opening import embedded_sources  # loads torch: wrong options need not wait
+
+        sets = embedded_sources(sources, extraction, run, [] if released is None else [released.space])
+        transform: object = released
+        if public is not None:
+            transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
+        elif length_scale is not None and radius is not None:
+            transform = _constant_transform(sets["data"], dims, length_scale, radius, projection_seed)
+        sketch = fe.privacy.release_sketch(
+            sets["data"],
+            settings,
+            public=transform,
+            ledger=book,
+            classes=classes,
+            run=run,
+        )
+        write(sketch.save)
+    _print_sketch(out, sketch, as_json)
+
+
+@sketch.command()
+@embeds
+def score(
+    gen: Gen,
+    ref: SketchFile,
+    extraction: Extraction,
+    work: Work,
+    out: OptionalOut = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Score a generator against a private sketch: an unbiased MMD² with intervals, and its parts by degree."""
+    check_given([gen, ref], extraction.extractor)
+    inputs = {"gen": gen, "ref": str(ref)}
+    output = None if out is None else output_folder("private sketch score", "private-score", inputs, out, force)
+    with work.running() as run:
+        sketch = fe.privacy.PrivateSketch.load(ref)
+        result = sketch.score(gen, name=titled(gen, "gen"), extractor=extraction, run=run)
+    emit(result, output, as_json)
+
+
+@sketch.command()
+@embeds
+def compare(
+    ref: SketchFile,
+    extraction: Extraction,
+    work: Work,
+    models: Named = None,
+    gen: Gens = (),  # type: ignore[assignment]
+    out: OptionalOut = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Rank generators by one private sketch. Most of the noise cancels in the differences of their scores."""
+    named = named_sets([*(models or ()), *gen])
+    inputs = {**named, "ref": str(ref)}
+    check_given(inputs.values(), extraction.extractor)
+    output = None if out is None else output_folder("private sketch compare", "private-comparison", inputs, out, force)
+    with work.running() as run:
+        sketch = fe.privacy.PrivateSketch.load(ref)
+        result = sketch.compare(named, extractor=extraction, run=run)
+    emit(result, output, as_json)
+
+
+@sketch.command()
+def merge(
+    sketches: Annotated[list[Path], typer.Argument(help="Private sketches of owners without common records.")],
+    out: Annotated[Path, typer.Option(help="HDF5 file to write.")],
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Merge the sketches of several owners, weighted by their records. Each owner's guarantee stays the same."""
+    check_given(sketches)
+    check_suffix(out, ".h5")
+    merged = fe.privacy.PrivateSketch.merge([fe.privacy.PrivateSketch.load(path) for path in sketches])
+    refuse_loss(out, lambda found: _header(found) == merged.header, force)
+    make_room(out, "private sketch", force)
+    merged.save(out)
+    _print_sketch(out, merged, as_json)
+
+
+@sketch.command()
+def inspect(
+    sketch: Annotated[Path | None, typer.Argument(help="Private sketch.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Ledger of which to show what is spent and left.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the contents and guarantees of a private sketch, or the spendings in a ledger."""
+    if sketch is not None and ledger is None:
+        _print_sketch(sketch, fe.privacy.PrivateSketch.load(sketch), as_json)
+    elif ledger is not None and sketch is None:
+        book = Ledger(ledger)
+        if as_json:
+            accounts = [plain(account) for account in book.accounts()]
+            print(json.dumps({"budget": plain(book.budget), "data_sets": accounts}, indent=1))
+        else:
+            from finc_eval.report.private import show_ledger  # loads torch, which wrong options need not wait for
+
+            show_ledger(book)
+    else:
+        raise UsageError("name either a private sketch, or a ledger with --ledger")
+
+
+def _constant_transform(
+    data: object, dims: int, length_scale: float, radius: float, seed: int
+) -> fe.privacy.PublicTransform:
+    from finc_eval.embeddings.opening import as_embeddings  # loads torch, which wrong options need not wait for
+
+    dim = as_embeddings(data).dim
+    return fe.privacy.PublicTransform.constant(dim, min(dims, dim), length_scale=length_scale, radius=radius, seed=seed)
+
+
+def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(plain(sketch.header), indent=1))
+        return
+    from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
+
+    show_sketch(str(path), sketch)
+
+
+def _header(path: Path) -> object:
+    """Return the header of a private sketch; None for other files."""
+    try:
+        return fe.privacy.PrivateSketch.load(path).header
+    except DataError:
+        return None
+
+
+BYTES_OF_A_CELL = 64
+"""Bytes that are held on the disk for a cell of a table, or for the label of an image."""
+
+
+@takes(ImageSynthesisSettings, "settings")
+@works
+def generate(
+    data: Annotated[
+        Path,
+        typer.Option(help="Private data: a table as .csv or .npz, or an .npz with images (n, h, w) uint8 and labels."),
+    ],
+    ledger: LedgerFile,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="File of the synthetic data to write: .csv or .npz, for images .npz. A page about the release, and "
+            "the same as JSON, are written beside it."
+        ),
+    ],
+    settings: ImageSynthesisSettings,
+    work: Work,
+    budget: Budget = None,
+    table: Annotated[
+        Path | None,
+        typer.Option(help="Public description of a table: a .toml or .json file of columns, their ranges and values."),
+    ] = None,
+    classes: Annotated[
+        Any,
+        typer.Option(
+            metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for images with labels."
+        ),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Release a noisy summary of private data once, and write synthetic records that agree with it.
+
+    With --table the records are the rows of a table, whose ranges and values come from --table alone, never from the
+    data. Without it the records are images. Every run on the same data spends epsilon again.
+    """
+    check_given([data, table])
+    if data.is_dir():
+        raise UsageError(
+            f"{data} is a folder, and private images are taken from one file: pass an .npz of an array images of shape "
+            "(n, height, width), uint8, and labels where there are classes, which numpy.savez writes"
+        )
+    if table is None and data.suffix != ".npz":
+        raise UsageError(
+            f"{data} is a table: pass --table with its columns and their public ranges, which are not taken from the "
+            "data"
+        )
+    if table is not None and classes is not None:
+        raise UsageError(
+            "--classes is for images: the classes of a table are its label in --table, so pass only one of the two"
+        )
+    check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
+    inputs = {"data": str(data)} | ({} if table is None else {"table": str(table)})
+    output = Output(out.parent, "synthesis", out.stem, job_digest("dp-generate", inputs), force)
+    check_free(out)
+    output.check()
+    claim(output.files[".html"])
+    book = opened_ledger(ledger, budget, settings)
+    with work.running() as run:
+        if table is not None:
+            columns, described = read_columns(data), fe.privacy.Table.load(table)
+            if irregular := irregular_lines(data):
+                warnings.warn(
+                    f"{data} has {counted(irregular, 'record')} with more or fewer cells than its line of names: "
+                    "missing cells count as empty, and cells beyond it are dropped. No noise protects this number: "
+                    "keep it to yourself",
+                    stacklevel=1,
+                )
+            n = settings.count or len(next(iter(columns.values())))
+            with reserved(out, n * len(described.levels) * BYTES_OF_A_CELL) as write:
+                made = fe.privacy.synthesize_table(columns, described, settings, ledger=book, run=run)
+                synthesis = _written(
+                    made.synthesis, output, {}, partial(write, partial(write_arrays, arrays=made.values))
+                )
+        else:
+            images, labels = read_images(data)
+            _check_classes(data, labels is not None, classes)
+            n = settings.count or len(images)
+            with reserved(out, n * (prod(images.shape[1:]) + BYTES_OF_A_CELL)) as write:
+                drawn = fe.privacy.synthesize_images(
+                    images,
+                    None if labels is None else list(labels),
+                    settings,
+                    classes=classes or (),
+                    ledger=book,
+                    run=run,
+                )
+                arrays = {"images": drawn.images} | ({} if drawn.labels is None else {"labels": drawn.labels})
+                pictures = {"synthetic": drawn.images}
+                written = partial(write, partial(write_arrays, arrays=arrays))
+                synthesis = _written(drawn.synthesis, output, pictures, written)
+    emit(synthesis, None, as_json)
+    if not as_json:
+        print("", *reversed(output.files.values()), out, sep="\n")
+
+
+def _check_classes(data: Path, labeled: bool, classes: Sequence[str] | None) -> None:
+    """Refuse labels without their public list, and a list without labels, before anything is spent."""
+    if labeled and classes is None:
+        raise UsageError(
+            f"{data} has labels: pass --classes, the public list of classes, or a file without labels for images alone"
+        )
+    if classes is not None and not labeled:
+        raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")
+
+
+def _written(synthesis: Synthesis, output: Output, pictures: Mapping[str, Any], write: Callable[[], None]) -> Synthesis:
+    """Write the page and the JSON, then the data, whatever becomes of the page.
+
+    The same command replaces a page that has no data, and never data that were paid for.
+    """
+    marked = synthesis.marked(output.job)
+    try:
+        output.write(marked, {}, pictures)
+    finally:
+        write()
+    return marked
