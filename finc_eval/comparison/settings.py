@@ -12,8 +12,7 @@ from finc_eval.core.checks import check_choice, check_count, check_fraction, che
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about, by_name, settings_from
 from finc_eval.numerics.names import INDEXES, SearchIndex
-from finc_eval.partitions.blocks import PairColumn
-from finc_eval.sketches.settings import SketchOptions, SketchSettings
+from finc_eval.sketches.settings import PairColumn, SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
 

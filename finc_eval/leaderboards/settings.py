@@ -8,8 +8,7 @@ from typing import Annotated, ClassVar, TypedDict
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
 from finc_eval.measures.registry import get_metric
-from finc_eval.partitions.blocks import PairColumn
-from finc_eval.sketches.settings import Groups
+from finc_eval.sketches.settings import Groups, PairColumn
 
 
 @dataclass(frozen=True)

@@ -9,28 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.record import Record, about
+from finc_eval.core.record import Record
 from finc_eval.core.words import counted, listed
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.partitions.difference import total_variation
 from finc_eval.partitions.tally import EffectiveCounts, Tally
-
-PairColumn = Annotated[
-    str | None,
-    about(
-        "metadata column that pairs the sets, such as prompt: differences are taken within its values; default: the "
-        "column of groups, where all sets share its values"
-    ),
-]
 
 ID = "id"
 """Value of `pairs` by which samples belong together that have one id."""

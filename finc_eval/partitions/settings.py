@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
-from finc_eval.partitions.blocks import PairColumn
-from finc_eval.sketches.settings import Groups
+from finc_eval.sketches.settings import Groups, PairColumn
 
 MAIN_LEVEL = 50
 """Kinds that give the difference of sets. On six draws of digits each, true differences of .18 and .07 are estimated by

@@ -18,6 +18,14 @@ Groups = Annotated[
     ),
 ]
 
+PairColumn = Annotated[
+    str | None,
+    about(
+        "metadata column that pairs the sets, such as prompt: differences are taken within its values; default: the "
+        "column of groups, where all sets share its values"
+    ),
+]
+
 
 @dataclass(frozen=True)
 class SketchSettings(Configured):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from finc_eval.cli.output import print_json
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
-from finc_eval.doctor.diagnosis import Diagnosis, diagnose
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights
@@ -21,9 +20,14 @@ from finc_eval.extractors.weights import WeightState, weight_states
 from finc_eval.report import RESULTS, result_class
 from finc_eval.report.terminal import print_table
 
+if TYPE_CHECKING:
+    from finc_eval.doctor.diagnosis import Diagnosis
+
 
 def doctor(as_json: Json = False) -> None:
     """Say what this installation is made of: versions, devices and folders."""
+    from finc_eval.doctor.diagnosis import diagnose  # loads torch, which the parts need not wait for
+
     found = diagnose()
     if as_json:
         print_json(found)

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,15 +19,15 @@ from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.words import counted
-from finc_eval.embeddings import folder
-from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_card
 from finc_eval.extractors.settings import Extraction
 from finc_eval.report.terminal import print_table
 from finc_eval.samples.files import in_short
 from finc_eval.samples.shards import MissingShards, shard_command, shard_path
 from finc_eval.sketches.settings import SketchSettings
+
+if TYPE_CHECKING:
+    from finc_eval.embeddings.folder import Entry
 
 MAX_FAILURES_SHOWN = 10
 
@@ -239,6 +239,8 @@ Caches = Annotated[list[str] | None, typer.Argument(help="Paths of caches, or th
 @cache.command()
 def ls(as_json: Json = False) -> None:
     """List the caches, the latest first."""
+    from finc_eval.embeddings import folder  # loads torch: wrong options need not wait
+
     found = folder.entries()
     if as_json:
         print_json(found)
@@ -260,6 +262,10 @@ def explain(
     as_json: Json = False,
 ) -> None:
     """Explain why a cache would not be used again: print the parts of its key that have changed."""
+    from finc_eval.embeddings import folder  # loads torch: wrong options need not wait
+    from finc_eval.embeddings.cache import EmbeddingCache
+    from finc_eval.embeddings.recipe import recipe_of
+
     with EmbeddingCache(folder.find(cache)) as found, shown(quiet) as progress:
         card = load_card(extraction.extractor or card_again(found.extractor))
         recipe = recipe_of(card, extraction.precision)
@@ -278,6 +284,8 @@ def explain(
 @cache.command()
 def verify(caches: Caches = None, as_json: Json = False) -> None:
     """Read every row, and compare it with its checksum. Default: all caches."""
+    from finc_eval.embeddings import folder  # loads torch: wrong options need not wait
+
     entries = [entry.path for entry in folder.entries() if entry.state != "unfinished"]
     paths = [folder.find(name) for name in caches] if caches else entries
     problems = {path: folder.verify(path) for path in paths}
@@ -304,6 +312,8 @@ def rm(
     """Delete caches, except those that another process is writing."""
     if sum((bool(caches), unfinished, everything)) != 1:
         raise UsageError("name the caches to delete, or pass --unfinished or --all, and only one of these")
+    from finc_eval.embeddings import folder  # loads torch: wrong options need not wait
+
     if caches:
         wanted = [folder.entry_of(folder.find(name)) for name in caches]
     else:
@@ -323,7 +333,7 @@ def rm(
         raise kept[0]
 
 
-def _print_entries(entries: list[folder.Entry]) -> None:
+def _print_entries(entries: list[Entry]) -> None:
     rows = [
         [
             entry.path.name[:12],

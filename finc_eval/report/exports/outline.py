@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import counted
-from finc_eval.embeddings.set_info import SetInfo
+
+if TYPE_CHECKING:
+    from finc_eval.embeddings.set_info import SetInfo
 
 NOT_MANY = 4
 """Sets that a title names."""
