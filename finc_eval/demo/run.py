@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 from finc_eval.comparison.compare import compare
+from finc_eval.comparison.result import Comparison
 from finc_eval.core.run import Run
 from finc_eval.demo.found import Experiment, find_planted, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
+from finc_eval.demo.prompts import prompted_sets
 from finc_eval.embeddings.extract import extract
 
 
@@ -47,3 +49,29 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None,
     planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
     report = comparison.to_html(out / "comparison.html")
     return Experiment("Digits", comparison, tuple(planted), report, COPIES)
+
+
+def run_prompts_demo(
+    folder: str | Path, run: Run | None = None, job: str | None = None, *, force: bool = False
+) -> tuple[Comparison, Path]:
+    """Let two models, of which the first has known faults, draw the same prompts, and compare them within prompts.
+
+    Args:
+        folder: folder that receives samples, embeddings, comparison and report.
+        run: device, portions and progress.
+        job: digest of the command, by which it knows its files.
+        force: overwrite files of embeddings that this demo did not make.
+
+    Returns:
+        The comparison, and the path of its report.
+    """
+    out, run = Path(folder), Run.of(run)
+    for name, one in zip(("gen", "ref"), prompted_sets(), strict=True):
+        one.write(out / "samples" / name)
+    gen, ref = (
+        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)
+        for name in ("gen", "ref")
+    )
+    comparison = compare(gen, ref, pairs="prompt", run=run).marked(job)
+    comparison.save(out / "comparison.h5")
+    return comparison, comparison.to_html(out / "comparison.html")

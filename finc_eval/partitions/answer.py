@@ -165,7 +165,7 @@ def divide(
     Paired sets are compared within the blocks of their pairing.
     """
     run = Run.of(run)
-    kinds = kinds or KindTree.of_sets(list(sets.values()), seed, run)
+    kinds = kinds or KindTree.of_sets(list(sets.values()) if pairing is None else pairing.fitted_to, seed, run)
     counted, cells = {}, []
     for label, one in sets.items():
         counter = Counter(kinds, run=run.named(f"count {label}"))
@@ -195,7 +195,7 @@ def within_blocks(pairing: Pairing, column: str | None, seed: int, run: Run) -> 
         values = np.concatenate([np.array(one.column(column)) for one in pairing.sets.values()])
         names, cells = np.unique(values, return_inverse=True)
         return WithinBlocks.of(pairing.blocked, cells, np.eye(len(names), dtype=bool), seed)
-    kinds = KindTree.of_sets(list(pairing.sets.values()), seed, run)
+    kinds = KindTree.of_sets(pairing.fitted_to, seed, run)
     members = kinds.tree.members[kinds.tree.cut(MAIN_LEVEL)]
     return WithinBlocks.of(pairing.blocked, cells_of(pairing, kinds, run), members, seed)
 

@@ -124,6 +124,14 @@ class Pairing:
         sets = {label: self.sets[label] for label in labels}
         return Pairing(info, self.names, sets, {label: self.block[label] for label in labels}, self.is_whole)
 
+    @property
+    def fitted_to(self) -> list[Embeddings]:
+        """The sets to fit kinds to, blind to exchanges.
+
+        Samples that are exchanged alone have no groups here: one sample of each group and set would not be blind.
+        """
+        return [one if self.is_whole else one.grouped(None) for one in self.sets.values()]
+
     @cached_property
     def blocked(self) -> Blocked:
         """All samples, one set after the other."""

@@ -87,3 +87,12 @@ def test_a_kind_with_too_many_others_does_not_show_a_planted_one(others, found):
 def test_without_kinds_nothing_is_found():
     planted = find_planted("what", "a", [], np.full(3, -1), ["a"] * 3, ({"a": 0.3}, {}))
     assert (planted.kind, planted.share_gen, planted.recall) == (None, 0.3, 0)
+
+
+def test_the_demo_of_prompts_finds_the_three_faults(tmp_path):
+    from finc_eval.demo.prompts import FAULTS
+    from finc_eval.demo.run import run_prompts_demo
+
+    found, page = run_prompts_demo(tmp_path)
+    assert {one.text for one in found.prompts.words} == set(FAULTS)
+    assert page.read_text().count("<img") > 20

@@ -11,6 +11,7 @@ from finc_eval import report
 from finc_eval.cli.options import Json, Work, works
 from finc_eval.cli.output import Force, make_room, output_folder
 from finc_eval.core.words import percent
+from finc_eval.demo.prompts import FAULTS
 from finc_eval.report.terminal import print_table
 
 if TYPE_CHECKING:
@@ -20,15 +21,30 @@ if TYPE_CHECKING:
 @works
 def demo(
     work: Work,
+    prompts: Annotated[
+        bool,
+        typer.Option("--prompts", help="Compare two text-to-image models, with known faults, on the same prompts."),
+    ] = False,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reports/demo"),
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plant differences between two sets of real digits, compare them, and print what was found."""
-    from finc_eval.demo.run import run_demo  # loads torch, which wrong options need not wait for
+    from finc_eval.demo.run import run_demo, run_prompts_demo  # loads torch, which wrong options need not wait for
 
     output = output_folder("demo", "comparison", {}, out, force)
     make_room(output.files[".h5"], "comparison", force)
+    if prompts:
+        with work.running() as run:
+            found, page = run_prompts_demo(output.folder, run, output.job, force=force)
+        if as_json:
+            print(found.to_json())
+            return
+        report.show(found)
+        words = [one.text for one in found.prompts.words] if found.prompts else []
+        print(f"planted faults: {', '.join(FAULTS)}; words that were found: {', '.join(words) or 'none'}")
+        print(f"\nOpen the report: {page}")
+        return
     with work.running() as run:
         experiment = run_demo(output.folder, run, output.job, force=force)
     if as_json:
