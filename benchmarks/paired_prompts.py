@@ -2,8 +2,8 @@
 
 *Equal* models draw images of one law for each prompt: its middle, of so many units between prompts, plus noise of one
 unit within a prompt, in 8 dimensions. *A kind*, *overall*, *a word*: one is significant at .05. *The toy*: words and
-colored digits (`finc_eval.demo.prompts`) as pixels; one model draws ones for sevens, blue for purple, and one picture of
-each pink prompt. *All three faults*: these words are found. *Other words*: another one is.
+colored digits (`finc_eval.demo.prompts`) as pixels; one model draws ones for sevens, blue for purple, and one picture
+of each pink prompt. *All three faults*: these words are found. *Other words*: another one is.
 """
 
 import numpy as np

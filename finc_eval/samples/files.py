@@ -195,10 +195,11 @@ def _is_file(info: zipfile.ZipInfo) -> bool:
 def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
     """Find the labels and prompts of samples, or of videos, that lie in these files."""
 
-    def read(name: str) -> bytes:
-        check_decoded(BYTES_PER_TEXT_BYTE * files.size(name), f"{files.name}/{name}")
+    def read(name: str, most: int | None = None, /) -> bytes:
+        if most is None:
+            check_decoded(BYTES_PER_TEXT_BYTE * files.size(name), f"{files.name}/{name}")
         with files.open(name) as stream:
-            return at_most(stream, max_decoded() // BYTES_PER_TEXT_BYTE)
+            return at_most(stream, max_decoded() // BYTES_PER_TEXT_BYTE) if most is None else stream.read(most)
 
     return find_metadata(ids, files.name, read)
 

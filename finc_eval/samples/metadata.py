@@ -1,14 +1,16 @@
-"""Labels, prompts and further columns in folder names, metadata.csv, metadata.jsonl or dataset.json."""
+"""Labels, prompts and further columns of a set: in files of metadata, beside or in its samples, or in their names."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED
@@ -23,6 +25,19 @@ LABEL_KEYS = ("label", "class")
 
 NAME_KEYS = ("file_name", "filename", "file", "path", "image", "name")
 """Names of the column of the names of the samples."""
+
+PROMPT_LISTS = ("prompts.txt", "prompts.tsv")
+"""Files with a prompt in each line, for samples that are numbered by it."""
+
+NUMBER = re.compile(r"\d+")
+
+SEEDED = re.compile(r"(?P<prompt>.+)[ _-](?P<seed>\d+)")
+"""Name of a file of a prompt and the number of its image."""
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+PNG_HEAD = 1 << 16
+"""Bytes of a PNG file in which its text is looked for."""
 
 MAX_COMPARED = 1000
 """Names that are compared with those of the samples where none is one."""
@@ -66,10 +81,20 @@ class Metadata(NamedTuple):
     unmatched: Mapping[str, int] = MappingProxyType({})
 
 
-def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) -> Metadata:
+class Read(Protocol):
+    """Returns the content of a file of a set, or its first bytes; FileNotFoundError or KeyError for a missing one."""
+
+    def __call__(self, name: str, most: int | None = None, /) -> bytes: ...
+
+
+Rows = list[dict[str, Any] | None]
+"""Metadata of each sample; None where there are none."""
+
+
+def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
     """Find labels and prompts in the root of a set; without labels there, the folders of the samples are the labels.
 
-    `read` returns the content of a file in the root, and raises FileNotFoundError or KeyError for a missing one.
+    Without a file of metadata, prompts are looked for in `OTHER_PLACES`.
     """
     for name in METADATA_FILES:
         try:
@@ -82,6 +107,11 @@ def find_metadata(ids: Sequence[str], where: str, read: Callable[[str], bytes]) 
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
             return found._replace(labels=found.labels or by_folder)
+    rows = next(filter(None, (find(ids, where, read) for find in OTHER_PLACES)), None)
+    if rows and any(rows):
+        named = ({"file_name": name, **row} for name, row in zip(ids, rows, strict=True) if row)
+        if made := _from_rows(named, ids, where):
+            return made._replace(labels=made.labels or folder_labels(ids), unmatched={})
     return Metadata(folder_labels(ids), None)
 
 
@@ -178,6 +208,139 @@ def _taken(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str
 def _key(row: dict[str, Any], keys: Sequence[str]) -> str | None:
     """Return the first of these keys that has a value."""
     return next((key for key in keys if row.get(key) is not None), None)
+
+
+def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
+    """Read prompts.txt or prompts.tsv: line k is the prompt of the samples whose name, or folder, begins with k."""
+    for name in PROMPT_LISTS:
+        if (text := _text(name, read)) is None:
+            continue
+        lines = [line.strip("\r") for line in text.split("\n")]
+        lines = lines[: max((place for place, line in enumerate(lines, 1) if line.strip()), default=0)]
+        numbers = [NUMBER.match(PurePosixPath(one).parts[0]) for one in ids]
+        if not lines or not all(numbers):
+            return None
+        cells = [line.split("\t") for line in lines]
+        head = [cell.strip().lower() for cell in cells[0]]
+        named = name.endswith(".tsv") and any(key in head for key in PROMPT_KEYS)
+        rows = (
+            [dict(zip(head, row, strict=False)) for row in cells[1:]]
+            if named
+            else [{"prompt": row[0]} for row in cells]
+        )
+        places = [int(number[0]) for number in numbers if number]
+        first = int(max(places) == len(rows) and min(places) > 0)
+        if max(places) - first >= len(rows):
+            raise DataError(
+                f"{where}/{name} has {counted(len(rows), 'prompt')}, and a sample has the number {max(places)}: "
+                "number the samples by the lines, from 0 or from 1"
+            )
+        return [rows[place - first] for place in places]
+    return None
+
+
+def _in_folders(ids: Sequence[str], where: str, read: Read) -> Rows | None:
+    """Read 00000/metadata.jsonl of the samples in 00000/, as GenEval keeps them."""
+    folders = [name.partition("/")[0] if "/" in name else "" for name in ids]
+    if not ids or not all(folders) or _text(f"{folders[0]}/metadata.jsonl", read) is None:
+        return None
+    rows = {}
+    for folder in dict.fromkeys(folders):
+        text = _text(f"{folder}/metadata.jsonl", read) or ""
+        rows[folder] = _plain(next(json_lines(text, f"{where}/{folder}/metadata.jsonl"), None))
+    return [rows[folder] for folder in folders]
+
+
+def _next_to_samples(ids: Sequence[str], where: str, read: Read) -> Rows | None:
+    """Read a.txt, the prompt of a.png, or a.json, its metadata."""
+    for suffix in (".txt", ".json"):
+        names = [str(PurePosixPath(name).with_suffix(suffix)) for name in ids]
+        if not names or _text(names[0], read) is None:
+            continue
+        texts = [_text(name, read) for name in names]
+        check_decoded(sum(len(text) for text in texts if text), where)
+        if suffix == ".txt":
+            return [{"prompt": text.strip()} if text and text.strip() else None for text in texts]
+        return [
+            None if text is None else _plain(foreign_json(text, f"{where}/{name}"))
+            for name, text in zip(names, texts, strict=True)
+        ]
+    return None
+
+
+def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
+    """Read the prompts that programs keep in the text of PNG files."""
+
+    def prompt_of(name: str) -> str | None:
+        with suppress(ValueError, DataError, *DAMAGED):  # such a sample is refused where it is read
+            return png_prompt(read(name, PNG_HEAD)) if name.lower().endswith(".png") else None
+        return None
+
+    if not ids or prompt_of(ids[0]) is None:
+        return None
+    prompts = [prompt_of(name) for name in ids]
+    return [None if prompt is None else {"prompt": prompt} for prompt in prompts]
+
+
+def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
+    """Read names such as a_red_cat_on_grass_0.png: at least three words, and the number of the image."""
+    found = [SEEDED.fullmatch(PurePosixPath(name).stem) for name in ids]
+    texts = [re.sub(r"[ _]+", " ", one["prompt"]).strip() if one else "" for one in found]
+    if not ids or len(set(texts)) < 2 or not all(text.count(" ") >= 2 for text in texts):
+        return None
+    return [{"prompt": text, "seed": one["seed"]} for text, one in zip(texts, found, strict=True) if one]
+
+
+OTHER_PLACES = (_in_list, _in_folders, _next_to_samples, _in_pictures, _in_names)
+"""Where prompts are looked for in a set without a file of metadata, in this order."""
+
+
+def _text(name: str, read: Read) -> str | None:
+    """Return the text of a file; None where it is missing."""
+    try:
+        return read(name).decode("utf-8-sig", "replace")
+    except (FileNotFoundError, KeyError):
+        return None
+
+
+def _plain(row: Any) -> dict[str, Any] | None:
+    """Return the values of a row that are one text or number each."""
+    if not isinstance(row, dict):
+        return None
+    return {str(key): value for key, value in row.items() if isinstance(value, str | int | float)}
+
+
+def png_prompt(data: bytes) -> str | None:
+    """Return the prompt in the text chunks of the beginning of a PNG file; None without one."""
+    texts = dict(_png_texts(data))
+    if "parameters" in texts:  # Stable Diffusion web UIs: the prompt, then what to avoid, then settings
+        prompt = re.split(r"\n(?:Negative prompt: |Steps: )", texts["parameters"])[0]
+        return prompt.strip() or None
+    for key in ("invokeai_metadata", "Comment"):  # InvokeAI, NovelAI
+        with suppress(ValueError, DataError):
+            found = foreign_json(texts.get(key, ""), key)
+            if isinstance(found, dict):
+                prompt = found.get("positive_prompt") or found.get("prompt")
+                if isinstance(prompt, str):
+                    return prompt.strip() or None
+    prompt = texts.get("prompt", "").strip()
+    return prompt if prompt and not prompt.startswith("{") else None
+
+
+def _png_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """Yield keys and texts of the chunks of a PNG file before its pixels."""
+    place = len(PNG)
+    while data.startswith(PNG) and place + 8 <= len(data):
+        size, kind = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
+        body = data[place + 8 : place + 8 + size]
+        key, separator, text = body.partition(b"\0")
+        if kind == b"IDAT" or len(body) < size:
+            return
+        if kind == b"tEXt" and separator:
+            yield key.decode("latin-1"), text.decode("latin-1")
+        elif kind == b"iTXt" and text[:1] == b"\0":  # not compressed; then language, keyword, text
+            yield key.decode("latin-1"), text[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
+        place += 12 + size
 
 
 def _from_stylegan(content: Any, ids: Sequence[str], where: str) -> Metadata | None:
