@@ -26,7 +26,6 @@ def test_a_model_that_draws_some_prompts_as_another_one_is_found_within_prompts(
     assert not fe.kinds({"gen": gen, "ref": ref}).significant()
     paired = fe.kinds({"gen": gen, "ref": ref}, pairs="prompt")
     assert paired.significant()
-    assert paired.difference_p_value < 0.05
     assert paired.pairs.blocks == 40
     assert paired.pairs.asked
     assert "|pairs:prompt|" in str(paired.signature)
