@@ -37,7 +37,7 @@ from finc_eval.embeddings.set_info import notes_on, set_info
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
-from finc_eval.memorization.caveats import attack_warnings, set_warnings
+from finc_eval.memorization.caveats import attack_warnings, set_warnings, unlike_holdout
 from finc_eval.memorization.copying import (
     Closeness,
     Measure,
@@ -57,6 +57,7 @@ from finc_eval.memorization.nearness import Near, Nearness, find_nearness, same_
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, training_found_by
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
+from finc_eval.memorization.shift import holdout_p_value
 from finc_eval.memorization.sides import Sides, against_holdout, find_sides
 from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
@@ -139,11 +140,14 @@ def audit(
     _check_halves(halves)
     control, fresh = measure_control(halves, members, k, run, settings.index)
     overlap = int((fresh.distances[:, 0] == 0).sum())
-    _check_overlap(overlap, others)
     measured = measure(x, members, others, k, "gen", run, settings.index)
     spaced = _time(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
 
     spacings = np.sqrt(spaced.squared)
+    _check_overlap(int(((fresh.distances[:, 0] == 0) & (spacings[fresh.indices[:, 0]] > 0)).sum()), others)
+    same_law = _time(
+        run.progress, "training set against holdout", lambda: holdout_p_value(members, others, settings.seed, run)
+    )
     recall = least_recall(*(one.recall for one in (fresh, measured.to_train, measured.to_non_members, spaced)))
 
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
@@ -168,7 +172,8 @@ def audit(
         copying=copying,
         attacks=attacks,
         membership=membership,
-        stated=None if epsilon is None else judge_guarantee(epsilon, delta, attacks),
+        stated=None if epsilon is None else judge_guarantee(epsilon, delta, attacks if same_law > AUDIT_ALPHA else ()),
+        holdout_p_value=same_law,
         gen=infos["gen"],
         train=infos["train"],
         holdout=infos["holdout"],
@@ -185,6 +190,7 @@ def audit(
                 if note not in infos[label].unread(label)
             ),
             *notes,
+            *unlike_holdout(same_law),
             *attack_warnings(attacks),
         ),
         signature=_signature(sets, k, settings, recall),
@@ -365,8 +371,9 @@ def _check_halves(halves: Halves) -> None:
 def _check_overlap(overlap: int, holdout: Embeddings) -> None:
     if overlap > MAX_HOLDOUT_OVERLAP * holdout.n:
         raise DataError(
-            f"{overlap} of the {holdout.n} samples of holdout have the same embedding as a training sample: pass "
-            "samples that the generator was not trained on"
+            f"{overlap} of the {holdout.n} samples of holdout have the same embedding as a training sample that occurs "
+            "once: the two share samples, or the extractor does not tell some apart (blank or discrete ones): remove "
+            "from the holdout what the training set has"
         )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack
 from finc_eval.memorization.distances import SetDistances
+from finc_eval.memorization.result import AUDIT_ALPHA
 
 MIN_RESOLVED_NON_MEMBERS = 10_000
 """Number of non-members from which on a rate of 0.1 % false positives means something."""
@@ -51,6 +52,16 @@ def set_warnings(
         yield from info.warnings(label)
         if info.clip and info.clip.windows > 1:
             yield f"the windows of one video of {label} are taken for independent, so that intervals are too narrow"
+
+
+def unlike_holdout(p_value: float) -> Iterator[str]:
+    """Warn of a holdout of another distribution than the training set's."""
+    if p_value <= AUDIT_ALPHA:
+        yield (
+            f"training set and holdout are not of one distribution (p = {p_value:.2g}): nearness to the training set "
+            "and attacks show that as well, so no copying is concluded from them, and no guarantee is held against "
+            "them; pass a holdout that was drawn as the training set was"
+        )
 
 
 def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pydantic import computed_field
@@ -126,6 +126,8 @@ class Audit(Document):
         settings: settings of the audit.
         warnings: facts to know before trusting the numbers.
         signature: pins everything that changes the numbers except the generated set.
+        holdout_p_value: p-value of "training set and holdout are of one distribution". At most 0.05, distances and
+            attacks show nothing about copying.
     """
 
     type_name: ClassVar[str] = "audit"
@@ -142,6 +144,12 @@ class Audit(Document):
     settings: AuditSettings
     warnings: tuple[str, ...]
     signature: SignatureText
+    holdout_p_value: float = field(kw_only=True, default=1.0)
+
+    @property
+    def holdout_differs(self) -> bool:
+        """True if training set and holdout are not of one distribution, so that only equal samples show copying."""
+        return self.holdout_p_value <= AUDIT_ALPHA
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -150,7 +158,15 @@ class Audit(Document):
         copying = self.copying
         images = copying.copies.same_pixels is not None and self.gen.clip is None
         share = copying.measure("dcr").value
-        return verdict(copying.copies, self.gen.n, self.holdout.n, nearer_to=self.nearer_to, share=share, images=images)
+        return verdict(
+            copying.copies,
+            self.gen.n,
+            self.holdout.n,
+            nearer_to=self.nearer_to,
+            share=share,
+            images=images,
+            unlike=self.holdout_differs,
+        )
 
     @property
     def nearer_to(self) -> NearerTo | None:
@@ -159,7 +175,7 @@ class Audit(Document):
         It is the training set if a measure or an attack that knows the holdout says so, else real samples in general.
         """
         copying = self.copying
-        if not copying.is_found:
+        if not copying.is_found or self.holdout_differs:
             return None
         succeeds = any(attack.succeeds and attack.control_is_sound for attack in self.attacks)
         return "training" if copying.training_found_by or copying.memorized_strata or succeeds else "real"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from finc_eval.core.record import Record
@@ -18,6 +18,13 @@ SHOWN_BY: dict[TailName, str] = {
     "views": "mirrored, widened or shifted, they are nearer to the training set than fresh samples",
 }
 """Evidence that samples are altered copies, by the test that finds most of them."""
+
+
+UNLIKE = (
+    "Training set and holdout are not of one distribution, so nothing is concluded from how near samples are to the "
+    "training set."
+)
+"""Second sentence of the verdict if the holdout is another set."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,9 @@ class Copies(Record):
     hash_bits: tuple[float, float] | None = None
 
 
-def verdict(copies: Copies, n: int, fresh: int, *, nearer_to: NearerTo | None, share: float, images: bool) -> str:
+def verdict(
+    copies: Copies, n: int, fresh: int, *, nearer_to: NearerTo | None, share: float, images: bool, unlike: bool = False
+) -> str:
     """Return the verdict as a sentence.
 
     Args:
@@ -55,11 +64,14 @@ def verdict(copies: Copies, n: int, fresh: int, *, nearer_to: NearerTo | None, s
         nearer_to: what samples are nearer to than fresh ones are; None if nothing shows that they are.
         share: share of samples nearer to the training set than to the holdout, as if these were of one size.
         images: whether the samples are images.
+        unlike: whether training set and holdout are not of one distribution: only equal samples are then copies.
     """
     one, many = ("a training image", "training images") if images else ("a training sample", "training samples")
     same, fresh_same, how = copies.same_embedding, copies.fresh_same_embedding, "with equal embeddings"
     if copies.same_pixels and copies.fresh_same_pixels is not None:
         same, fresh_same, how = copies.same_pixels, copies.fresh_same_pixels, "pixel by pixel"
+    if unlike:
+        copies = replace(copies, at_least=0, shown_by=None)
     evidence = _evidence(copies.shown_by, copies.hash_bits) if copies.shown_by and copies.at_least > same else ""
     if same:
         are = f"is {one}" if same == 1 else f"are {many}"
@@ -80,8 +92,9 @@ def verdict(copies: Copies, n: int, fresh: int, *, nearer_to: NearerTo | None, s
             "without copies). No copies were found."
         )
     else:
-        return f"No copies of {many} were found among {n:,} samples."
-    return f"{sentence}{evidence}."
+        found = f"No {'exact ' if unlike else ''}copies of {many} were found among {n:,} samples."
+        return f"{found} {UNLIKE}" if unlike else found
+    return f"{sentence}{evidence}." + (f" {UNLIKE}" if unlike else "")
 
 
 def _evidence(name: TailName, bits: tuple[float, float] | None) -> str:
