@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 8
 """Rows of a table that a short text has: with its first and its last line it has ten lines at most."""
 
+SIGNIFICANT = 0.05
+"""Adjusted p-value up to which a row of a table is significant."""
+
 MAX_LINE = 120
 """Characters of a row in a short text."""
 
@@ -37,7 +40,8 @@ class Shown:
         """Return the table of the result as a pandas data frame.
 
         It has a column for each number and text. Dots join nested names, as "shares.a.share", and an interval
-        is two columns, as "interval.low" and "interval.high". Lists are in `to_dict` alone.
+        is two columns, as "interval.low" and "interval.high". Where rows have an adjusted p-value, the column
+        "significant" says whether it is at most 0.05. Lists are in `to_dict` alone.
 
         Raises:
             UsageError: pandas is not installed.
@@ -51,7 +55,10 @@ class Shown:
     def _cell_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the numbers and texts of each row of the table, by column."""
         for one in self._frame_rows():
-            yield dict(_cells(one if isinstance(one, Mapping) else plain(one)))
+            cells = dict(_cells(one if isinstance(one, Mapping) else plain(one)))
+            if "p_value" in cells:
+                cells["significant"] = cells["p_value"] is not None and cells["p_value"] <= SIGNIFICANT
+            yield cells
 
     def _summary(self) -> str:
         """Return what stands between the brackets of the short text."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Unpack
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_fraction
+from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.provenance import Provenance
@@ -160,7 +161,8 @@ class Kinds(Pictured):
 
 @arithmetic("float32")
 def kinds(
-    sets: Mapping[str, object] | Sequence[object],
+    sets: object,
+    ref: object = None,
     settings: KindSettings | None = None,
     *,
     extractor: AnyExtractor = None,
@@ -177,7 +179,8 @@ def kinds(
     Args:
         sets: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
             `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called by the
-            names of their files and folders, or else numbered.
+            names of their files and folders, or else numbered. Or one set, with the reference next to it.
+        ref: reference, in the same forms: `fe.kinds(gen, ref)` is `fe.kinds({"gen": gen, "ref": ref})`.
         settings: settings.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
@@ -198,7 +201,17 @@ def kinds(
         >>> found.difference_p_value < 0.05
         True
     """
-    return _count(labeled(sets, "set"), settings_from(KindSettings, settings, options), None, run, extractor)
+    if isinstance(ref, KindSettings):
+        ref, settings = None, ref
+    if ref is not None:
+        named: dict[str, object] = (
+            labeled(sets, "set", taken="ref") if isinstance(sets, Mapping | list | tuple) else {"gen": sets}
+        )
+        if "ref" in named:
+            raise UsageError('a set is called "ref" already: give it another name, or leave the reference out')
+        sets = {**named, "ref": ref}
+    found = labeled(sets, "set")  # type: ignore[arg-type]  # it refuses anything else
+    return _count(found, settings_from(KindSettings, settings, options), None, run, extractor)
 
 
 def _count(
