@@ -137,7 +137,7 @@ class Document(Record, Shown):
             >>> import finc_eval as fe
             >>> from finc_eval.demo import example_sets
             >>> fe.metrics(*example_sets(300), "vendi").to_csv().splitlines()[0]
-            'result,key,value,signature,unbiased,interval.low,interval.high,floor,higher_is_better'
+            'result,key,value,signature,of,unbiased,interval.low,interval.high,floor,higher_is_better'
         """
         first = {"result": self.mark}
         return _also_written(path, csv_text([first | row for row in self._cell_rows()] or [first]))

@@ -50,9 +50,8 @@ def accuses(audit):
 
 @pytest.mark.parametrize("shift", SHIFTS)
 def test_no_copying_and_no_false_guarantee_is_concluded_from_another_holdout(shift):
-    audits = [fe.audit(*sets(shift, seed), stated_epsilon=0.5, stated_delta=1e-5) for seed in range(2)]
-    assert not any(map(accuses, audits))
-    assert not any(audit.stated.is_falsified for audit in audits)
+    audit = fe.audit(*sets(shift, 0), stated_epsilon=0.5, stated_delta=1e-5)
+    assert not accuses(audit) and not audit.stated.is_falsified
 
 
 @pytest.mark.parametrize("shift", ["a class is missing", "1.1 times as wide", "twice as wide"])
