@@ -104,16 +104,21 @@ class Output(Record):
         layer: name among the network's outputs; it decides the numbers.
         pooling: pooling that the network applies, in words for the reader.
         dimension: number of values for each sample.
+        frames: pooling over the frames of a clip that a network of images embeds one by one: "mean"; "mean and
+            deviation", which doubles the dimension; or "thirds", the means of the first, middle and last third, in this
+            order. None for other networks. Further outputs of the card are pooled as the embedding.
     """
 
     layer: str
     pooling: str
     dimension: PositiveInt
+    frames: Literal["mean", "mean and deviation", "thirds"] | None = None
 
     @property
     def recipe(self) -> dict[str, Any]:
         """Fields that decide the numbers."""
-        return {"layer": self.layer, "dimension": self.dimension}
+        chosen = {"layer": self.layer, "dimension": self.dimension}
+        return chosen if self.frames is None else chosen | {"frames": self.frames}
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ def _faults(card: Card) -> Iterator[str]:
     for name in card.extra:
         if not re.fullmatch("[a-z][a-z0-9_]*", name):
             yield f'"extra.{name}" must have a name of lower-case letters, digits and underscores'
+    if card.output.frames and not card.clip:
+        yield '"output.frames" pools the frames of clips: add a table [clip], or remove it'
     axes = ("frames", "height", "width", "3") if card.clip else ("height", "width", "3")
     if golden and (len(golden.shape) != len(axes) or golden.shape[-1] != 3):
         yield f'"golden.shape" must be [{", ".join(axes)}], got {list(golden.shape)}'

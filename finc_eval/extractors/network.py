@@ -44,7 +44,8 @@ class Embedder:
         self.device = usable_device(device)
         self._card, self._precision = card, precision
         found = checked_weights(card)
-        layout = torch.channels_last if card.clip is None else torch.channels_last_3d
+        of_images = card.clip is None or card.output.frames is not None
+        layout = torch.channels_last if of_images else torch.channels_last_3d
         with own_settings(), kept_random_states():  # a network is filled with random numbers before its weights
             self._network = load_backbone(card, self.device, found and found[0]).to(memory_format=layout)
         self._most: int | None = None

@@ -42,8 +42,31 @@ def load_backbone(card: Card, device: torch.device, weights: Path | None = None)
         network = module.load(card, weights)
     else:
         network = with_outputs(module, fill_network(module.create(card), card, weights))
+    if card.output.frames is not None:
+        network = FrameByFrame(network, card.output.frames)
     ready: torch.nn.Module = network.requires_grad_(False).eval().to(device)
     return ready
+
+
+class FrameByFrame(torch.nn.Module):
+    """A network of images for clips: it embeds each frame, and pools the outputs over the frames as a card says."""
+
+    def __init__(self, network: torch.nn.Module, pooling: str) -> None:
+        super().__init__()
+        self.network, self.pooling = network, pooling
+
+    def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Return the pooled outputs of clips, (n, 3, frames, height, width), by the name of their layer."""
+        outputs = self.network(clips.transpose(1, 2).flatten(0, 1))
+        return {name: self._pooled(rows.view(len(clips), -1, rows.shape[1])) for name, rows in outputs.items()}
+
+    def _pooled(self, rows: torch.Tensor) -> torch.Tensor:
+        """Pool (n, frames, d) over the frames."""
+        if self.pooling == "thirds":
+            return torch.cat([part.mean(1) for part in rows.tensor_split(3, dim=1)], dim=1)
+        if self.pooling == "mean and deviation":
+            return torch.cat([rows.mean(1), rows.std(1, correction=0)], dim=1)
+        return rows.mean(1)
 
 
 def loader_module(card: Card) -> ModuleType:
