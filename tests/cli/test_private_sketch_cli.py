@@ -93,7 +93,7 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(run, folders, wa
     result = run("score", "--gen", folders / "bad", "--ref", both, "--out", page.parent, "--json")
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout) == json.loads(page.with_suffix(".json").read_text())
-    assert "What the owners of the reference promise" in page.read_text()
+    assert "What is promised to each private record" in page.read_text()
     result = run(
         "compare",
         "--gen",
