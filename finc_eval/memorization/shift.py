@@ -1,4 +1,4 @@
-"""Whether training set and holdout are of one distribution: if not, nearness to the training set shows no copying."""
+"""Test of training set against holdout: only sets of one distribution let nearness to the training set show copying."""
 
 from __future__ import annotations
 
