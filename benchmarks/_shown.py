@@ -25,6 +25,7 @@ SHOWN = {
     "extraction": (("network", "way", "images/s"), ""),
     "extractors_agree": (("sets", "extractor", "also first of the other", "rank correlation"), ""),
     "features": (("set", "rms error, iid", "rms error, orthogonal"), r"\| 0.5 \| 2000"),
+    "paired_prompts": (("regime", "a kind", "overall", "a word", "all three faults", "other words"), ""),
     "few_groups": (("samples", "overall, by effective ones", "a kind, by those it is worth"), "^(2|6|40) "),
     "finc_scaling": (("n = m", "compare, s", "peak, GB", "published, s"), r"^(1000|10000|50000|250000) "),
     "gate": (("regime", "false failures", "passed", "found"), "^(unchanged|prompts|compact|new|worse) "),
