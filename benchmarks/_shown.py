@@ -83,4 +83,5 @@ SHOWN = {
         r"^(none|half gone) \| (100|1000) v 1000? \| 50 ",
     ),
     "unseen_scores": (("unseen digit", "score, mode of 1", "score, mode of 6"), "^[1670] "),
+    "video_faults": (("fault", "200 clips, 100% faulty", "200 clips, 25% faulty", "30 clips, 100% faulty"), ""),
 }
