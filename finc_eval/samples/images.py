@@ -140,7 +140,7 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
         if image.format == "PNG":
             image.info["bits"] = _significant_bits(stream)
-        pixels, traits = rgb(image, reading)
+        pixels, traits = _rgb(image, reading)  # within fixed settings already
         return pixels, Traits(
             "JPEG" if encoding == "MPO" else encoding or "array",
             traits.mode,
@@ -200,6 +200,10 @@ def rgb(image: Image.Image, reading: Reading | None = None) -> tuple[Pixels, Tra
     Raises:
         ValueError: its mode is one that this module refuses.
     """
+    return _rgb(image, reading)
+
+
+def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
     mode = image.mode
     stated = reading is not None and reading.range is not None and (mode in ("I", "F") or mode.startswith("I;16"))
     if not stated and (mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM"))):
