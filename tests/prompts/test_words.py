@@ -59,3 +59,11 @@ def test_a_word_whose_images_are_more_alike_is_found():
     found = list(choose(phrases, diversity, np.arange(len(PROMPTS)), 0))
     assert [phrases.texts[one.phrase] for one in found] == ["pink"]
     assert found[0].z < 0
+
+
+def test_words_of_one_fault_are_not_found_as_what_all_prompts_have_in_common():
+    """All prompts together differ most clearly, but not those without these words."""
+    data = np.random.default_rng(5).normal(size=(len(PROMPTS) * 2, 12))
+    has = np.repeat([any(word in prompt for word in ("red", "blue", "green")) for prompt in PROMPTS], 2)
+    data[has, 0] += 4.0
+    assert sorted(chosen(data, 2)) == ["blue", "green", "red"]
