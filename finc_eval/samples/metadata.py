@@ -292,7 +292,7 @@ def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
 
 OTHER_PLACES = (_in_list, _in_folders, _next_to_samples, _in_pictures, _in_names)
-"""Where prompts are looked for in a set without a file of metadata, in this order."""
+"""Places of prompts in a set without a file of metadata, in the order in which they are tried."""
 
 
 def _text(name: str, read: Read) -> str | None:

@@ -19,6 +19,7 @@ REVIEWED = {
         "cli/group.py": {"Path(args[0])"},
         "core/remote/urls.py": {"root() / side"},
         "demo/planted.py": {"folder / kind", "folder / kind / f'{number:04d}.png'"},
+        "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
         "embeddings/extract.py": {
             "cache_folder() / f'{key}.h5'",
@@ -40,6 +41,7 @@ REVIEWED = {
         "embeddings/folder.py": {"folder / name", "path.with_name(path.name.removesuffix(PART))"},
         "loading.py": {"folder / name"},
         "report/index.py": {"self.folder / name"},
+        "samples/encoded_rows.py": {"Path(folder, name)", "opened(self._path)"},
         "samples/files.py": {"Path(self.name)", "Path(self.name, name)", "Path(entry.path)"},
         "samples/opening.py": {"path.parent / nearest"},
         "samples/tar.py": {"Path(folder, name)", "local(self._paths[place.shard])"},

@@ -1,0 +1,1 @@
+"""Sets that are objects of Python: data sets, loaders, iterators and arrays."""
