@@ -40,6 +40,11 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}"
 
 
+def quoted(text: str) -> str:
+    """Return the text in quotation marks; marks inside it become single."""
+    return f"“{text.translate(str.maketrans('“”', '‘’'))}”"
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """Return "a", "a and b" or "a, b and c"; `last` is the word before the last one."""
     return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from finc_eval.core.words import figure, in_percent, points
+from finc_eval.core.words import figure, in_percent, points, quoted
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,7 @@ def test_a_part_in_percent_has_neither_an_exponent_nor_a_negative_zero(value, di
 
 def test_points_have_a_sign_unless_they_round_to_nothing():
     assert [points(value) for value in (0.096, -0.096, 0.0004)] == ["+9.6", "−9.6", "0.0"]
+
+
+def test_quotation_marks_inside_quotation_marks_are_single():
+    assert quoted("prompt with “black”") == "“prompt with ‘black’”"
