@@ -23,7 +23,7 @@ from finc_eval.naming.unique_names import UniqueNames, with_id
         (named(OVER, "partly 3 (40 %)", ("label", "3")), "samples that are partly “3”", "partly 3"),
         (
             named(OVER, "prompt with “a dog” (70 %)", ("prompt", "a dog")),
-            "“prompt with “a dog””",
+            "“prompt with ‘a dog’”",
             "prompt with “a dog”",
         ),
     ],
