@@ -73,7 +73,7 @@ FIXED: tuple[tuple[Any, str, object], ...] = (
 """Module, name and value of each setting of Pillow that decides what is read, as a fresh process has them."""
 
 _lock = Lock()
-_before: list[object] = []
+_before: list[tuple[Any, str, object]] = []
 _users = 0
 
 ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC = 0x0112, 0x0102, 0x0106
@@ -99,8 +99,9 @@ def fixed_settings() -> Iterator[None]:
     global _users
     with _lock:
         if not _users:
-            _before[:] = [getattr(module, name) for module, name, _ in FIXED]
-            for module, name, value in FIXED:
+            changed = [one for one in FIXED if getattr(one[0], one[1]) != one[2]]
+            _before[:] = [(module, name, getattr(module, name)) for module, name, _ in changed]
+            for module, name, value in changed:
                 setattr(module, name, value)
         _users += 1
     try:
@@ -109,7 +110,7 @@ def fixed_settings() -> Iterator[None]:
         with _lock:
             _users -= 1
             if not _users:
-                for (module, name, _), value in zip(FIXED, _before, strict=True):
+                for module, name, value in _before:
                     setattr(module, name, value)
 
 
@@ -138,7 +139,7 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
             check_scans(stream, image.width * image.height)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
-        if image.format == "PNG":
+        if image.format == "PNG" and image.mode != "RGB":
             image.info["bits"] = _significant_bits(stream)
         pixels, traits = _rgb(image, reading)  # within fixed settings already
         return pixels, Traits(
@@ -166,12 +167,15 @@ def decoded_sample(name: str, data: bytes, reading: Reading) -> Sample:
 def check_plainness(stream: IO[bytes]) -> None:
     """Raise ValueError for a PPM file whose pixels or comments are texts, which Pillow reads letter by letter."""
     stream.seek(0)
+    is_ppm = stream.read(1) == b"P"
+    stream.seek(0)
+    if not is_ppm:
+        return
     head = stream.read(MAX_PPM_HEADER_BYTES)
     stream.seek(0)
     if PLAIN_PPM.match(head):
         raise ValueError("a PPM of plain text: save it with binary pixels")
-    if head.startswith(b"P"):
-        Image.open(io.BytesIO(head), formats=("PPM",)).close()
+    Image.open(io.BytesIO(head), formats=("PPM",)).close()
 
 
 def check_scans(stream: IO[bytes], pixels: int) -> None:

@@ -227,7 +227,7 @@ def test_files_that_patterns_leave_out_stand_in_the_result(results):
         (IMAGES, {"include": "*"}, "the array has none"),
         (iter(IMAGES), {"include": "*", "n": 3}, "the iterator has none"),
     ],
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else type(one).__name__,
 )
 def test_a_choice_that_chooses_nothing_is_one_sentence(source, how, message, results):
     with pytest.raises(FincEvalError, match=message):
