@@ -15,7 +15,7 @@ from PIL import Image
 
 from finc_eval.core.memory import DECODED, excess, max_decoded, readable
 from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Seconds, gathered, plan_windows, unmerged
-from finc_eval.samples.images import fixed_settings, take_pixels
+from finc_eval.samples.images import FixedSettings, take_pixels
 from finc_eval.samples.source import COPIES, Pixels
 from finc_eval.samples.traits import Traits, is_gray
 
@@ -92,7 +92,7 @@ def _frames(
     stream.seek(0)
     with Image.open(stream, formats=("WEBP", "PNG")) as image:
         for number in range(count):
-            with fixed_settings():
+            with FixedSettings():
                 image.seek(number)
                 image.load()
                 pixels = np.asarray(image.convert("RGB")) if number in wanted else None

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
 from threading import Lock
 from typing import IO, Any
 
@@ -93,20 +92,21 @@ TURNS: dict[object, Image.Transpose] = {
 }
 
 
-@contextmanager
-def fixed_settings() -> Iterator[None]:
-    """Run the block with Pillow's own settings; the caller's return when the last thread has left such a block."""
-    global _users
-    with _lock:
-        if not _users:
-            changed = [one for one in FIXED if getattr(one[0], one[1]) != one[2]]
-            _before[:] = [(module, name, getattr(module, name)) for module, name, _ in changed]
-            for module, name, value in changed:
-                setattr(module, name, value)
-        _users += 1
-    try:
-        yield
-    finally:
+class FixedSettings(ContextDecorator):
+    """Run a block with Pillow's own settings; the caller's return when the last thread has left such a block."""
+
+    def __enter__(self) -> None:
+        global _users
+        with _lock:
+            if not _users:
+                changed = [one for one in FIXED if getattr(one[0], one[1]) != one[2]]
+                _before[:] = [(module, name, getattr(module, name)) for module, name, _ in changed]
+                for module, name, value in changed:
+                    setattr(module, name, value)
+            _users += 1
+
+    def __exit__(self, *_: object) -> None:
+        global _users
         with _lock:
             _users -= 1
             if not _users:
@@ -114,7 +114,7 @@ def fixed_settings() -> Iterator[None]:
                     setattr(module, name, value)
 
 
-@fixed_settings()
+@FixedSettings()
 def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, Traits]:
     """Decode one image file to upright (height, width, 3) uint8 RGB.
 
@@ -197,7 +197,7 @@ def take_pixels(width: int, height: int) -> None:
     DECODED.take(BYTES_PER_PIXEL * width * height)
 
 
-@fixed_settings()
+@FixedSettings()
 def rgb(image: Image.Image, reading: Reading | None = None) -> tuple[Pixels, Traits]:
     """Turn a Pillow image into upright (height, width, 3) uint8 RGB.
 

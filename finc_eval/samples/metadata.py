@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
+from posixpath import basename, splitext
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -254,9 +255,9 @@ def _in_folders(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 def _next_to_samples(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read a.txt, the prompt of a.png, or a.json, its metadata."""
     for suffix in (".txt", ".json"):
-        names = [str(PurePosixPath(name).with_suffix(suffix)) for name in ids]
-        if not names or _text(names[0], read) is None:
+        if not ids or _text(splitext(ids[0])[0] + suffix, read) is None:
             continue
+        names = [splitext(name)[0] + suffix for name in ids]
         texts = [_text(name, read) for name in names]
         check_decoded(sum(len(text) for text in texts if text), where)
         if suffix == ".txt":
@@ -284,7 +285,7 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
 def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read names such as a_red_cat_on_grass_0.png: at least three words, and the number of the image."""
-    found = [SEEDED.fullmatch(PurePosixPath(name).stem) for name in ids]
+    found = [SEEDED.fullmatch(splitext(basename(name))[0]) for name in ids]
     texts = [re.sub(r"[ _]+", " ", one["prompt"]).strip() if one else "" for one in found]
     if not ids or len(set(texts)) < 2 or not all(text.count(" ") >= 2 for text in texts):
         return None

@@ -100,21 +100,21 @@ def test_threads_decode_no_more_side_by_side_than_is_allowed(tmp_path, monkeypat
     (tmp_path / "set").mkdir()
     for number in range(12):
         (tmp_path / "set" / f"{number}.png").write_bytes(picture(300, 300))
-    inside, most, lock, rgb = [0], [0], threading.Lock(), images.rgb
+    inside, most, lock, rgb = [0], [0], threading.Lock(), images._rgb
     meeting = threading.Barrier(2)
 
-    def watched(image):
+    def watched(image, reading):
         with lock:
             inside[0] += 1
             most[0] = max(most[0], inside[0])
         if max_decoded() > 10**9:
             meeting.wait(20)  # two of them are here at the same time
-        found = rgb(image)
+        found = rgb(image, reading)
         with lock:
             inside[0] -= 1
         return found
 
-    monkeypatch.setattr(images, "rgb", watched)
+    monkeypatch.setattr(images, "_rgb", watched)
     source = open_source(tmp_path / "set")
     assert list(source.mapped(lambda sample: sample.error, range(12), 8)) == [None] * 12
     assert most[0] == 1

@@ -357,7 +357,7 @@ PRIVACY = [
     done(
         "private generate --data patients.csv --table patients.toml --epsilon 1 --ledger new.ledger --budget 1 "
         "--steps 5 --out new.csv",
-        "200 synthetic records",
+        "200 records drawn from a generator",
         ["new.csv", "new.html", "new.json", "new.ledger"],
     ),
     refused(
