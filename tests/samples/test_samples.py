@@ -288,7 +288,9 @@ def test_arrays_of_another_layout_are_refused_as_arrays_and_in_npz(tmp_path, arr
 
 def test_an_npz_must_say_which_array_holds_the_images(tmp_path):
     np.savez(tmp_path / "a.npz", x=noise(), y=noise())
-    assert "holds the arrays x, y: call the images arr_0 or images, or name them by image_key" in message(open_source, tmp_path / "a.npz")
+    assert "holds the arrays x, y: call the images arr_0 or images, or name them by image_key" in message(
+        open_source, tmp_path / "a.npz"
+    )
     np.savez(tmp_path / "only.npz", x=noise())
     assert len(open_source(tmp_path / "only.npz").ids) == 6
 
