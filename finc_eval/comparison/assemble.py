@@ -99,7 +99,7 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
     if not any(one.proposal.fit.full.vectors.shape[1] for one in proposals):
         return []
     estimates = [one.estimates(settings.rho) for one in proposals]
-    adjusted = adjusted_p_values(proposals, estimates, 1 / settings.families)
+    adjusted = adjusted_p_values(proposals, estimates, settings.parts[0])
     confidence = confidence_of(settings.families * len(adjusted))
     found = []
     for role, scored, estimate in zip(ROLES, proposals, estimates, strict=True):

@@ -240,7 +240,7 @@ def _check_alike(old: Comparison, new: Comparison) -> None:
 
 def _against_ref(one: Comparison) -> NDArray[np.float64]:
     """Return the adjusted p-value of each node in a comparison, shape (nodes,)."""
-    tests = test_kinds(one.counted_kinds.tallies, one.settings.rho, 1 / one.settings.families)
+    tests = test_kinds(one.counted_kinds.tallies, one.settings.rho, one.settings.parts[1])
     found: NDArray[np.float64] = tests.adjusted.min(0)
     return found
 
