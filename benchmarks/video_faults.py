@@ -2,9 +2,10 @@
 
 Clips have 33 frames of 64 x 64 pixels, 25 a second. Three of four are made of a photograph of ImageNet by a camera move
 (mostly a pan to the right, with unlike speeds, and for half of them a zoom in); one is a crop of a real clip, mirrored
-or not. Sets of n clips are drawn without replacement from 240 clean clips (ref) and from 240 others (gen), of which all
-or a quarter have the fault. A fault is found if the overall test of `compare` says that the sets differ, p <= 0.05. The
-row without a fault says how often that is an error. Draws share clips, so they vary less than fresh ones would.
+or not. Sets of n clips are drawn without replacement from 240 clean clips (ref) and from 240 others (gen). All clips of
+gen or a quarter of them have the fault. A fault is found if the overall test of `compare` says that the sets differ,
+p <= 0.05. The row without a fault says how often that is an error. Draws share clips, so they vary less than fresh
+draws would.
 
     python benchmarks/video_faults.py [FOLDER]      embeddings and rows are kept in FOLDER
 """

@@ -54,7 +54,7 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None,
 def run_prompts_demo(
     folder: str | Path, run: Run | None = None, job: str | None = None, *, force: bool = False
 ) -> tuple[Comparison, Path]:
-    """Let two models, of which the first has known faults, draw the same prompts, and compare them within prompts.
+    """Let two models draw the same prompts, and compare them within prompts; the first model has known faults.
 
     Args:
         folder: folder that receives samples, embeddings, comparison and report.

@@ -169,7 +169,8 @@ def pair(
     pairing, sentences = _paired(sets, pairs, groups)
     if pairing is not None:
         return pairing, sentences
-    return None, [*sentences, *(one.sentence for one in designs(sets)), *missing_values(sets)]
+    found = designs(sets)
+    return None, [*sentences, *(one.sentence for one in found), *missing_values(sets, found)]
 
 
 def _paired(
@@ -277,11 +278,11 @@ def designs(sets: Mapping[str, Embeddings]) -> list[Design]:
     return found
 
 
-def missing_values(sets: Mapping[str, Embeddings]) -> list[str]:
+def missing_values(sets: Mapping[str, Embeddings], known: Iterable[Design]) -> list[str]:
     """Return sentences on prompts that a set lacks, or has more often, where neither is a matter of chance."""
     found = []
     columns = [name for name in TEXT_COLUMNS if sum(name in one.columns for one in sets.values()) > 1]
-    designed = {(one.label, one.column) for one in designs(sets)}
+    designed = {(one.label, one.column) for one in known}
     for column in columns:
         counts = {
             label: dict(zip(*np.unique(np.array(one.column(column)), return_counts=True), strict=True))

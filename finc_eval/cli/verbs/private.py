@@ -190,7 +190,7 @@ def merge(
 @sketch.command()
 def inspect(
     sketch: Annotated[Path | None, typer.Argument(help="Private sketch.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Ledger of which to show what is spent and left.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Ledger to show: what is spent and what is left.")] = None,
     as_json: Json = False,
 ) -> None:
     """Show the contents and guarantees of a private sketch, or the spendings in a ledger."""

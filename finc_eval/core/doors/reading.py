@@ -89,7 +89,7 @@ def pinned(path: str | Path) -> Iterator[str]:
 
 
 def read_bytes(path: str | Path, copies: int = 1) -> bytes:
-    """Read a whole file, each byte of which will take this many `copies` in memory.
+    """Read a whole file. Each byte will take this many `copies` in memory.
 
     Raises:
         NotAFileError: it is not a regular file.

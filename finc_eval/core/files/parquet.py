@@ -42,7 +42,7 @@ FOOTER_TAIL = 8
 
 
 def parquet_table(path: Path, copies: int = 1) -> Any:
-    """Read a .parquet file as a table of pyarrow, each byte of which will take this many `copies` in memory.
+    """Read a .parquet file as a table of pyarrow. Each byte will take this many `copies` in memory.
 
     Raises:
         DataError: the table takes more memory than is allowed.

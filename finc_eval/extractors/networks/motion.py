@@ -54,7 +54,7 @@ FVMD_SIDE, FVMD_RATE, FVMD_POINTS, FVMD_CELL, FVMD_CUBE = 256, 25.0, 20, 5, 4
 class Motion(torch.nn.Module):
     """(n, 3, frames, height, width) in 0…1 and times (n, frames) in seconds -> the outputs "motion" and "fvmd".
 
-    "motion" joins histograms of one clip, of which each has the roots of its shares, and so the length one:
+    "motion" joins histograms of one clip. Each holds the roots of its shares, so that its length is one:
     velocities by direction and speed in 3 x 3 cells; accelerations by direction and size; speeds in each third of the
     clip; how much speed changes between frames; changes of brightness, their changes, and the drift over the clip; what
     the flow does not explain; and whether any pixel changes.
