@@ -11,6 +11,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.record import plain, structured
 from finc_eval.samples import Traits, open_source
 from finc_eval.samples.profile import Profile, unlike_encodings
+from finc_eval.samples.traits import marked
 
 PHOTOS = [
     Image.fromarray(np.random.default_rng(seed).integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize(
@@ -185,3 +186,11 @@ def test_real_photographs_saved_twice_are_told_apart(assets, tmp_path):
     half = profile(tmp_path / "half", ".png", [photo.resize((photo.width // 2, photo.height // 2)) for photo in photos])
     (warning,) = unlike_encodings(half, whole)
     assert warning.startswith("samples are ")
+
+
+def test_an_image_is_shallow_only_if_none_of_its_pixels_is_deep():
+    """A few pixels are looked at first: those between them count, too."""
+    pixels = np.ones((16, 16, 3), np.uint8)
+    assert marked("RGB", pixels) == "RGB/1bit"
+    pixels[3, 5] = 200
+    assert marked("RGB", pixels) == "RGB"
