@@ -107,6 +107,16 @@ def test_small_matrices_and_many_pairs_are_decomposed_in_full(size, count, full_
     assert full_decompositions == [size]
 
 
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-2])
+def test_the_iteration_ends_as_soon_as_the_residuals_are_within_the_tolerance(tolerance, full_decompositions):
+    matrix = CASES["nothing but noise"]().float()
+    values, vectors = top_eigenpairs(matrix, COUNT, tolerance=tolerance)
+    lengths = torch.linalg.vector_norm(matrix @ vectors - vectors * values, dim=0) / values
+    assert float(lengths.max()) <= tolerance
+    steps = [size // spectrum.LANCZOS_BLOCK for size in full_decompositions]
+    assert steps == ([6, 8, 10, 12, 6, 8, 10] if tolerance < 1e-2 else [6, 8, 10, 12])
+
+
 @pytest.mark.parametrize("case", ["a few leading eigenvalues in noise", "nearly equal ones"])
 def test_the_same_matrix_always_gives_the_same_bits(case):
     matrix = CASES[case]().float()
