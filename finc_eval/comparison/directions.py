@@ -23,8 +23,8 @@ OVERSAMPLING = 1.3
 photographs, 5.3 of six planted kinds are found; with 1.0, 5.2."""
 
 REFIT_TOLERANCE = 0.01
-"""Residual tolerance of the pairs of a half: its directions only have to be its own, of its samples alone. From 1e-4 on,
-no figure of 18 comparisons of digits, photographs and clips changes by more than 1e-4; with 0.1 some do."""
+"""Residual tolerance of the pairs of a half: its directions only have to be its own, of its samples alone. No figure of
+18 comparisons of digits, photographs and clips is another by more than 1e-4 than with 1e-4; with 0.1 some are."""
 
 DUAL = 2
 """Entries of φ per sample from which on Λ is known by its factors: a product with it takes no longer, and nobody makes
