@@ -34,7 +34,7 @@ from planted_modes import (
 import finc_eval as fe
 from finc_eval.comparison import baseline_directions
 from finc_eval.comparison.baseline_directions import ken_expansion, unit_vectors
-from finc_eval.comparison.inputs import sketched_sets
+from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.comparison.settings import Finc, Fld, Ken, Rarity, Settings
 from finc_eval.core.run import Run
 from finc_eval.demo.planted import planted_sets
@@ -147,7 +147,7 @@ def run_shares(seeds=3):
 
 def reproduction(sets, seed, features):
     """Return correlations of projected with exact eigenfunctions, for the modes of one role after the other."""
-    opened = sketched_sets(
+    opened = sketch_sets(
         {"gen": sets.gen, "ref": sets.ref}, ["ref"], Settings(features=features, seed=seed), Run()
     ).sets
     phi, found = opened["gen"].sketch.feature_map, []

@@ -21,11 +21,11 @@ from torchvision import transforms
 
 import finc_eval as fe
 from finc_eval.core.run import WORKERS
-from finc_eval.embeddings.decode import decoded_batches
+from finc_eval.embeddings.decode import decode_batches
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
-from finc_eval.extractors.preprocess import normalized
-from finc_eval.extractors.weights import checked_weights
+from finc_eval.extractors.preprocess import normalize_values
+from finc_eval.extractors.weights import check_weights
 from finc_eval.samples import open_source
 
 BATCH, ROUNDS, FEW = 50, 3, 100
@@ -53,7 +53,7 @@ def plain_loop(folder, workers):
     """Embed as people write it themselves: torchvision's transforms, a DataLoader, and timm."""
     card = load_card("efficientnet-lite0")
     model = timm.create_model("tf_efficientnet_lite0", pretrained=False).eval()
-    tensors = torch.load(checked_weights(card)[0], weights_only=True)
+    tensors = torch.load(check_weights(card)[0], weights_only=True)
     model.load_state_dict(dict(zip(model.state_dict(), tensors.values(), strict=True)))
     model.reset_classifier(0)
     transform = transforms.Compose(plain_transform())
@@ -69,10 +69,10 @@ def stages(folder, extractor):
     started = time.perf_counter()
     source.manifest()
     hashed = time.perf_counter()
-    batches = list(decoded_batches(source, 0, BATCH, card.preprocessing, WORKERS))
+    batches = list(decode_batches(source, 0, BATCH, card.preprocessing, WORKERS))
     decoded = time.perf_counter()
     for batch in batches:
-        normalized(batch.pixels, card.preprocessing)
+        normalize_values(batch.pixels, card.preprocessing)
     moved = time.perf_counter()
     embed = Embedder(card)
     made = time.perf_counter()
@@ -96,7 +96,7 @@ def decoding(folder):
     how, source = load_card("efficientnet-lite0").preprocessing, open_source(folder)
 
     def threads(workers):
-        return sum(1 for _ in decoded_batches(source, 0, BATCH, how, workers))
+        return sum(1 for _ in decode_batches(source, 0, BATCH, how, workers))
 
     def processes(workers):
         transform = transforms.Compose([*plain_transform()[:2], transforms.PILToTensor()])

@@ -108,7 +108,7 @@ class Stopwatch:
 def one(gen, ref):
     """Run one comparison in this process and print its figures as JSON."""
     watch = Stopwatch()
-    watch.watch_waiting(embeddings, "prefetched", "read")
+    watch.watch_waiting(embeddings, "prefetch", "read")
     watch.watch(fe.RandomFourierFeatures, "_features", "features")
     watch.watch(Moments, "_multiply", lambda m: "Fréchet moments" if m.precision == "float64" else "covariance")
     watch.watch(directions, "extreme_eigenpairs", "eigen")

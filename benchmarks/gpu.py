@@ -33,11 +33,11 @@ from finc_eval.comparison.cross_fit import match, squared_overlap
 from finc_eval.extractors import network
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import loader_module, with_outputs
-from finc_eval.extractors.preprocess import normalized
+from finc_eval.extractors.preprocess import normalize_values
 from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
-from finc_eval.numerics.precision import add_product, arithmetic, prepared
+from finc_eval.numerics.precision import add_product, arithmetic, prepare
 
 HERE = Path(__file__).parent
 NEEDED = ("timm", "h5py", "scipy", "sklearn", "pydantic", "lazy_loader", "PIL")
@@ -135,7 +135,7 @@ def tests(bench):
 def rate(bench, precision):
     """Return the rate of the products of the covariance, in operations per second."""
     size = 2 * bench.sizes["features"]
-    rows = prepared(torch.randn(bench.run.portion, size, device=bench.device), precision)
+    rows = prepare(torch.randn(bench.run.portion, size, device=bench.device), precision)
     total = torch.zeros(size, size, device=bench.device)
 
     def products():
@@ -263,7 +263,7 @@ def extraction(bench):
             for size in bench.sizes["batches"]:
                 shape = (size, *([clip.frames] if clip else []), *how.size, 3)
                 pixels = torch.randint(0, 256, shape, dtype=torch.uint8)
-                ready = normalized(pixels.to(bench.device), how)
+                ready = normalize_values(pixels.to(bench.device), how)
                 bare, _ = bench.seconds(torch.inference_mode()(partial(embed._run, embed._network, ready)))
                 whole, _ = bench.seconds(partial(embed, pixels))
                 rates[size] = (size / whole, size / bare)

@@ -36,7 +36,7 @@ from finc_eval.sketches.far import FarSamples
 ENTRIES, FEATURES, STAND_INS = 8, 16, 256
 STAGES = {
     "hash the ids": (CachedEmbeddings, "_hashes_between"),
-    "look for repeats": (inputs, "grouped_sets"),
+    "look for repeats": (inputs, "group_sets"),
     "look for near-repeats": (inputs, "near_repeat_warnings"),
     "bandwidth and frequencies": (inputs, "reference_feature_map"),
     "sketch": (inputs, "_sketch"),

@@ -17,7 +17,7 @@ from _real import asset
 from _record import record
 from PIL import Image
 
-from finc_eval.embeddings.decode import decoded_batches
+from finc_eval.embeddings.decode import decode_batches
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import open_source
 
@@ -41,7 +41,7 @@ def rate(folder):
     how, source, best = load_card("dinov2-vitl14").preprocessing, open_source(folder), float("inf")
     for _ in range(ROUNDS):
         start = time.process_time()
-        done = sum(len(batch.ids) for batch in decoded_batches(source, 0, 50, how, workers=1))
+        done = sum(len(batch.ids) for batch in decode_batches(source, 0, 50, how, workers=1))
         best = min(best, (time.process_time() - start) / done)
     return 1 / best
 

@@ -25,7 +25,7 @@ from finc_eval.leaderboards.columns import RULES, SHARES
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.measures import Measuring, lowest
 from finc_eval.leaderboards.ranks import rank
-from finc_eval.leaderboards.shares import share_estimates, unmatched
+from finc_eval.leaderboards.shares import estimate_unmatched, share_estimates
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import count
 from finc_eval.partitions.kind_tree import KindTree
@@ -118,7 +118,7 @@ def separate(models, references, metrics):
     kinds = KindTree.of_sets([*sets.values(), *refs.values()]).pruned(MAIN_LEVEL)
     counts = {label: count(one, kinds).counts.tally().effective(0) for label, one in sets.items()}
     ref_counts = {label: count(one, kinds).counts.tally().effective(0) for label, one in refs.items()}
-    found = {"unmatched": {label: unmatched(one, ref_counts[label], 0) for label, one in counts.items()}}
+    found = {"unmatched": {label: estimate_unmatched(one, ref_counts[label], 0) for label, one in counts.items()}}
     for key, rule in RULES.items():
         every = [one.members for one in counts.values()]
         found[key] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from finc_eval.core.files.front import Front, front_of
 from finc_eval.core.files.reading import StoredFile
-from finc_eval.core.files.writing import filled_file
+from finc_eval.core.files.writing import fill_file
 
 Arrays = dict[str, np.ndarray]
 
@@ -24,7 +24,7 @@ def forge(path: Path, change: Callable[[dict[str, Any], Arrays], None]) -> Path:
     """Write the file again with a header and arrays that `change` has altered."""
     front, header, arrays = content(path)
     change(header, arrays)
-    with filled_file(path, front.type_name, front.layout) as file:
+    with fill_file(path, front.type_name, front.layout) as file:
         file.header |= header
         for name, values in arrays.items():
             file.array(name, values)

@@ -23,7 +23,7 @@ from finc_eval.cli.exit_codes import INTERRUPTED, PIPE_CLOSED, USAGE_OR_DATA, Ve
 from finc_eval.cli.group import Group, Verb
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
-from finc_eval.core.secrets import washed
+from finc_eval.core.secrets import redact
 from finc_eval.core.terminal import visible, visible_output
 
 VERBS: dict[str, dict[str, str]] = {
@@ -113,7 +113,7 @@ class LazyGroup(Group):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
-        with visible_output(), _notes_in_one_line(), _washed_mistakes():
+        with visible_output(), _notes_in_one_line(), _redact_mistakes():
             try:
                 with claims():
                     return super().invoke(ctx)
@@ -127,7 +127,7 @@ class LazyGroup(Group):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Read the arguments before the verb."""
-        with _washed_mistakes():
+        with _redact_mistakes():
             return super().make_context(info_name, args, parent, **extra)
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -146,13 +146,13 @@ class LazyGroup(Group):
 
 
 @contextmanager
-def _washed_mistakes() -> Iterator[None]:
+def _redact_mistakes() -> Iterator[None]:
     """Cut passwords and signatures from what click says about arguments, which it prints itself."""
     try:
         yield
     except Exception as error:
         if hasattr(error, "format_message"):  # older releases of typer take click's, newer ones have their own
-            error.message = washed(error.message)  # type: ignore[attr-defined]
+            error.message = redact(error.message)  # type: ignore[attr-defined]
         raise
 
 

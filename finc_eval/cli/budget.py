@@ -17,7 +17,7 @@ Budget = Annotated[
 ]
 
 
-def opened_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> Ledger:
+def open_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> Ledger:
     """Open the ledger at `path`; with a budget, plan a new one if it does not exist, made by its first spending."""
     if not path.exists():
         if budget is None:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 import finc_eval as fe
 from finc_eval.cli.output import print_json, refuse_loss
-from finc_eval.core.doors.creating import created_text
+from finc_eval.core.doors.creating import create_text
 from finc_eval.core.doors.reading import NotAFileError, lines_of
 from finc_eval.core.record import plain
 from finc_eval.core.run import BATCH_SIZE
-from finc_eval.core.storage import written_whole
-from finc_eval.core.words import counted
+from finc_eval.core.storage import write_whole
+from finc_eval.core.words import plural
 
 if TYPE_CHECKING:
     from finc_eval.embeddings.base import Embeddings
@@ -70,7 +70,7 @@ def write_classes(
 ) -> None:
     """Write the classes of samples, unless other samples or classes are in that file; see `class_lines`."""
     refuse_loss(out, lambda found: is_table_of(found, class_lines(ids, classes, values), len(ids)), force)
-    with written_whole(out) as temporary, created_text(temporary) as file:
+    with write_whole(out) as temporary, create_text(temporary) as file:
         csv.writer(file).writerows(class_lines(ids, classes, values))
 
 
@@ -113,11 +113,11 @@ def tell_classes(
         [name, f"{counts[name]:,}", "–" if area is None else f"{area:.3f}"]
         for name, area in zip(names, aucs, strict=True)
     ]
-    print_table(f"Classes of {counted(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
+    print_table(f"Classes of {plural(len(values), 'sample')}", ["class", "samples", "AUC"], rows, names=["class"])
     if quality is not None:
         print(f"accuracy {quality.accuracy:.4f}")
     if strange:
         print(f"no accuracy: the models have no class {strange[0]!r}, which samples are labeled with")
     if undefined.any():
-        print(f"{counted(int(undefined.sum()), 'sample')} without a distance to any class")
+        print(f"{plural(int(undefined.sum()), 'sample')} without a distance to any class")
     print(out)

@@ -25,7 +25,7 @@ def config_file(given: Path | None) -> Path | None:
     return given or (here if here.exists() else None)
 
 
-def configured(cls: type[Any], path: Path | None) -> Any:
+def read_defaults(cls: type[Any], path: Path | None) -> Any:
     """Return the settings of a class from the file of defaults; None where the file lacks its table.
 
     Raises:
@@ -58,13 +58,13 @@ def refuse_network_of(settings: object, given: Path | None) -> None:
         )
 
 
-def configured_keys(cls: type[Configured], path: Path | None) -> set[str]:
+def default_keys(cls: type[Configured], path: Path | None) -> set[str]:
     """Return the keys that the file of defaults has in the table of a class."""
     return set() if path is None else set(read_toml(path).get(cls.table, {}))
 
 
 @contextmanager
-def recorded(path: Path | None) -> Iterator[None]:
+def record_defaults(path: Path | None) -> Iterator[None]:
     """Let every result that is made in the block name the file of defaults in its provenance."""
     token = config_in_use.set(None if path is None else str(path))
     try:

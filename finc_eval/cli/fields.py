@@ -61,9 +61,9 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
     for field in fields(cls):
         if hints[field.name] is None:
             continue
-        (base, text), default = _described(hints[field.name]), _default(field)
+        (base, text), default = _split_about(hints[field.name]), _default(field)
         several = get_origin(base) is tuple
-        held = _alternatives(_described(get_args(base)[0] if several else base)[0])
+        held = _alternatives(_split_about(get_args(base)[0] if several else base)[0])
         choices: dict[str, Any] = {getattr(one, TAG): one for one in held if is_dataclass(one)}
         if not choices:
             made[field.name,] = _option((field.name,), hints[field.name], default, panel)
@@ -92,11 +92,11 @@ def settings_with(cls: type[T], start: T | None, options: list[Option], given: M
         own = [option for option in options if option.path[0] == field.name]
         if field.name in values and own[0].choices:
             before = _default(field) if start is None else getattr(start, field.name)
-            values[field.name] = _chosen(before, values[field.name], own)
+            values[field.name] = _choose(before, values[field.name], own)
     return settings_from(cls, start, values)
 
 
-def _chosen(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
+def _choose(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
     """Return the dataclass of the given name, or the one before, or a tuple of several, with the given parameters."""
     several = isinstance(before, tuple)
     chosen = before if several else (before,)
@@ -144,7 +144,7 @@ def _option(
     The default of a parameter that only some choices have is described, not set.
     """
     name = path[0] if path[-1] == TAG else path[-1]
-    base, text = _described(annotation)
+    base, text = _split_about(annotation)
     made = Option(path, parameter(name, base), False, choices or {})
     owned = len(made.choices) > 1 and path[-1] != TAG
     note = f" For {' and '.join(made.owners)}" if owned else ""
@@ -183,7 +183,7 @@ def _as_typer_knows(types: list[Any], default: Any) -> tuple[Any, Any, dict[str,
     return first, default, {}
 
 
-def _described(annotation: Any) -> tuple[Any, str]:
+def _split_about(annotation: Any) -> tuple[Any, str]:
     """Return a type without its metadata, and the text that `about` gave it."""
     if get_origin(annotation) is not Annotated:
         return annotation, ""

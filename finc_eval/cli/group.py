@@ -32,7 +32,7 @@ class Group(TyperGroup):
     """A group of verbs. Its name alone prints its help, which is not an error."""
 
     def __init__(self, **attributes: Any) -> None:
-        super().__init__(**_unwrapped(attributes))
+        super().__init__(**_unwrap(attributes))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, or print the help where there are none."""
@@ -40,7 +40,7 @@ class Group(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; the help shows flags as flags."""
-        return _shown_as_flags(super().get_params(ctx))
+        return _show_as_flags(super().get_params(ctx))
 
 
 class DefaultGroup(Group):
@@ -77,11 +77,11 @@ class Verb(TyperCommand):
         return super().invoke(ctx)
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
-        super().__init__(*arguments, **_unwrapped(attributes))
+        super().__init__(*arguments, **_unwrap(attributes))
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; the help shows flags as flags."""
-        found = _shown_as_flags(super().get_params(ctx))
+        found = _show_as_flags(super().get_params(ctx))
         return [*found, self._help_all(ctx)] if self._is_long(found) else found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -119,7 +119,7 @@ def _is_rare(one: Any) -> bool:
     return getattr(one, "rich_help_panel", None) is not None and one.name not in USUAL and not one.required
 
 
-def _unwrapped(attributes: dict[str, Any]) -> dict[str, Any]:
+def _unwrap(attributes: dict[str, Any]) -> dict[str, Any]:
     """Join the lines of each paragraph of the help, which come from a docstring, so that the terminal wraps them."""
     text = attributes.get("help")
     if not text:
@@ -127,7 +127,7 @@ def _unwrapped(attributes: dict[str, Any]) -> dict[str, Any]:
     return attributes | {"help": "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))}
 
 
-def _shown_as_flags(parameters: list[Any]) -> list[Any]:
+def _show_as_flags(parameters: list[Any]) -> list[Any]:
     """Take from options without a value the type that the help would show for it."""
     for one in parameters:
         if getattr(one, "is_flag", False):

@@ -13,7 +13,7 @@ from finc_eval.extractors.settings import Extraction
 from finc_eval.samples.shards import BY_RANK, Shard
 
 
-def launched(extraction: Extraction, work: Work, out: Path | None) -> tuple[Extraction, Work]:
+def launch(extraction: Extraction, work: Work, out: Path | None) -> tuple[Extraction, Work]:
     """Return the settings of this process, one of several that torchrun started if its shard is "rank".
 
     The first of them shows its progress. They never wait for each other. A training job that calls the command has

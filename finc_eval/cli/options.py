@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
-from finc_eval.cli.config import config_file, configured, recorded, refuse_network_of
+from finc_eval.cli.config import config_file, read_defaults, record_defaults, refuse_network_of
 from finc_eval.cli.fields import flag, options_of, parameter, settings_with
 from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.record import CONFIG_NAME, Configured, about
@@ -93,7 +93,7 @@ class Work(Configured):
     @contextmanager
     def running(self) -> Iterator[Run]:
         """Yield a run whose progress is drawn on standard error; a device that is not there is refused."""
-        with shown(self.quiet) as progress:
+        with show_progress(self.quiet) as progress:
             run = Run(device=self.device, batch_size=self.batch_size, workers=self.workers, progress=progress)
             if self.device not in (None, "cpu"):
                 from finc_eval.core.device import usable_device  # loads torch
@@ -102,7 +102,7 @@ class Work(Configured):
             yield run
 
 
-def shown(quiet: bool) -> AbstractContextManager[Progress]:
+def show_progress(quiet: bool) -> AbstractContextManager[Progress]:
     """Return a progress that is drawn on standard error unless it is to be quiet."""
     return nullcontext(silent) if quiet else terminal()
 
@@ -182,14 +182,14 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
         def run(**values: Any) -> None:
             given = {name: value for name, value in values.items() if _is_given(values["context"], name)}
             path = config_file(values[CONFIG])
-            start = configured(cls, path)
+            start = read_defaults(cls, path)
             if "extractor" not in given:
                 refuse_network_of(start, values[CONFIG])
             for name, narrow in narrower.items():
                 if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
                     start = replace(start, **{name: narrow()})  # a default for another verb
             settings = settings_with(cls, start, options, given)
-            with recorded(path):
+            with record_defaults(path):
                 verb(**{name: settings if name == argument else values[name] for name in own})
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

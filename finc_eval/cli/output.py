@@ -17,7 +17,7 @@ import typer
 
 from finc_eval import report
 from finc_eval.cli.claims import claim
-from finc_eval.cli.sets import titled
+from finc_eval.cli.sets import title_of
 from finc_eval.core.doors.reading import read_bytes
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.front import file_type
@@ -25,7 +25,7 @@ from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import write_text, written_together
+from finc_eval.core.storage import write_text, write_together
 from finc_eval.core.terminal import print_data
 
 UNMARKED = (".xml",)
@@ -116,7 +116,7 @@ class Output:
         """
         self.check()
         files = self.files
-        with written_together():
+        with write_together():
             if ".h5" in files:
                 make_room(files[".h5"], self.type_name, self.force)
                 result.save(files[".h5"])
@@ -149,7 +149,7 @@ def output_folder(
         stem: name of the files; default: the type.
         titles: titles that name the default folder; default: those of the inputs.
     """
-    folder = out or default_folder(titles or [titled(place, label) for label, place in inputs.items()])
+    folder = out or default_folder(titles or [title_of(place, label) for label, place in inputs.items()])
     if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():
         raise UsageError(
             f"--out is the folder of several files, got {folder}: pass {folder.with_suffix('')} for example"

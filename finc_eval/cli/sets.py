@@ -14,7 +14,7 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.samples.opening import existing_path
 
 
-def named_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:
+def name_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:
     """Return the paths of sets by name, from arguments NAME=PATH, or PATH, which is named by its title.
 
     Args:
@@ -23,7 +23,7 @@ def named_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:
     """
     sets: dict[str, str] = {}
     for argument in gens:
-        name, path, _ = _named(argument)
+        name, path, _ = _name(argument)
         if name in sets:
             raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
         sets[name] = path
@@ -34,19 +34,19 @@ def runs_of_models(gens: Iterable[str]) -> dict[str, list[str]]:
     """Return the paths of the training runs of models by name: a NAME=PATH given several times is one model."""
     models: dict[str, list[str]] = {}
     for argument in gens:
-        name, path, by_hand = _named(argument)
+        name, path, by_hand = _name(argument)
         if name in models and not by_hand:
             raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
         models.setdefault(name, []).append(path)
     return models
 
 
-def _named(argument: str) -> tuple[str, str, bool]:
+def _name(argument: str) -> tuple[str, str, bool]:
     """Return the name and the path of a set, and whether the name was given."""
     name, equals, path = argument.partition("=")
     by_hand = bool(equals) and not is_url(argument) and not Path(argument).exists()
     if not by_hand:
-        name, path = titled(argument, argument), argument
+        name, path = title_of(argument, argument), argument
     elif not name or not path:
         raise UsageError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
     if name == REFERENCE:
@@ -78,7 +78,7 @@ def check_given(sources: Iterable[str | Path | None], extractor: str | None = No
         load_card(extractor)
 
 
-def titled(source: str, label: str) -> str:
+def title_of(source: str, label: str) -> str:
     """Return the title of a set, as results have it, from its path."""
     path = existing_path(source)
     if path is None:

@@ -188,13 +188,13 @@ def _direction(one: Candidate, family: int, rho: float, taken: Mapping[str, Dire
         standard_error=float(one.estimates.error[one.rank]),
         fitted_excess=float(one.fitted.excess[one.rank]),
         tails=_tails(one, rho),
-        drawn_gen=_drawn_ids(one, "gen"),
-        drawn_ref=_drawn_ids(one, "ref"),
+        drawn_gen=_draw_ids(one, "gen"),
+        drawn_ref=_draw_ids(one, "ref"),
         direction=one.direction.float().cpu().numpy(),
     )
 
 
-def _drawn_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
+def _draw_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
     return one.scored.sets[label].sketched.ids_at(one.drawn(label)[:MAX_SHOWN])
 
 
@@ -238,7 +238,9 @@ def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
     return tails[0], tails[1]
 
 
-def named(directions: Sequence[tuple[Candidate, Direction]], gen: SketchedSet, ref: SketchedSet) -> list[Direction]:
+def name_directions(
+    directions: Sequence[tuple[Candidate, Direction]], gen: SketchedSet, ref: SketchedSet
+) -> list[Direction]:
     """Name the significant directions that refits find again, add causes, and link those of one kind of sample."""
     chosen = [(one, direction) for one, direction in directions if direction.p_value <= ALPHA and direction.firm]
     if not (chosen and gen.has_rows and ref.has_rows):
@@ -262,7 +264,7 @@ def named(directions: Sequence[tuple[Candidate, Direction]], gen: SketchedSet, r
     return [known.get(direction.id, direction) for _, direction in directions]
 
 
-def placed_in_kinds(
+def place_in_kinds(
     direction: Direction, at: Embeddings, kinds: Sequence[Kind], alike: NDArray[np.bool_], divided: KindsOfSamples
 ) -> Direction:
     """Return a direction with the kinds that most of its best samples lie in, of the set that has more.

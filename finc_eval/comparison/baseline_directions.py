@@ -26,7 +26,7 @@ from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.settings import Fld, Ken, Rarity, Settings
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE, Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.folds import fold_of, without_fold
@@ -183,7 +183,7 @@ def fld_expansion(
     part = without_fold(y.id_keys()) & np.uint64(1) == 1
     centers, others = (Subset(y, np.flatnonzero(chosen)) for chosen in (part, ~part))
     if min(centers.n, others.n) < 2:
-        raise DataError(f"{y.name} has {counted(y.n, 'sample')}, too few for FLD to split in two: pass more")
+        raise DataError(f"{y.name} has {plural(y.n, 'sample')}, too few for FLD to split in two: pass more")
     entries = np.flatnonzero(~constant_features(centers))
     if not len(entries):
         raise DataError(f"all samples of {y.name} are the same, which FLD cannot standardize: pass others")

@@ -11,7 +11,7 @@ from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
 from finc_eval.comparison.scored import ScoredSet
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
@@ -46,7 +46,7 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, sent
         found += [note for note in notes if note not in found]
     if copies and copies.count and not any(IN_BOTH in one for one in sentences):
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
-        found.append(f"{counted(copies.count, 'generated sample')} {are} of reference samples")
+        found.append(f"{plural(copies.count, 'generated sample')} {are} of reference samples")
     if gen.has_rows and ref.has_rows:
         found += unused_columns({one.label: one.at_hand for one in (gen, ref)})
     if gen.cache and ref.cache:
@@ -82,7 +82,7 @@ def far_warnings(one: ScoredSet) -> list[str]:
     far, are = one.far, "it is" if one.far.count == 1 else "they are"
     (name,) = one.sketched.ids_at(np.array([far.farthest]))
     return [
-        f"{one.sketched.label} has {counted(far.count, 'sample')} more than {FAR:g} times as far from its middle as "
+        f"{one.sketched.label} has {plural(far.count, 'sample')} more than {FAR:g} times as far from its middle as "
         f"half of the set, {name!r} {far.distance:.3g} times: look whether {are} broken"
     ]
 

@@ -25,9 +25,9 @@ from finc_eval.gallery.gallery import Gallery, Pictures
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.answer import chosen, kind_id
+from finc_eval.partitions.answer import choose, kind_id
 from finc_eval.partitions.counts import Examples
-from finc_eval.partitions.kind import Kind, described_kinds, shown_of
+from finc_eval.partitions.kind import Kind, describe_kinds, shown_of
 from finc_eval.partitions.tests import test_kinds
 from finc_eval.samples import Samples
 
@@ -197,7 +197,7 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     only = np.ones_like(tests.adjusted)
     only[:, known] = tests.adjusted[:, known]
     p_old, p_new = _against_ref(before), _against_ref(after)
-    followed = list(chosen(tree, replace(tests, adjusted=only)))
+    followed = list(choose(tree, replace(tests, adjusted=only)))
     p = np.minimum(p_old, p_new)
     for node in sorted(known[p[known] <= alpha].tolist(), key=lambda node: p[node]):
         if not (tree.members[followed] & tree.members[node]).any():
@@ -213,7 +213,7 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     tally = after.counted_kinds.tallies["ref"]
     changes = [
         _change(kind, float(tally.members[node] / tally.n), float(p_old[node]), float(p_new[node]), alpha)
-        for node, kind in zip(followed, described_kinds(tests, followed, names, examples, kind_id), strict=True)
+        for node, kind in zip(followed, describe_kinds(tests, followed, names, examples, kind_id), strict=True)
     ]
     return Changes(
         changes=tuple(sorted(changes, key=lambda one: (ORDER.index(one.status), -abs(one.change)))),

@@ -16,8 +16,8 @@ from finc_eval.comparison.assemble import (
     Candidate,
     assemble_directions,
     direction_candidates,
-    named,
-    placed_in_kinds,
+    name_directions,
+    place_in_kinds,
 )
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
@@ -33,7 +33,7 @@ from finc_eval.comparison.caveats import (
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, sketched_sets
+from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
@@ -105,7 +105,7 @@ def compare(
     """
     run = Run.of(run)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree
-    opened = sketched_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
+    opened = sketch_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     return compare_opened(opened, opened.settings, run, tree)
 
 
@@ -165,7 +165,7 @@ def _describe(
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
-    directions = named(found_directions, gen, ref)
+    directions = name_directions(found_directions, gen, ref)
     listed: tuple[Kind, ...] = ()
     headings: tuple[Kind, ...] = ()
     divided = None
@@ -175,7 +175,7 @@ def _describe(
         # A kind too rare to be significant among all shows a direction all the same.
         alike = dict(zip(ROLES, answer.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
         directions = [
-            placed_in_kinds(one, opened.sets[SETS_OF[one.role][0]].at_hand, listed, alike[one.role], divided)
+            place_in_kinds(one, opened.sets[SETS_OF[one.role][0]].at_hand, listed, alike[one.role], divided)
             for one in directions
         ]
     phi = gen.sketch.feature_map

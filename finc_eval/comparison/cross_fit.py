@@ -10,7 +10,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from finc_eval.comparison.directions import Directions, FoldedMoments, pad
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def cross_fit(
         found = find((fold,))[0].vectors[:, :count]
         rows, columns = match(squared_overlap(full.vectors, found))
         paired = torch.zeros_like(full.vectors)
-        paired[:, sent(rows, paired.device)] = found[:, sent(columns, found.device)]
+        paired[:, send(rows, paired.device)] = found[:, send(columns, found.device)]
         halves.append(torch.where((full.vectors * paired).sum(0) < 0, -paired, paired))
     again = r_squared(full.vectors, [*halves, *refits], sets)
     reproduced = torch.zeros(len(again), count)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from finc_eval.comparison.direction import Direction, Interval, significant
 from finc_eval.comparison.settings import StoredSettings
-from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.embeddings.repeats import REPEATS_ITSELF
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
@@ -56,7 +56,7 @@ def headline(found: _Compared) -> str:
     largest = [in_words(kind, names) for kind in top_level(found.kinds, found.headings)[:LARGEST]]
     if largest:
         sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")
-    return " ".join([*sentences, *qualified(found)])
+    return " ".join([*sentences, *qualify(found)])
 
 
 def on_prompts(found: _Compared) -> list[str]:
@@ -67,7 +67,7 @@ def on_prompts(found: _Compared) -> list[str]:
 def short(found: _Compared) -> str:
     """Return how different the sets are, and in how many kinds, in a few words."""
     more, less = more_and_less(significant(found.kinds, ALPHA))
-    numbers = [f"more of {counted(len(more), 'kind')}", f"less of {counted(len(less), 'kind')}"]
+    numbers = [f"more of {plural(len(more), 'kind')}", f"less of {plural(len(less), 'kind')}"]
     return ", ".join([*([f"{_estimate(found)} different"] if found.difference is not None else []), *numbers])
 
 
@@ -84,7 +84,7 @@ def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
     return more, [kind for kind in kinds if kind.share_difference <= 0]
 
 
-def explained(found: _Compared) -> float | None:
+def explained_part(found: _Compared) -> float | None:
     """Return how many points of the overall difference the significant kinds explain; None without kinds."""
     if found.difference is None:
         return None
@@ -101,7 +101,7 @@ def in_words(kind: Kind, names: UniqueNames) -> str:
     """Return a kind with both shares and the interval of their difference."""
     low, high = kind.share_difference_interval
     shares = f"{percent(kind.share_gen, 1)} of generated, {percent(kind.share_ref, 1)} of reference"
-    parts = f" ({counted(len(kind.children), 'kind')})" if kind.children else ""
+    parts = f" ({plural(len(kind.children), 'kind')})" if kind.children else ""
     return f"{names.title(kind)}{parts}: {shares}, difference {points(low)} to {points(high)} points"
 
 
@@ -112,10 +112,10 @@ def _estimate(found: _Compared) -> str:
     return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
 
 
-def qualified(found: _Compared) -> list[str]:
+def qualify(found: _Compared) -> list[str]:
     """Return what the kinds explain, which directions they do not show, and what may be missed, in sentences."""
     drifts_too = _drifts(found) if significant(found.kinds, ALPHA) else []
-    return [*_explained(found), *drifts_too, *missed(found.detectable)]
+    return [*_explain(found), *drifts_too, *say_missed(found.detectable)]
 
 
 def drift_alone(found: _Compared) -> list[str]:
@@ -123,7 +123,7 @@ def drift_alone(found: _Compared) -> list[str]:
     return [] if significant(found.kinds, ALPHA) else _drifts(found)
 
 
-def _explained(found: _Compared) -> list[str]:
+def _explain(found: _Compared) -> list[str]:
     if not found.difference or found.explained is None or not significant(found.kinds, ALPHA):
         return []
     part, whole = 100 * found.explained, 100 * found.difference
@@ -135,7 +135,7 @@ def _drifts(found: _Compared) -> list[str]:
         return []
     names = UniqueNames(found.directions)
     more = [f"{len(alone) - LARGEST} more"] if len(alone) > LARGEST else []
-    names_alone = listed([*(names.title(one) for one in alone[:LARGEST]), *more])
+    names_alone = join_words([*(names.title(one) for one in alone[:LARGEST]), *more])
     what = "A direction differs" if len(alone) == 1 else f"{len(alone)} directions differ"
     return [f"{what} that no kind shows, such as a change of style or quality over many kinds: {names_alone}."]
 
@@ -159,14 +159,14 @@ def overall(found: _Compared) -> list[str]:
     return [*collapsed, f"{first}: an estimated {change} them alike."]
 
 
-def untested(found: _Compared) -> str | None:
+def say_untested(found: _Compared) -> str | None:
     """Return that nothing was tested, in a sentence; None where something was."""
     if found.tested or found.kinds_tested:
         return None
     return "No kind of samples was tested: a set has too few independent samples."
 
 
-def missed(detectable: float | None) -> list[str]:
+def say_missed(detectable: float | None) -> list[str]:
     """Return how rare a kind may have been missed, in a sentence; none where that is not known."""
     if detectable is None:
         return []
@@ -180,10 +180,12 @@ def _counts(found: _Compared) -> list[str]:
     """Return how many kinds, or without kinds how many directions, differ."""
     if found.difference is None and not found.kinds:
         firm = [one for one in significant(found.directions, ALPHA) if one.firm]
-        what = f"{counted(len(firm), 'direction')} {'differs' if len(firm) == 1 else 'differ'} significantly"
-        return [untested(found) or f"{what}."]
+        what = f"{plural(len(firm), 'direction')} {'differs' if len(firm) == 1 else 'differ'} significantly"
+        return [say_untested(found) or f"{what}."]
     more, less = more_and_less(significant(found.kinds, ALPHA))
-    parts = [f"{words} {counted(len(one), 'kind')}" for words, one in (("more of", more), ("less of", less)) if one]
+    parts = [f"{words} {plural(len(one), 'kind')}" for words, one in (("more of", more), ("less of", less)) if one]
     if parts:
-        return [f"The generated set has {listed(parts)}."]
-    return [untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."]
+        return [f"The generated set has {join_words(parts)}."]
+    return [
+        say_untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."
+    ]

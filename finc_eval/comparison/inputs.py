@@ -15,7 +15,7 @@ from finc_eval.comparison.directions import FoldedMoments
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings, open_sets
@@ -28,7 +28,7 @@ from finc_eval.numerics.folds import fold_of, rows_of
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
-from finc_eval.sketches.opening import SetInput, as_sketch, grouped_sets, seen_rows
+from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
@@ -145,7 +145,7 @@ class OpenSets:
     pairing: Pairing | None = None
 
 
-def sketched_sets(
+def sketch_sets(
     sources: Mapping[str, object],
     reference: Sequence[str],
     settings: Settings,
@@ -178,9 +178,9 @@ def open_inputs(
 ) -> tuple[dict[str, SetInput], tuple[str, ...]]:
     """Open what the caller has of each set, by label, grouped; return sentences on groups and repeats."""
     opened = open_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
-    grouped, sentences = grouped_sets(opened, settings.groups, run)
+    grouped, sentences = group_sets(opened, settings.groups, run)
     found = {**opened, **grouped}
-    return found, (*sentences, *near_repeat_warnings(seen_rows(found), run))
+    return found, (*sentences, *near_repeat_warnings(view_rows(found), run))
 
 
 def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str, SetInput], Pairing | None, list[str]]:
@@ -266,6 +266,6 @@ def _sketch(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, r
 
 def _too_few(label: str, n: int) -> DataError:
     return DataError(
-        f"{label} has {counted(n, 'sample')}: a comparison needs at least {MIN_SAMPLES} of each set, and hundreds "
+        f"{label} has {plural(n, 'sample')}: a comparison needs at least {MIN_SAMPLES} of each set, and hundreds "
         "to say anything with confidence"
     )

@@ -12,7 +12,7 @@ import torch
 
 from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.direction import ROLES, Direction, Role, SetLabel, significant
-from finc_eval.comparison.inputs import SketchedSet, sketched_sets
+from finc_eval.comparison.inputs import SketchedSet, sketch_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
@@ -156,18 +156,16 @@ def compare_methods(
     chosen = methods_of(methods)
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(DIRECTION_METHODS)}")
-    opened = sketched_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
+    opened = sketch_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
     comparisons: dict[str, Comparison] = {}
     for method in chosen:
         with_method = replace(opened.settings, method=method)
         comparisons[method.name] = compare_opened(opened, with_method, run.prefixed(method.name))
-    groups = grouped_directions(comparisons, list(opened.sets.values()))
+    groups = group_directions(comparisons, list(opened.sets.values()))
     return MethodComparison(comparisons, groups, provenance=Provenance.here(run.device))
 
 
-def grouped_directions(
-    comparisons: Mapping[str, Comparison], sets: Sequence[SketchedSet]
-) -> tuple[DirectionGroup, ...]:
+def group_directions(comparisons: Mapping[str, Comparison], sets: Sequence[SketchedSet]) -> tuple[DirectionGroup, ...]:
     """Group directions by what the bottom-k samples of both sets add to the mass of their first tails, s₊².
 
     Directions are taken method by method, by rank. Each joins the group whose first direction it correlates with most,

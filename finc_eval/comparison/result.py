@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.comparison.direction import Direction, Interval, SetLabel, significant
-from finc_eval.comparison.headline import explained, headline, short
+from finc_eval.comparison.headline import explained_part, headline, short
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -26,7 +26,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import check_same_space
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.gallery import Captions, checked_captions, stored_captions
+from finc_eval.gallery.gallery import Captions, check_captions, store_captions
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
 from finc_eval.partitions.blocks import Pairs
@@ -155,7 +155,7 @@ class Comparison(Pictured):
     @property
     def explained(self) -> float | None:
         """Part of `difference` that the significant kinds explain, at most all of it; None without kinds."""
-        return explained(self)
+        return explained_part(self)
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -269,7 +269,7 @@ class Comparison(Pictured):
         write_feature_map(file, self.feature_map)
         if self.divided is not None:
             self.divided.write(file)
-        file.header["captions"] = stored_captions(self.captions, self.shown_samples())
+        file.header["captions"] = store_captions(self.captions, self.shown_samples())
 
     @classmethod
     def _read(cls, file: StoredFile, data: dict[str, Any]) -> dict[str, Any]:
@@ -283,7 +283,7 @@ class Comparison(Pictured):
         return {
             "feature_map": feature_map,
             "divided": read_kinds(file, len(data["kinds"])) if data["kinds"] else None,
-            "captions": checked_captions(file.header["captions"]),
+            "captions": check_captions(file.header["captions"]),
         }
 
     def _frame_rows(self) -> tuple[Kind, ...]:

@@ -15,7 +15,7 @@ from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass, Scores
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.core.run import Run
 from finc_eval.numerics.design_effects import design_effects
 from finc_eval.numerics.folds import rows_of
@@ -232,7 +232,7 @@ def _pass(
     phi, groups, numbers = one.sketch.feature_map, one.group_numbers, None
     found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
     if groups is not None:
-        numbers = sent(torch.from_numpy(groups), phi.device)
+        numbers = send(torch.from_numpy(groups), phi.device)
     far = FarSamples(one.sketch.sample.rows, phi.device)
     for chunk in fold_chunks(one.embeddings, run, phi.prepared, f"score {one.label}"):
         own = None if numbers is None else numbers[chunk.index]
@@ -246,7 +246,7 @@ def _scores_of_sample(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torc
     found = ScorePass(shown, scoring)
     features, folds = one.sample
     for fold in (0, 1):
-        index = sent(rows_of(folds, fold), features.device)
+        index = send(rows_of(folds, fold), features.device)
         found.update(features[index], fold, index)
     return found.result()
 

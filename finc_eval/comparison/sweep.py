@@ -13,7 +13,7 @@ import torch
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
 from finc_eval.comparison.direction import Direction, SetLabel, significant
-from finc_eval.comparison.inputs import open_inputs, sketched_sets
+from finc_eval.comparison.inputs import open_inputs, sketch_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import (
     SIGMA_SWEEP_FEATURES,
@@ -37,7 +37,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, gaussian_kernel, median_distance, stable_bandwidth
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.opening import SetInput
-from finc_eval.sketches.reference import bottom_rows, centered_features
+from finc_eval.sketches.reference import bottom_rows, center_features
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
 Parameter = Literal["sigma", "rho"]
@@ -180,7 +180,7 @@ def _sweep_sigma(
     sample = rows["ref"].cpu()
     median = median_distance(sample)
     chosen = [factor * median for factor in BANDWIDTH_FACTORS] if sigmas is None else sigmas
-    maps = [centered_features(sample, settings.features, sigma, settings, run.torch_device) for sigma in chosen]
+    maps = [center_features(sample, settings.features, sigma, settings, run.torch_device) for sigma in chosen]
     sketches = {
         label: sketch_all(
             one,
@@ -206,7 +206,7 @@ def _sweep_rho(
     sources: Mapping[str, object], rhos: list[float] | None, settings: Settings, run: Run, extractor: AnyExtractor
 ) -> Sweep:
     chosen = [replace(settings, rho=rho) for rho in rhos or RHOS]
-    opened = sketched_sets(sources, ["ref"], settings, run, extractor)
+    opened = sketch_sets(sources, ["ref"], settings, run, extractor)
     first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
     points = []
     for done, one in enumerate(chosen):

@@ -24,7 +24,7 @@ def check_positive(name: str, value: Any, most: float = inf) -> float:
     """Return a finite number above 0 and at most `most`, or raise UsageError."""
     number = _number(value)
     if not 0 < number < inf:
-        raise UsageError(f"{name} must be a positive number, got {_shown(value)}")
+        raise UsageError(f"{name} must be a positive number, got {_show(value)}")
     if number > most:
         raise UsageError(f"{name} must be at most {most:g}, got {number:g}")
     return number
@@ -34,7 +34,7 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     """Return a whole number of at least `least`, or raise UsageError."""
     number = _number(value)
     if number != number // 1 or number < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}, got {_shown(value)}")
+        raise UsageError(f"{name} must be a whole number of at least {least}, got {_show(value)}")
     return int(number)
 
 
@@ -42,7 +42,7 @@ def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = Fal
     """Return a number between 0 and 1, or raise UsageError; `zero` and `one` allow the ends themselves."""
     number = _number(value)
     if not (0 < number < 1 or (zero and number == 0) or (one and number == 1)):
-        raise UsageError(f"{name} must lie between 0 and 1, got {_shown(value)}")
+        raise UsageError(f"{name} must lie between 0 and 1, got {_show(value)}")
     return number
 
 
@@ -57,5 +57,5 @@ def _number(value: Any) -> float:
         return nan
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     return repr(value) if isinstance(value, str) else str(value)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 
 Device = str | torch.device | None
 """Device as callers name it; None for CUDA if available."""
@@ -38,7 +38,7 @@ def usable_device(device: Device) -> torch.device:
         where = torch.device(device) if device else default_device()
         torch.empty(0, device=where)
     except (RuntimeError, AssertionError) as error:
-        here = listed(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
+        here = join_words(["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))])
         raise UsageError(
             f'the device "{device}" cannot be used: torch finds only {here} on this machine, so leave the device out, '
             "or name what is here"
@@ -46,7 +46,7 @@ def usable_device(device: Device) -> torch.device:
     return where
 
 
-def sent(rows: torch.Tensor, device: torch.device) -> torch.Tensor:
+def send(rows: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Copy rows to a device. Those of the host go to a GPU from pinned memory, so that the host does not wait.
 
     A plain copy waits until the GPU has done all that it was asked before.

@@ -15,8 +15,8 @@ import difflib
 from collections.abc import Iterable
 from itertools import islice
 
-from finc_eval.core.secrets import washed
-from finc_eval.core.words import listed
+from finc_eval.core.secrets import redact
+from finc_eval.core.words import join_words
 
 MAX_MESSAGE = 2000
 """Letters of a message at most. The longest that are meant name all extractors, in about 1,300."""
@@ -39,7 +39,7 @@ class FincEvalError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        line = washed(" ".join(message.splitlines()))
+        line = redact(" ".join(message.splitlines()))
         half = MAX_MESSAGE // 2
         super().__init__(line if len(line) <= MAX_MESSAGE else f"{line[:half]} … {line[-half:]}")
 
@@ -110,5 +110,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     matches = [] if nearest is None else [nearest]
     if not matches and len(word) > 2:
         matches = [one for one in by_lower if word.lower() in one][:MAX_HINTS]
-    hints = listed([f'"{by_lower[one]}"' for one in matches], "or")
+    hints = join_words([f'"{by_lower[one]}"' for one in matches], "or")
     return f" (did you mean {hints}?)" if matches else ""

@@ -27,7 +27,7 @@ def only_writer_of(path: Path) -> AbstractContextManager[None]:
         DataError: another process holds it.
         OSError: the lock cannot be made.
     """
-    return _held(path, wait=False)
+    return _hold(path, wait=False)
 
 
 def after_other_writers_of(path: Path) -> AbstractContextManager[None]:
@@ -36,7 +36,7 @@ def after_other_writers_of(path: Path) -> AbstractContextManager[None]:
     Raises:
         OSError: the lock cannot be made.
     """
-    return _held(path, wait=True)
+    return _hold(path, wait=True)
 
 
 def lock_of(path: Path) -> Path:
@@ -47,7 +47,7 @@ def lock_of(path: Path) -> Path:
 
 
 @contextmanager
-def _held(path: Path, *, wait: bool) -> Iterator[None]:
+def _hold(path: Path, *, wait: bool) -> Iterator[None]:
     from filelock import FileLock, Timeout  # slow to import, and many commands write nothing
 
     place = lock_of(path)

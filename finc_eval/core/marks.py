@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import check_layout
 from finc_eval.core.files.parsed import read_json, read_text
@@ -48,7 +48,7 @@ def mark(type_name: str, job: str | None) -> str:
     return f"{type_name} {job}" if job else type_name
 
 
-def marked_text(type_name: str, job: str, text: str) -> str:
+def mark_text(type_name: str, job: str, text: str) -> str:
     """Return a text that is meant to be edited, below its mark, which does not count once it is."""
     stamp = f"({mark(type_name, job)}, text {text_digest(text)})"
     return f"# By finc-eval {stamp}. The same command writes it again, unless it was edited.\n{text}"
@@ -58,7 +58,7 @@ def mark_of(path: Path) -> str | None:
     """Return the mark of a page, text, JSON or HDF5 file, or of an unedited policy; None for any other file."""
     with suppress(DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
         if path.suffix in MARKS:
-            with opened(path) as file:
+            with open_file(path) as file:
                 found = MARKS[path.suffix].search(file.read(MARK_BYTES))
             return found and found[1].decode()
         if path.suffix == ".toml":
@@ -85,7 +85,7 @@ def checksum_of(data: Mapping[str, Any]) -> str:
     return text_digest(json.dumps(rest, sort_keys=True))
 
 
-def sealed(type_name: str, layout: int, data: Mapping[str, Any]) -> dict[str, Any]:
+def seal(type_name: str, layout: int, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain JSON types with what they are of, and their checksum."""
     stated = {"program": PROGRAM, "type": type_name, "layout": layout, **data}
     return stated | {CHECKSUM: checksum_of(stated)}

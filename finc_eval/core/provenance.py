@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from finc_eval.core.files.checkout import revision_of
 from finc_eval.core.record import Record
-from finc_eval.core.secrets import washed, washed_word
+from finc_eval.core.secrets import redact, redact_word
 
 if TYPE_CHECKING:
     from finc_eval.core.device import Device
@@ -58,7 +58,7 @@ class Provenance(Record):
     config: str | None = None
 
     def __post_init__(self) -> None:
-        self._store(command=self.command and washed(self.command), config=self.config and washed(self.config))
+        self._store(command=self.command and redact(self.command), config=self.config and redact(self.config))
 
     @classmethod
     def here(cls, device: Device = None) -> Provenance:
@@ -100,4 +100,4 @@ def command_line() -> str | None:
     """Return the command line of finc-eval, as a shell takes it and without its folder; None for other programs."""
     program = Path(sys.argv[0]) if sys.argv else Path()
     ours = program.name == "finc-eval" or program.parts[-2:] == ("finc_eval", "__main__.py")
-    return shlex.join(["finc-eval", *map(washed_word, sys.argv[1:])]) if ours else None
+    return shlex.join(["finc-eval", *map(redact_word, sys.argv[1:])]) if ours else None

@@ -127,7 +127,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not isfinite(value) else value
 
 
-def structured(cls: type[T], data: Mapping[str, Any], where: str) -> T:
+def structure(cls: type[T], data: Mapping[str, Any], where: str) -> T:
     """Build a record from what `plain` returned, and the fields that JSON leaves out. Derived values are ignored.
 
     Raises:
@@ -198,7 +198,7 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
     if kind == "unexpected_keyword_argument":
         return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
     if kind == "missing" and not item_is_missing:
-        return f'{where}: the key "{key}" is missing: add {_wanted(node)}'
+        return f'{where}: the key "{key}" is missing: add {_describe_schema(node)}'
     if kind == "json_invalid":
         return f"{where} is nested too deeply"
     value, wanted = f"{finding['input']!r}", finding["msg"].removeprefix("Input should be ")
@@ -206,7 +206,7 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
         choices = finding["ctx"]["expected_tags"].replace("'", "")
         value, wanted = repr(finding["ctx"]["tag"]), f"one of {choices}"
     elif kind in TYPE_FINDINGS or kind.endswith(("_type", "_parsing")):
-        wanted = _wanted(node)
+        wanted = _describe_schema(node)
     subject = f'{where}: "{key}"' if key else where
     return f"{subject} must be {wanted}, got {_cut(value)}"
 
@@ -220,12 +220,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
 
 
-def _wanted(node: dict[str, Any]) -> str:
+def _describe_schema(node: dict[str, Any]) -> str:
     """Say in words what a value of this JSON Schema is."""
     if "enum" in node or "const" in node:
         return " or ".join(json.dumps(choice) for choice in node.get("enum", [node.get("const")]))
     if "anyOf" in node:
-        return " or ".join(_wanted(one) for one in node["anyOf"] if one.get("type") != "null")
+        return " or ".join(_describe_schema(one) for one in node["anyOf"] if one.get("type") != "null")
     kind = node.get("type", "object")
     if kind == "boolean":
         return "true or false"
@@ -246,22 +246,22 @@ def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[
     node, known = definitions, list(definitions.get("properties", ()))
     for part in location:
         keys, others = node.get("properties", {}), node.get("additionalProperties")
-        alternatives = [_resolved(one, definitions) for one in node.get("oneOf", ())]
+        alternatives = [_resolve(one, definitions) for one in node.get("oneOf", ())]
         chosen = [one for one in alternatives if one.get("properties", {}).get("name", {}).get("const") == part]
         if chosen:
             node = chosen[0]
         elif isinstance(part, int):
-            node = _resolved([*node.get("prefixItems", ()), *[node.get("items", {})] * (part + 1)][part], definitions)
+            node = _resolve([*node.get("prefixItems", ()), *[node.get("items", {})] * (part + 1)][part], definitions)
             path = [*path, str(part)] if "properties" in node else path
         elif part in keys or isinstance(others, dict):
-            path, node = [*path, part], _resolved(keys.get(part, others), definitions)
+            path, node = [*path, part], _resolve(keys.get(part, others), definitions)
         elif keys:
             path = [*path, part]
         known = list(node.get("properties", ())) or known
     return path, node, known
 
 
-def _resolved(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _resolve(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
     """Follow a reference, and take X where the schema says X or null."""
     present = [one for one in node.get("anyOf", ()) if one.get("type") != "null"]
     node = present[0] if len(present) == 1 else node

@@ -1,6 +1,6 @@
 """Secrets in URLs and in the environment: what a URL is, and what is cut from it.
 
-Every message passes through `washed`, and so does what a result records about its making.
+Every message passes through `redact`, and so does what a result records about its making.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MIN_ECHO, MIN_SECRET = 4, 8
 """Letters of a secret at least that is looked for: one of a known URL, and one of the environment."""
 
 
-def washed(text: str, about: str = "") -> str:
+def redact(text: str, about: str = "") -> str:
     """Return a text whose URLs have no user, password, query and fragment, and that quotes no secret.
 
     Args:
@@ -50,31 +50,31 @@ def washed(text: str, about: str = "") -> str:
         about: URL that another program's message is about. Its secrets are cut also where they stand alone.
     """
     if BEGINNING.search(text):
-        text = re.sub(r"\S+", _washed_run, text)
+        text = re.sub(r"\S+", _redact_run, text)
     for secret in sorted(secrets_of(about) | _of_environment(), key=len, reverse=True):
         text = text.replace(secret, "…")
     return text
 
 
-def washed_word(word: str) -> str:
-    """Return a URL, or a word of a command line, as `washed` does; spaces do not end a URL in it."""
+def redact_word(word: str) -> str:
+    """Return a URL, or a word of a command line, as `redact` does; spaces do not end a URL in it."""
     begins = BEGINNING.search(word)
-    return _divided(word)[0] if begins and not re.search(r"\s", word[: begins.start()]) else washed(word)
+    return _divide(word)[0] if begins and not re.search(r"\s", word[: begins.start()]) else redact(word)
 
 
 def secrets_of(url: str) -> set[str]:
     """Return the words of a URL that may be secret, as they are written and as they are meant."""
-    _, users, query = _divided(url)
+    _, users, query = _divide(url)
     words = {word for part in (*users, query) for word in re.split(r"[@:?#&;=]", part)}
     return {one for word in words for one in (word, unquote(word)) if len(one) >= MIN_ECHO}
 
 
-def _washed_run(run: re.Match[str]) -> str:
-    kept, _, query = _divided(run[0])
+def _redact_run(run: re.Match[str]) -> str:
+    kept, _, query = _divide(run[0])
     return kept + query[len(query.rstrip(CLOSERS)) :]
 
 
-def _divided(text: str) -> tuple[str, list[str], str]:
+def _divide(text: str) -> tuple[str, list[str], str]:
     """Return a text without what is secret in its URLs; what that is before their hosts; and from the first query on.
 
     One URL may be within another: a::b, or as the name of a file in an archive.

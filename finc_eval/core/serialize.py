@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.files.front import check_layout
-from finc_eval.core.marks import CHECKSUM, checksum_of, mark, read_sealed, sealed
+from finc_eval.core.marks import CHECKSUM, checksum_of, mark, read_sealed, seal
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain, schema, structured
+from finc_eval.core.record import Record, plain, schema, structure
 from finc_eval.core.shown import Shown
 from finc_eval.core.storage import PROGRAM, write_text
 
@@ -54,7 +54,7 @@ class Document(Record, Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain JSON types."""
-        return sealed(self.type_name, LAYOUT, plain(self))
+        return seal(self.type_name, LAYOUT, plain(self))
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON text.
@@ -80,7 +80,7 @@ class Document(Record, Shown):
         if data.get("program") != PROGRAM or data.get("type") != cls.type_name:
             raise DataError(f"{where} is not a {PROGRAM} {cls.type_name}: pass one, or make it again")
         check_layout(where, cls.type_name, data.get("layout"), LAYOUT)
-        return structured(cls, data, where)
+        return structure(cls, data, where)
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:

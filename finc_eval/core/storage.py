@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from finc_eval.core.doors.creating import created, created_text
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.creating import create_file, create_text
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.locks import only_writer_of
 from finc_eval.core.remote.mirror import make_folder_of, put_in_place, remove
@@ -42,23 +42,23 @@ def disk_errors(path: Path, kept: str = "nothing half-written is left") -> Itera
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def write_whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path that replaces `path` when the block ends well, and is removed otherwise.
 
-    The block makes the file by `created`. A link at `path` is replaced, and what it leads to stays as it is.
-    Within `written_together` it replaces `path` when that block ends. Temporary files that killed processes left are
+    The block makes the file by `create_file`. A link at `path` is replaced, and what it leads to stays as it is.
+    Within `write_together` it replaces `path` when that block ends. Temporary files that killed processes left are
     removed. A file that belongs to a URL is made on the local disk, and uploaded before it replaces `path`.
     """
     target = out_path(path)
-    with disk_errors(target), written_together() as together:
+    with disk_errors(target), write_together() as together:
         temporary = together.get(target) or together.begin(target)
         yield temporary
-        with opened(temporary) as file:
+        with open_file(temporary) as file:
             os.fsync(file.fileno())
 
 
 @contextmanager
-def written_together() -> Iterator[Together]:
+def write_together() -> Iterator[Together]:
     """Put all files that are written in the block in place when it ends well, and none of them otherwise.
 
     Files of an earlier run that they replace are removed first, the last written one first. So a kill leaves the old
@@ -118,7 +118,7 @@ def remove_leftovers(target: Path) -> None:
 
 
 @contextmanager
-def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path], object]], None]]:
+def reserve(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path], object]], None]]:
     """Hold a new file's name and its room on the disk until the block ends, for content that is paid for.
 
     Yields a function that writes the file, `write(save)`, where `save` writes at the path that it is given. If the file
@@ -152,7 +152,7 @@ def reserved(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path],
             held.enter_context(only_writer_of(target))
             check_free(target)
             held.callback(_remove, room)
-            with created(room) as file:
+            with create_file(room) as file:
                 for _ in range(-(-size // RESERVED_AT_ONCE)):
                     file.write(bytes(RESERVED_AT_ONCE))
                 file.flush()
@@ -173,7 +173,7 @@ def _remove(path: Path) -> None:
 
 def write_text(path: str | Path, text: str) -> Path:
     """Write a text file whole or not at all, and return its path. What UTF-8 cannot hold is written as an escape."""
-    with written_whole(path) as temporary, created_text(temporary, errors="backslashreplace") as file:
+    with write_whole(path) as temporary, create_text(temporary, errors="backslashreplace") as file:
         file.write(text)
     return Path(path)
 

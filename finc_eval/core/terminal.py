@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from finc_eval.core.remote.urls import with_urls
-from finc_eval.core.secrets import washed
+from finc_eval.core.secrets import redact
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters but tab and newline, the marks that change the direction of text, and line separators."""
@@ -23,10 +23,10 @@ CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 
 def visible(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, copies as their URLs, and URLs without secrets."""
-    return spelled_out(washed(text))
+    return spell_out(redact(text))
 
 
-def spelled_out(text: str) -> str:
+def spell_out(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, which is the same in JSON, and copies as their URLs."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", with_urls(text))
 

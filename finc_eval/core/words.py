@@ -33,18 +33,18 @@ def points(value: float) -> str:
     return figure(100 * value, "+.1f") if abs(value) >= 5e-4 else "0.0"
 
 
-def counted(count: int, thing: str) -> str:
+def plural(count: int, thing: str) -> str:
     """Return "1 kind" or "2 kinds", "1 class" or "2 classes", "1 entry" or "2 entries"."""
     if count != 1:
         thing = f"{thing[:-1]}ies" if thing.endswith("ry") else f"{thing}es" if thing.endswith("s") else f"{thing}s"
     return f"{count:,} {thing}"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return the text in quotation marks; marks inside it become single."""
     return f"“{text.translate(str.maketrans('“”', '‘’'))}”"
 
 
-def listed(words: Sequence[str], last: str = "and") -> str:
+def join_words(words: Sequence[str], last: str = "and") -> str:
     """Return "a", "a and b" or "a, b and c"; `last` is the word before the last one."""
     return f" {last} ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

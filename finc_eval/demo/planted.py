@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.creating import create_file
 
 RARE_DIGIT = 6
 RARE_KEPT = 0.1
@@ -37,7 +37,7 @@ class LabeledSet:
         """Write one PNG per image, in a folder per kind."""
         for number, (image, kind) in enumerate(zip(self.images, self.kinds, strict=True)):
             (folder / kind).mkdir(parents=True, exist_ok=True)
-            with created(folder / kind / f"{number:04d}.png") as file:
+            with create_file(folder / kind / f"{number:04d}.png") as file:
                 Image.fromarray(image).save(file, "PNG")
 
 
@@ -46,7 +46,7 @@ def gray(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.repeat(images[..., None], 3, axis=-1)
 
 
-def colored(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def color_digits(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return digits (n, 28, 28) as RGB images, each in the color of its class."""
     painted: NDArray[np.uint8] = np.rint(images[..., None] * COLORS[labels][:, None, None, :]).astype(np.uint8)
     return painted
@@ -57,7 +57,7 @@ def colored_digits(
 ) -> LabeledSet:
     """Color a random share of the digits by class and leave the rest gray, as in an experiment of the FINC paper."""
     painted = rng.random(len(labels)) < share
-    mixed = np.where(painted[:, None, None, None], colored(images, labels), gray(images))
+    mixed = np.where(painted[:, None, None, None], color_digits(images, labels), gray(images))
     # Kinds become folders, and so parts of the sample ids that decide the folds: another spelling gives other numbers.
     kinds = [f"{'coloured' if p else 'grey'}-{label}" for p, label in zip(painted, labels, strict=True)]
     return LabeledSet(mixed, kinds)

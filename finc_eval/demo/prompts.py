@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.creating import create_file
 from finc_eval.demo.planted import shipped_digits
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -63,9 +63,9 @@ class PromptedSet:
         for number, (image, prompt, seed) in enumerate(zip(self.images, self.prompts, self.seeds, strict=True)):
             name = f"{number:05d}.png"
             writer.writerow([name, prompt, seed])
-            with created(folder / name) as file:
+            with create_file(folder / name) as file:
                 Image.fromarray(image).save(file, "PNG")
-        with created(folder / "metadata.csv") as file:
+        with create_file(folder / "metadata.csv") as file:
             file.write(table.getvalue().encode())
 
 
@@ -91,10 +91,12 @@ def prompted_sets(
     rng = np.random.default_rng(seed)
     every = all_prompts()
     chosen = [every[index] for index in np.sort(rng.choice(len(every), prompts, replace=False))]
-    return _drawn(chosen, each, rng, faults=faults), _drawn(chosen, each, rng, faults=False)
+    return _draw_images(chosen, each, rng, faults=faults), _draw_images(chosen, each, rng, faults=False)
 
 
-def _drawn(chosen: list[tuple[str, str, str]], each: int, rng: np.random.Generator, *, faults: bool) -> PromptedSet:
+def _draw_images(
+    chosen: list[tuple[str, str, str]], each: int, rng: np.random.Generator, *, faults: bool
+) -> PromptedSet:
     digits, labels = shipped_digits()
     images: list[NDArray[np.uint8]] = []
     texts: list[str] = []

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.files.csv_text import check_cells
-from finc_eval.core.files.npz import NpzFile, mapped_array
+from finc_eval.core.files.npz import NpzFile, map_array
 from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in
 from finc_eval.core.memory import check_decoded
@@ -233,8 +233,8 @@ def _has_floats(path: Path) -> bool:
 
 
 def _npy(path: Path) -> Arrays:
-    with opened(path) as file:
-        return {"arr_0": mapped_array(file, path)}
+    with open_file(path) as file:
+        return {"arr_0": map_array(file, path)}
 
 
 def _npz(path: Path) -> Arrays:
@@ -262,11 +262,11 @@ def _parquet(path: Path) -> Arrays:
     numbers = [field.name for field in table.schema if types.is_floating(field.type)]
     rest = {name: table[name].to_numpy() for name in table.column_names if name not in {*lists, *numbers}}
     if lists:
-        return rest | {name: np.concatenate([*map(_stacked, table[name].chunks)]) for name in lists}
+        return rest | {name: np.concatenate([*map(_stack, table[name].chunks)]) for name in lists}
     return rest | ({"embeddings": np.stack([table[name].to_numpy() for name in numbers], 1)} if numbers else {})
 
 
-def _stacked(chunk: Any) -> NDArray[Any]:
+def _stack(chunk: Any) -> NDArray[Any]:
     return np.stack(chunk.to_numpy(zero_copy_only=False))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.device import Place, sent
+from finc_eval.core.device import Place, send
 from finc_eval.core.digest import array_bytes
 from finc_eval.core.errors import DataError
 from finc_eval.core.remote.urls import is_place
@@ -34,7 +34,7 @@ from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.space import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows
 from finc_eval.samples.shards import Shard
-from finc_eval.samples.source import prefetched
+from finc_eval.samples.source import prefetch
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -125,7 +125,7 @@ class Embeddings(ABC):
             place: function that the reader applies to the rows of a batch, such as one that sends them to a device;
                 default: none.
         """
-        return prefetched(self._batches(size, place))
+        return prefetch(self._batches(size, place))
 
     def column(self, name: str) -> list[str]:
         """Return a column of the metadata: one text a sample, "" where it is missing.
@@ -246,7 +246,7 @@ class ArrayEmbeddings(Embeddings):
         return tuple(map(str, indices.tolist()))
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        return self._finite(self._rows[sent(torch.from_numpy(indices), self._rows.device)], indices)
+        return self._finite(self._rows[send(torch.from_numpy(indices), self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         if self._rows.device.type != "cpu":
@@ -369,7 +369,7 @@ class Subset(Embeddings):
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         rows = self.source.rows_at(self.rows[indices])
-        return rows if self.entries is None else rows[:, sent(torch.from_numpy(self.entries), rows.device)]
+        return rows if self.entries is None else rows[:, send(torch.from_numpy(self.entries), rows.device)]
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         values = self.source.column(name)

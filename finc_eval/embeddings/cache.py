@@ -14,11 +14,11 @@ from finc_eval.core.digest import text_of
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.front import BLOCK_BYTES, check_type, is_other_hdf5, is_stored
 from finc_eval.core.files.reading import StoredFile, content_of
-from finc_eval.core.record import structured
+from finc_eval.core.record import structure
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_place
 from finc_eval.core.shown import Shown
-from finc_eval.embeddings.columns import known, unknown_column
+from finc_eval.embeddings.columns import to_text, unknown_column
 from finc_eval.embeddings.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.samples.clips import Clip
@@ -92,7 +92,7 @@ class EmbeddingCache(Shown):
         self._file = _open(self.path)
         try:
             with content_of(self.path, EXTRACT_AGAIN):
-                header = structured(CacheHeader, self._file.header, str(path))
+                header = structure(CacheHeader, self._file.header, str(path))
                 self.outputs = header.outputs
                 if output is None or output in self.outputs:
                     self._rows = self._file.rows(
@@ -170,7 +170,7 @@ class EmbeddingCache(Shown):
         """
         if name not in self.columns:
             raise unknown_column(name, self.columns, str(self.path))
-        return [known(value) for value in self._columns[name].between(*part.indices(self.n)[:2])]
+        return [to_text(value) for value in self._columns[name].between(*part.indices(self.n)[:2])]
 
     def output(self, name: str) -> EmbeddingCache:
         """Open the rows of one of `outputs` for the same samples."""

@@ -16,7 +16,7 @@ from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.files.parsed import json_lines, json_size
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.files import in_short
 from finc_eval.samples.metadata import NAME_KEYS, ROWS_OF, SAMPLES_WITHOUT
@@ -38,7 +38,7 @@ def columns_of(metadata: object, n: int, name: str) -> Columns:
     for column, values in columns.items():
         if len(values) != n:
             raise UsageError(
-                f"the column {column!r} of {name} has {counted(len(values), 'value')} for {counted(n, 'sample')}: "
+                f"the column {column!r} of {name} has {plural(len(values), 'value')} for {plural(n, 'sample')}: "
                 "give one a sample"
             )
     return columns
@@ -68,10 +68,10 @@ def text(value: object) -> str:
     # NaN and pandas' NaT differ from themselves; pandas turns whole numbers with a gap into floats.
     if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
-    return known(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+    return to_text(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
 
 
-def known(written: str) -> str:
+def to_text(written: str) -> str:
     """Return a text, or "" if it stands for a missing value."""
     return "" if written in MISSING else written
 
@@ -126,7 +126,7 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     return columns, {what: count for what, count in counts.items() if count}
 
 
-def matched(metadata: object, ids: Sequence[str], stacklevel: int) -> tuple[Columns, dict[str, int]]:
+def match_metadata(metadata: object, ids: Sequence[str], stacklevel: int) -> tuple[Columns, dict[str, int]]:
     """Return what `metadata_table` does, and warn of what has no partner."""
     columns, unmatched = metadata_table(metadata, ids)
     if unmatched:
@@ -138,9 +138,9 @@ def _names_none(name: str, ids: Sequence[str], key: str | None, others: Sequence
     """Return the error for a table that names no sample: in its column `key`, or without such a column."""
     held = f"must hold ids such as {ids[0]!r}"
     if key is not None:
-        return UsageError(f"{name} names none of the {counted(len(ids), 'sample')}: its column {key} {held}")
+        return UsageError(f"{name} names none of the {plural(len(ids), 'sample')}: its column {key} {held}")
     return UsageError(
-        f"{name} has no column {' or '.join(KEYS)}, but {listed([repr(one) for one in others])}: call the column "
+        f"{name} has no column {' or '.join(KEYS)}, but {join_words([repr(one) for one in others])}: call the column "
         f"of ids file_name; it {held}"
     )
 
@@ -155,11 +155,11 @@ def _read(path: Path) -> dict[str, list[Any]]:
         match path.suffix.lower():
             case ".csv":
                 text = io.StringIO(_text(path, newline=""), newline="")
-                return _named(gather_columns(csv_rows(text, str(path)), str(path)), path)
+                return _keep_named(gather_columns(csv_rows(text, str(path)), str(path)), path)
             case ".jsonl":
                 lines = _text(path)
                 check_decoded(json_size(lines), str(path))
-                return _named(gather_columns(map(_row, json_lines(lines, str(path))), str(path)), path)
+                return _keep_named(gather_columns(map(_row, json_lines(lines, str(path))), str(path)), path)
             case ".parquet":
                 return _parquet(path)
             case other:
@@ -177,7 +177,7 @@ def _row(value: Any) -> dict[str, Any]:
     return value
 
 
-def _named(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:
+def _keep_named(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:
     """Return the columns that have a name."""
     if not columns:
         raise DataError(f"{path} must have a row of named values for each sample, and has none")

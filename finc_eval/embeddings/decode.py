@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.extractors.card import Card, Preprocessing
-from finc_eval.extractors.preprocess import Resized, resized
+from finc_eval.extractors.preprocess import Resized, resize_frames
 from finc_eval.samples import Sample, Source, Traits, fingerprint
-from finc_eval.samples.source import prefetched
+from finc_eval.samples.source import prefetch
 
 if TYPE_CHECKING:
     import torch
@@ -73,18 +73,18 @@ class Decoded(NamedTuple):
     times: npt.NDArray[np.float64] | None
 
 
-def decoded(sample: Sample, how: Preprocessing) -> Decoded:
+def decode_sample(sample: Sample, how: Preprocessing) -> Decoded:
     """Resize one sample."""
     if sample.pixels is None:
         return Decoded(sample.id, 0, sample.content, sample.error or "unreadable", None, None, None)
     try:
-        ready = resized(sample.pixels, how)
+        ready = resize_frames(sample.pixels, how)
     except ValueError as error:
         return Decoded(sample.id, 0, sample.content, str(error), None, None, None)
     return Decoded(sample.id, fingerprint(sample.pixels), sample.content, None, sample.traits, ready, sample.times)
 
 
-def decoded_batches(
+def decode_batches(
     samples: Source, start: int, size: int, how: Preprocessing, workers: int, place: Place | None = None
 ) -> Generator[DecodedBatch, None, None]:
     """Yield the samples from index `start` on, `size` at a time; the next batch is made while one is in use.
@@ -94,12 +94,12 @@ def decoded_batches(
 
     def batches() -> Generator[DecodedBatch, None, None]:
         numbers = range(start, len(samples.ids))
-        with closing(samples.mapped(partial(decoded, how=how), numbers, workers)) as one_by_one:
+        with closing(samples.mapped(partial(decode_sample, how=how), numbers, workers)) as one_by_one:
             while batch := list(itertools.islice(one_by_one, size)):
                 yield _batch(batch, place)
 
     with closing(batches()) as made:
-        yield from prefetched(made)
+        yield from prefetch(made)
 
 
 def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.shown import Shown
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
 from finc_eval.embeddings.keys import Hashes, hashes_of
@@ -66,12 +66,11 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         name: str = "embeddings",
     ) -> None:
         super().__init__(rows, name)
-        self._names = None if ids is None else _checked_ids(ids, self.n, name)
+        self._names = None if ids is None else _check_ids(ids, self.n, name)
         self._columns = {} if metadata is None else columns_of(metadata, self.n, name)
         if images is not None and len(images) != self.n:
             raise UsageError(
-                f"{name} has {counted(len(images), 'image')} for {counted(self.n, 'embedding')}: "
-                "give one a row, or none"
+                f"{name} has {plural(len(images), 'image')} for {plural(self.n, 'embedding')}: give one a row, or none"
             )
         self._images = images
         self.columns = tuple(self._columns)
@@ -132,12 +131,10 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         return f"n={self.n}, dim={self.dim}{columns}"
 
 
-def _checked_ids(ids: Sequence[object], n: int, name: str) -> list[str]:
+def _check_ids(ids: Sequence[object], n: int, name: str) -> list[str]:
     names = [str(one) for one in ids]
     if len(names) != n:
-        raise UsageError(
-            f"{name} has {counted(len(names), 'id')} for {counted(n, 'embedding')}: give one a row, or none"
-        )
+        raise UsageError(f"{name} has {plural(len(names), 'id')} for {plural(n, 'embedding')}: give one a row, or none")
     (twice, times) = Counter(names).most_common(1)[0]
     if times > 1:
         raise UsageError(f"the id {twice!r} occurs {times} times in {name}: give each sample an id of its own")

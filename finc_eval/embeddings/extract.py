@@ -19,17 +19,17 @@ from finc_eval.core.memory import VARIABLE
 from finc_eval.core.progress import Progress
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.columns import Columns, matched
-from finc_eval.embeddings.decode import DecodedBatch, decoded_batches, default_batch_size, one_behind
+from finc_eval.embeddings.columns import Columns, match_metadata
+from finc_eval.embeddings.decode import DecodedBatch, decode_batches, default_batch_size, one_behind
 from finc_eval.embeddings.files import (
     STREAM,
-    copied_cache,
+    copy_cache,
     only_writer,
     remove_dead_streams,
     remove_remains,
-    replaced_columns,
+    replace_columns,
     whole_cache,
     with_columns,
 )
@@ -40,7 +40,7 @@ from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.samples import Samples, Source, open_source
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.shards import Shard, shard_path, sharded
+from finc_eval.samples.shards import Shard, select_shard, shard_path
 from finc_eval.samples.source import Digests
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def extract(
     if isinstance(source, EmbeddingCache):
         if metadata is None:
             return source
-        columns, unmatched = matched(metadata, source.ids, stacklevel=3)
-        return _labeled(source, columns, 3, {**source.ignored, **unmatched})
+        columns, unmatched = match_metadata(metadata, source.ids, stacklevel=3)
+        return _label(source, columns, 3, {**source.ignored, **unmatched})
     whole = SetExtraction(
         source,
         extractor,
@@ -166,7 +166,7 @@ class SetExtraction:
         self._precision, self._n, self._stacklevel = precision, n, stacklevel
         self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed, **(reading or EVERYTHING).choices)
         if metadata is not None:
-            columns, unmatched = matched(metadata, self._samples.ids, stacklevel)
+            columns, unmatched = match_metadata(metadata, self._samples.ids, stacklevel)
             self._samples.ignored = {**self._samples.ignored, **unmatched}
             self._samples.columns = {**self._samples.columns, **columns}
         self._embedder = lru_cache(self._new_embedder)
@@ -178,7 +178,7 @@ class SetExtraction:
         samples, run, part = self._samples, self._run, None
         target = None if out is None else out_path(Path(out).expanduser())
         if shard is not None:
-            samples, part = sharded(samples, shard)
+            samples, part = select_shard(samples, shard)
             target = target and shard_path(target, shard)
         size = run.batch_size or default_batch_size(self._card)
         recipe = recipe_of(self._card, self._precision)
@@ -187,7 +187,7 @@ class SetExtraction:
         if strict and cache.failures:
             cache.close()
             raise _unreadable(samples.name, cache.failures)
-        cache = _labeled(cache, job.columns(cache), self._stacklevel, samples.ignored)
+        cache = _label(cache, job.columns(cache), self._stacklevel, samples.ignored)
         cache.ignored = dict(samples.ignored)  # of this folder: the same samples may lie beside other files elsewhere
         return cache
 
@@ -198,8 +198,8 @@ class SetExtraction:
         return Embedder(self._card, self._run.device, self._precision, compiled_for)
 
 
-def _labeled(cache: EmbeddingCache, columns: Columns, stacklevel: int, ignored: Mapping[str, int]) -> EmbeddingCache:
-    for sentence in replaced_columns(cache, columns):
+def _label(cache: EmbeddingCache, columns: Columns, stacklevel: int, ignored: Mapping[str, int]) -> EmbeddingCache:
+    for sentence in replace_columns(cache, columns):
         warnings.warn(sentence, stacklevel=stacklevel)
     return with_columns(cache, columns, ignored)
 
@@ -252,7 +252,7 @@ class _Job:
                 # The previous holder of the lock may just have made it.
                 cache = self._usable(whole_cache(path, identity.key, identity.origin, self.force, self.n))
                 cached = _default_path(identity.key)
-                if cache is None and not copied_cache(cached, path, identity, self._usable, self.columns):
+                if cache is None and not copy_cache(cached, path, identity, self._usable, self.columns):
                     stage = "extract"
                     if path.exists():
                         stage += f" ({path.name} is of other samples or another card, and is replaced at the end)"
@@ -368,13 +368,13 @@ class _Job:
         self, start: int, progress: Progress
     ) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
         """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
-        from finc_eval.core.device import sent
+        from finc_eval.core.device import send
 
         if self._compiled_for:
             progress("compile the network", 0, 1)
         embed = self.embedder(self._compiled_for)
-        how, place = self.card.preprocessing, partial(sent, device=embed.device)
-        with closing(decoded_batches(self.samples, start, self.batch_size, how, self.workers, place)) as batches:
+        how, place = self.card.preprocessing, partial(send, device=embed.device)
+        with closing(decode_batches(self.samples, start, self.batch_size, how, self.workers, place)) as batches:
             for batch in batches:
                 yield batch, None if batch.pixels is None else embed(batch.pixels, batch.times)
 
@@ -396,5 +396,5 @@ class _Job:
 def _unreadable(name: str, failures: list[tuple[str, str]]) -> DataError:
     first = "; ".join(f"{sample}: {reason}" for sample, reason in failures[:3])
     more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
-    unreadable = counted(len(failures), "unreadable sample")
+    unreadable = plural(len(failures), "unreadable sample")
     return DataError(f"{name} has {unreadable} ({first}{more}): repair or remove them")

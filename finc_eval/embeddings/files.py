@@ -62,7 +62,7 @@ def whole_cache(
     return None
 
 
-def copied_cache(
+def copy_cache(
     cached: Path,
     path: Path,
     identity: Identity,
@@ -109,7 +109,7 @@ def _refuse_loss(path: Path, what: str, own: str, origin: str, force: bool) -> N
         )
 
 
-def replaced_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) -> list[str]:
+def replace_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a sentence on each column whose values in a cache differ from the new ones, which replace them."""
     sentences = []
     for name in [name for name in columns if name in cache.columns]:

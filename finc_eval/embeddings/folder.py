@@ -18,7 +18,7 @@ from finc_eval.embeddings.pictures import open_stated
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
 from finc_eval.extractors.card import Card
 from finc_eval.samples import open_source
-from finc_eval.samples.shards import sharded
+from finc_eval.samples.shards import select_shard
 from finc_eval.samples.tar import expand
 
 State = Literal["whole", "unfinished", "unreadable"]
@@ -121,7 +121,7 @@ def explain(
     else:
         now = open_source(samples, clip=card.clip, n=n, seed=seed, **cache.reading.choices)  # type: ignore[arg-type]
     if cache.shard is not None:
-        now, _ = sharded(now, cache.shard.name)
+        now, _ = select_shard(now, cache.shard.name)
     lines = changes(cache.recipe, recipe)
     manifest = now.manifest(progress)
     if manifest.digest != cache.manifest_digest:

@@ -19,10 +19,10 @@ from typing import IO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors.creating import created
-from finc_eval.core.doors.reading import NotAFileError, changed, opened
+from finc_eval.core.doors.creating import create_file
+from finc_eval.core.doors.reading import NotAFileError, open_file, open_to_change
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.parsed import json_table, parsed_json
+from finc_eval.core.files.parsed import json_table, parse_json
 from finc_eval.core.storage import PROGRAM
 
 PARTIAL = "unfinished embeddings"
@@ -106,7 +106,7 @@ class Title:
 def title_of(path: Path) -> Title | None:
     """Read what an unfinished cache is of; None if there is none that can be read."""
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             return Title.of(file.readline(MAX_LINE))
     except (OSError, NotAFileError):
         return None
@@ -133,13 +133,13 @@ class Journal:
         """Make an empty journal in place of what is there."""
         new = new_of(path)
         try:
-            with created(new) as file:
+            with create_file(new) as file:
                 file.write(title.line())
             new.replace(path)
         except BaseException:
             new.unlink(missing_ok=True)
             raise
-        return cls(changed(path), title, path)
+        return cls(open_to_change(path), title, path)
 
     @classmethod
     def resume(cls, path: Path, title: Title) -> Journal | None:
@@ -148,7 +148,7 @@ class Journal:
         A file that is not a journal, or a damaged record, gives a warning, and counts as not done.
         """
         try:
-            file = changed(path)
+            file = open_to_change(path)
         except (OSError, NotAFileError):
             return None
         found = Title.of(file.readline(MAX_LINE))
@@ -197,7 +197,7 @@ class Journal:
         if zlib.crc32(data) != checksum or not 0 < count <= self.title.n:
             return None
         try:
-            reasons, traits = parsed_json(data[:texts])
+            reasons, traits = parse_json(data[:texts])
         except (DataError, ValueError, TypeError):
             return None
         content = np.frombuffer(data, "<u8", count, texts)

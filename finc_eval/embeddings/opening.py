@@ -49,11 +49,11 @@ def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     """
     found = as_embeddings_of_any_shard(source, name)
     if found.shard is not None:
-        raise unmerged(found.name, found.shard)
+        raise unmerged_error(found.name, found.shard)
     return found
 
 
-def unmerged(name: str, shard: Shard) -> DataError:
+def unmerged_error(name: str, shard: Shard) -> DataError:
     """Return the error for a shard where a whole set is needed."""
     return DataError(f"{name} is shard {shard.name} of a set: join all its shards first, by finc-eval extract merge")
 
@@ -76,7 +76,7 @@ def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embe
     return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
-def labeled(sets: Mapping[str, object] | Sequence[object], what: str, taken: str | None = None) -> dict[str, object]:
+def label_sets(sets: Mapping[str, object] | Sequence[object], what: str, taken: str | None = None) -> dict[str, object]:
     """Return sets by label; the sets of a list get the names of their files and folders, or else numbers.
 
     Args:
@@ -144,7 +144,7 @@ def open_sets(
         how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())]) or DEFAULT_EXTRACTOR
     )
     return {
-        label: ready[label] if label in ready else open_one(embedded(source, how, chosen, label, run), label)
+        label: ready[label] if label in ready else open_one(embed_source(source, how, chosen, label, run), label)
         for label, source in sources.items()
     }
 
@@ -169,7 +169,7 @@ def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: boo
         )
 
 
-def embedded_sources(
+def embed_sources(
     sources: Mapping[str, object], extractor: AnyExtractor, run: Run, spaces: Iterable[str] = ()
 ) -> dict[str, object]:
     """Return sets by label, those that are samples as their caches; see `open_sets`. Arrays are not looked at."""
@@ -181,7 +181,7 @@ def embedded_sources(
     }
 
 
-def embedded(source: object, how: Extraction, extractor: str, label: str, run: Run) -> object:
+def embed_source(source: object, how: Extraction, extractor: str, label: str, run: Run) -> object:
     """Embed samples, under the label of their set."""
     return extract(
         source,  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.remote.urls import is_place
 from finc_eval.embeddings.space import space_named
 from finc_eval.extractors.card import Card, NetworkPrecision
-from finc_eval.extractors.weights import checked_weights
+from finc_eval.extractors.weights import check_weights
 from finc_eval.samples import Manifest
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.reading import EVERYTHING, Reading
@@ -145,7 +145,7 @@ def _weights_digest(card: Card) -> str | None:
     stated = card.weights and card.weights.sha256
     if stated and len(stated) == 64:
         return stated
-    found = checked_weights(card)
+    found = check_weights(card)
     return found and found[1]
 
 

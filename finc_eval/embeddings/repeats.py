@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.keys import mix_bits
 from finc_eval.embeddings.search.neighbors import Neighbors, draw_rows, nearest
@@ -68,14 +68,14 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     """Return a 64-bit hash of each row, shape (n,): equal rows have equal hashes, unequal rows almost surely not."""
     run = Run.of(run)
     odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    weights, found = sent(torch.from_numpy(odd.view(np.int64)), run.torch_device), []
-    for batch in embeddings.batches(run.portion, partial(sent, device=run.torch_device)):
-        found.append(torch.cat([_weighted_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
+    weights, found = send(torch.from_numpy(odd.view(np.int64)), run.torch_device), []
+    for batch in embeddings.batches(run.portion, partial(send, device=run.torch_device)):
+        found.append(torch.cat([_weigh_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
         run.progress("look for repeats", batch.start + len(batch.rows), embeddings.n)
     return mix_bits(torch.cat(found).cpu().numpy().view(np.uint64))
 
 
-def _weighted_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+def _weigh_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Return the sum of the bits of each row, as a weighted integer of 64 bits, on the device of the rows."""
     # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
     bits = (rows + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF
@@ -103,11 +103,11 @@ def repeats_as_groups(
         if n - distinct <= FEW_REPEATS * n:
             continue
         others = [found for name, found in hashes.items() if name != label]
-        only = f"{label} has only {counted(distinct, 'distinct sample')} among {n:,}"
-        if others and drawn_alike(own, np.concatenate(others)):
+        only = f"{label} has only {plural(distinct, 'distinct sample')} among {n:,}"
+        if others and are_drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
-        elif distinct == 1 or (label != REFERENCE and not duplicated(own)):
-            some = counted(distinct, "distinct sample")
+        elif distinct == 1 or (label != REFERENCE and not is_duplicated(own)):
+            some = plural(distinct, "distinct sample")
             sentences.append(f"{label} {REPEATS_ITSELF}: {some} among {n:,}, which count as they come")
         else:
             grouped[label] = sets[label].with_groups(own, REPEATS)
@@ -115,10 +115,10 @@ def repeats_as_groups(
                 f"{only}: the tests count each once (if all are draws of their own, name a column of different values "
                 "as groups)"
             )
-    return grouped, sentences + _shared(hashes)
+    return grouped, sentences + _warn_of_shared(hashes)
 
 
-def _shared(hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
+def _warn_of_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
     """Return a sentence on each pair of sets that share samples, of which one has few repeats of its own."""
     sentences = []
     for (label, own), (other_label, other) in combinations(hashes.items(), 2):
@@ -137,14 +137,14 @@ def _distinct(hashes: NDArray[np.uint64]) -> int:
     return 1 + int(np.count_nonzero(np.diff(np.sort(hashes))))
 
 
-def duplicated(hashes: NDArray[np.uint64]) -> bool:
+def is_duplicated(hashes: NDArray[np.uint64]) -> bool:
     """Return whether nearly all samples occur equally often, twice or more."""
     times = np.unique(hashes, return_counts=True)[1]
     samples = np.bincount(times, times)
     return bool(samples.argmax() > 1 and samples.max() >= DUPLICATED * len(hashes))
 
 
-def drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
+def are_drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
     """Return whether samples meet equal ones in another set about as often as in their own, by hashes of rows.
 
     Both the pairs of equal samples are compared, which copies of a few common samples dominate, and the samples that
@@ -291,7 +291,7 @@ FEW_INDEPENDENT = 40
 """Independent samples that the groups of a set should at least be equivalent to."""
 
 
-def ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:
+def warn_of_ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:
     """Warn of samples without a value in the column that names the groups."""
     if column not in embeddings.columns:
         own = embeddings.grouping
@@ -321,7 +321,7 @@ def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[s
             raise too_few_groups(label, n, per_group, name)
         return [
             f"the {n:,} samples of {label} repeat so few that they tell as much as "
-            f"{counted(round(independent), 'independent one')}: nothing is tested, and no kind can be significant"
+            f"{plural(round(independent), 'independent one')}: nothing is tested, and no kind can be significant"
         ]
     return [
         f"the groups of {label} are so few or so large that its {n:,} samples tell as much as {independent:.0f} "

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.remote.urls import is_place, is_url
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.samples import Samples
@@ -81,8 +81,8 @@ class SetInfo(Record):
             more = self.unreadable - len(names)
             are = "is" if self.unreadable == 1 else "are"
             found.append(
-                f"{counted(self.unreadable, 'sample')} of {label} could not be read and {are} left out: "
-                + listed([*names, *([f"{more:,} more"] if more else [])])
+                f"{plural(self.unreadable, 'sample')} of {label} could not be read and {are} left out: "
+                + join_words([*names, *([f"{more:,} more"] if more else [])])
             )
         return found
 

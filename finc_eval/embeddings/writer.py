@@ -17,9 +17,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors.reading import changed
+from finc_eval.core.doors.reading import open_to_change
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.writing import NewFile, filled_file
+from finc_eval.core.files.writing import NewFile, fill_file
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import put_in_place
@@ -139,13 +139,13 @@ class CacheWriter:
             progress: called with the number of rows that are copied.
         """
         new = new_of(self.path)
-        with resumable(self.path, self._worth_keeping), _removed_on_error(new):
+        with resumable(self.path, self._worth_keeping), _remove_on_error(new):
             _check_room(self.path, self._bytes)
-            with filled_file(new, WHOLE, CACHE_LAYOUT) as file:
+            with fill_file(new, WHOLE, CACHE_LAYOUT) as file:
                 given = {"label": labels, "prompt": prompts, **(columns or {})}
                 texts = {name: values for name, values in given.items() if values is not None}
                 self._write_rows(file, identity, texts, digests, progress)
-            with changed(new) as written:
+            with open_to_change(new) as written:
                 os.fsync(written.fileno())
             put_in_place(new, target or self.path)
             self.discard()
@@ -229,7 +229,7 @@ def _check_room(path: Path, needed: int) -> None:
 
 
 @contextmanager
-def _removed_on_error(path: Path) -> Iterator[None]:
+def _remove_on_error(path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:

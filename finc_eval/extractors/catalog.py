@@ -8,7 +8,7 @@ from pathlib import Path
 
 from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.parsed import parsed_toml
+from finc_eval.core.files.parsed import parse_toml
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.record import read_table
 from finc_eval.extractors.card import Card
@@ -92,7 +92,7 @@ def not_an_extractor(given: object, forms: str) -> UsageError:
 
 def _read(text: str, name: str) -> Card:
     where = f"card {name}"
-    card = read_table(Card, parsed_toml(text, where), where)
+    card = read_table(Card, parse_toml(text, where), where)
     check_rules(card, where)
     return card
 

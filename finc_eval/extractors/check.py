@@ -10,7 +10,7 @@ import torch
 
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.network import Embedder
-from finc_eval.extractors.preprocess import resized
+from finc_eval.extractors.preprocess import resize_frames
 
 NOISE_SEED = 0
 VALUES_SHOWN = 4
@@ -53,7 +53,7 @@ def check(card: Card, device: str | torch.device | None = None) -> ExtractorChec
     frames = (card.clip.frames,) if card.clip else ()
     shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), NOISE_SEED)
     noise = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
-    row = embedder(torch.from_numpy(np.stack([resized(noise, card.preprocessing)])))[0].double().cpu()
+    row = embedder(torch.from_numpy(np.stack([resize_frames(noise, card.preprocessing)])))[0].double().cpu()
     embedding = row[: card.output.dimension]
     norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else VALUES_SHOWN].tolist()
     deviation = None

@@ -12,12 +12,12 @@ import urllib.request
 from pathlib import Path
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.doors.creating import created, created_text
-from finc_eval.core.doors.reading import changed
+from finc_eval.core.doors.creating import create_file, create_text
+from finc_eval.core.doors.reading import open_to_change
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.progress import Progress
-from finc_eval.core.secrets import washed, washed_word
+from finc_eval.core.secrets import redact, redact_word
 
 SILENCE_SECONDS = 30
 CHUNK_BYTES = 1 << 20
@@ -57,7 +57,7 @@ def download(url: str, part: Path, progress: Progress, stage: str) -> None:
             raise DataError(f"{url} answers {error.code} ({words})") from None
         except _Cut as cut:
             if _size(part) <= before:
-                raise DataError(f"{url} cannot be read ({washed(str(cut), about=url)})") from None
+                raise DataError(f"{url} cannot be read ({redact(str(cut), about=url)})") from None
 
 
 def note_of(part: Path) -> Path:
@@ -66,10 +66,10 @@ def note_of(part: Path) -> Path:
 
 
 def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
-    have, (validator, total) = _size(part), _noted(part, url)
+    have, (validator, total) = _size(part), _read_note(part, url)
     if have and have == total:
         return
-    answer = _opened(url, have, validator)
+    answer = _open(url, have, validator)
     if answer is None:
         # The bytes here are more than the file has, so they belong to another one.
         part.unlink()
@@ -82,7 +82,7 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
         total = have + int(length) if length else 0
         if total - have > shutil.disk_usage(part.parent).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
-        with changed(part) if resumed else created(part) as file:
+        with open_to_change(part) if resumed else create_file(part) as file:
             file.seek(have)
             _note(part, url, answer.headers, total)
             while chunk := _read(answer):
@@ -95,7 +95,7 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
         raise _Cut(f"the connection ended after {have} of {total} bytes")
 
 
-def _opened(url: str, have: int, validator: str) -> http.client.HTTPResponse | None:
+def _open(url: str, have: int, validator: str) -> http.client.HTTPResponse | None:
     """Request the file, from byte `have` on if a validator guards the range; None where the file has fewer bytes."""
     headers = {"User-Agent": "finc-eval", "Accept-Encoding": "identity"}
     if have and validator:
@@ -123,22 +123,22 @@ def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) ->
     etag = headers.get("ETag") or ""
     # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
     validator = etag if etag.startswith('"') else headers.get("Last-Modified") or ""
-    with created_text(note_of(part)) as note:
-        json.dump({"url": _noted_as(url), "validator": validator, "total": total}, note)
+    with create_text(note_of(part)) as note:
+        json.dump({"url": _redact_address(url), "validator": validator, "total": total}, note)
 
 
-def _noted(part: Path, url: str) -> tuple[str, int]:
+def _read_note(part: Path, url: str) -> tuple[str, int]:
     """Return the validator and the size of the file in `part`, from its note; ("", 0) if it is for another URL."""
     try:
         note = read_json(note_of(part))
-        return (str(note["validator"]), int(note["total"])) if note["url"] == _noted_as(url) else ("", 0)
+        return (str(note["validator"]), int(note["total"])) if note["url"] == _redact_address(url) else ("", 0)
     except (DataError, ValueError, KeyError, TypeError):
         return "", 0
 
 
-def _noted_as(url: str) -> str:
+def _redact_address(url: str) -> str:
     """Return an address as a note has it: a digest stands for its password and signature."""
-    shown = washed_word(url)
+    shown = redact_word(url)
     return url if shown == url else f"{shown} {sha256_of(url)}"
 
 

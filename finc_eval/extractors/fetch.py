@@ -11,7 +11,7 @@ from finc_eval.core.progress import Progress, silent
 from finc_eval.core.storage import disk_errors
 from finc_eval.extractors.card import Card, Weights
 from finc_eval.extractors.download import download, note_of
-from finc_eval.extractors.weights import checked_weights, objection_to, pin_first_use
+from finc_eval.extractors.weights import check_weights, objection_to, pin_first_use
 from finc_eval.extractors.weights_folder import file_digest, hash_file, remember_digest, weights_folder
 
 MIRROR_VARIABLE = "FINC_EVAL_MIRROR"
@@ -29,7 +29,7 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     if weights is None:
         raise UsageError(f"{card.name} needs no weights")
     if weights.package or Path(weights.file).is_absolute():
-        found = checked_weights(card)
+        found = check_weights(card)
         return found[0] if found else Path(weights.file)
     target = weights_folder() / weights.file
     with disk_errors(target, kept="what has arrived is kept"), after_other_writers_of(target):

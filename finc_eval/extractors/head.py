@@ -12,7 +12,7 @@ from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.tensors import load_tensors
-from finc_eval.extractors.weights import checked_weights, locate
+from finc_eval.extractors.weights import check_weights, locate
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def load_classifier(card: Card) -> Classifier | None:
     """Read the card's last layer; None where it states none or its weights are not on this machine."""
     if card.head is None or card.weights is None or locate(card.weights) is None:
         return None
-    found = checked_weights(card)
+    found = check_weights(card)
     names = imagenet_names()
     if found is None or names is None:
         return None

@@ -8,12 +8,12 @@ from functools import partial
 
 import torch
 
-from finc_eval.core.device import sent, usable_device
+from finc_eval.core.device import send, usable_device
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision, Output
 from finc_eval.extractors.networks import load_backbone
-from finc_eval.extractors.preprocess import normalized
-from finc_eval.extractors.weights import checked_weights
+from finc_eval.extractors.preprocess import normalize_values
+from finc_eval.extractors.weights import check_weights
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.process import kept_random_states, own_settings
 from finc_eval.samples.clips import ASSUMED_FPS
@@ -43,7 +43,7 @@ class Embedder:
     ) -> None:
         self.device = usable_device(device)
         self._card, self._precision = card, precision
-        found = checked_weights(card)
+        found = check_weights(card)
         of_images = card.clip is None or card.output.frames is not None
         layout = torch.channels_last if of_images else torch.channels_last_3d
         with own_settings(), kept_random_states():  # a network is filled with random numbers before its weights
@@ -57,7 +57,7 @@ class Embedder:
         """Embed a batch of resized samples.
 
         Args:
-            pixels: (m, height, width, 3) or (m, frames, height, width, 3), from `preprocess.resized`.
+            pixels: (m, height, width, 3) or (m, frames, height, width, 3), from `preprocess.resize_frames`.
             times: instants in seconds at which the frames of clips are shown, (m, frames); default: evenly spaced at
                 `ASSUMED_FPS`.
 
@@ -88,11 +88,11 @@ class Embedder:
     @arithmetic("float32")
     @torch.inference_mode()
     def _embed(self, pixels: torch.Tensor, times: torch.Tensor | None) -> torch.Tensor:
-        batch = normalized(sent(pixels, self.device), self._card.preprocessing)
+        batch = normalize_values(send(pixels, self.device), self._card.preprocessing)
         if getattr(self._network, "takes_times", False):
             if times is None:
                 times = torch.arange(pixels.shape[1]).expand(len(pixels), -1) / ASSUMED_FPS
-            outputs = self._run(partial(self._network, times=sent(times, self.device)), batch)
+            outputs = self._run(partial(self._network, times=send(times, self.device)), batch)
         elif self._compiled is None:
             outputs = self._run(self._network, batch)
         else:
@@ -127,7 +127,7 @@ class Embedder:
         shape = (size, *([clip.frames] if clip else []), *how.size, 3)
         compiled = torch.compile(self._network, dynamic=False)
         try:
-            self._run(compiled, normalized(torch.zeros(shape, dtype=torch.uint8, device=self.device), how))
+            self._run(compiled, normalize_values(torch.zeros(shape, dtype=torch.uint8, device=self.device), how))
         except Exception:  # this machine has no compiler, or it cannot compile this network
             return None
         return compiled

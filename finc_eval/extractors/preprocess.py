@@ -29,7 +29,7 @@ Resized = Bytes | Floats
 Size = tuple[int, int]
 
 
-def resized(pixels: Bytes, how: Preprocessing) -> Resized:
+def resize_frames(pixels: Bytes, how: Preprocessing) -> Resized:
     """Resize an image, or every frame of a clip, to `how.size`.
 
     Args:
@@ -44,7 +44,7 @@ def resized(pixels: Bytes, how: Preprocessing) -> Resized:
         ValueError: one side is so much longer that the image would have an unsafe size before its center is cropped.
     """
     if pixels.ndim == 4:
-        frames: list[npt.NDArray[Any]] = [resized(frame, how) for frame in pixels]
+        frames: list[npt.NDArray[Any]] = [resize_frames(frame, how) for frame in pixels]
         return np.stack(frames)
     whole = _resized_size(pixels.shape[:2], how)
     if math.prod(whole) > max_pixels():
@@ -59,7 +59,7 @@ def resized(pixels: Bytes, how: Preprocessing) -> Resized:
     return image if image.dtype == np.uint8 else np.rint(image).astype(np.uint8)
 
 
-def normalized(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
+def normalize_values(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
     """Scale to `how.range`, subtract the mean, divide by the standard deviation.
 
     Args:
@@ -75,13 +75,13 @@ def normalized(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
     # values takes several times as long on the CPU.
     scale = tuple((high - low) / 255 / std for std in how.std)
     shift = tuple((low - mean) / std for mean, std in zip(how.mean, how.std, strict=True))
-    rows = batch.flatten(-2) * _repeated(scale, width, batch.device)
-    rows += _repeated(shift, width, batch.device)
+    rows = batch.flatten(-2) * _repeat(scale, width, batch.device)
+    rows += _repeat(shift, width, batch.device)
     return rows.view(batch.shape).movedim(-1, 1)
 
 
 @lru_cache(maxsize=16)
-def _repeated(values: tuple[float, ...], times: int, device: torch.device) -> torch.Tensor:
+def _repeat(values: tuple[float, ...], times: int, device: torch.device) -> torch.Tensor:
     """Return values, repeated, on a device, where they stay for the next batch."""
     import torch
 

@@ -11,7 +11,7 @@ from finc_eval.core.record import Configured, about
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
 from finc_eval.samples.reading import Reading
-from finc_eval.samples.shards import BY_RANK, parsed
+from finc_eval.samples.shards import BY_RANK, parse_shard
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Extraction(Configured):
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, get_args(NetworkPrecision))
         if self.shard not in (None, BY_RANK):
-            parsed(self.shard)
+            parse_shard(self.shard)
         self._store(
             n=None if self.n is None else check_count("n", self.n), seed=check_count("seed", self.seed, least=0)
         )

@@ -48,10 +48,10 @@ def locate(weights: Weights) -> Path | None:
     It is looked for in the installed package that contains it, which is found without importing it, and then in the
     folder of weights.
     """
-    return next((path for path in (*_places_in_package(weights), _kept_at(weights)) if path.is_file()), None)
+    return next((path for path in (*_places_in_package(weights), _locate(weights)) if path.is_file()), None)
 
 
-def checked_weights(card: Card) -> tuple[Path, str] | None:
+def check_weights(card: Card) -> tuple[Path, str] | None:
     """Return the file of the card's weights and its SHA-256 (hex), or None for a card without weights.
 
     Where the card does not state the whole digest of a file in the folder of weights, this pins the present one.
@@ -109,7 +109,7 @@ def _needs_pin(weights: Weights, path: Path) -> bool:
 
     A package, or a path of the user's own, may change its file.
     """
-    return len(weights.sha256 or "") < SHA256_DIGITS and path == _kept_at(weights) and path.name == weights.file
+    return len(weights.sha256 or "") < SHA256_DIGITS and path == _locate(weights) and path.name == weights.file
 
 
 def _state(name: str, weights: Weights, rehash: bool) -> WeightState:
@@ -124,18 +124,18 @@ def _state(name: str, weights: Weights, rehash: bool) -> WeightState:
             else "wrong"
             if objection_to(weights, path, digest)
             else "here"
-            if path == _kept_at(weights)
+            if path == _locate(weights)
             else "in package"
         ),
         trust="card" if stated == SHA256_DIGITS else "prefix" if stated else "first use",
-        path=path or _kept_at(weights),
+        path=path or _locate(weights),
         size=path.stat().st_size if path else weights.size,
         sha256=digest,
         license=weights.license,
     )
 
 
-def _kept_at(weights: Weights) -> Path:
+def _locate(weights: Weights) -> Path:
     """Return the file's place in the folder of weights, or the absolute path that a user's card states."""
     return weights_folder() / weights.file
 

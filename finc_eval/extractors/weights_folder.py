@@ -13,7 +13,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, read_text
 from finc_eval.core.locks import after_other_writers_of
@@ -50,7 +50,7 @@ def remember_digest(path: Path, digest: str) -> None:
 def hash_file(path: Path) -> str:
     """Compute the SHA-256 (hex) of a file."""
     try:
-        with opened(path) as file:
+        with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}): check its permissions") from error

@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 from numpy.typing import ArrayLike
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.numerics.names import Kernel
@@ -77,7 +77,7 @@ class FeatureMap(ABC):
                 f"embeddings must have shape (n, {self.dim}) for this feature map, got {tuple(rows.shape)}"
             )
         self._check(rows)
-        return sent(rows, self.device)
+        return send(rows, self.device)
 
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute φ of embeddings that are `prepared`: (n, d) → (n, q) float32."""

@@ -13,7 +13,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
-from finc_eval.numerics.precision import arithmetic, rounded
+from finc_eval.numerics.precision import arithmetic, round_mantissa
 
 FREQUENCY_BITS = 12
 """Bits of mantissa that are rounded away from orthogonal frequencies. Libraries of linear algebra differ in the last
@@ -150,7 +150,7 @@ class RandomFourierFeatures(FeatureMap):
 def _draw(dim: int, count: int, sigma: float, seed: int, orthogonal: bool) -> torch.Tensor:
     """Draw frequencies, shape (dim, count), float32."""
     if orthogonal:
-        return rounded((_orthogonal(dim, count, seed) / sigma).float(), FREQUENCY_BITS)
+        return round_mantissa((_orthogonal(dim, count, seed) / sigma).float(), FREQUENCY_BITS)
     return torch.randn(dim, count, generator=torch.Generator().manual_seed(seed)) / sigma
 
 

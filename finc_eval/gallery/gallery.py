@@ -10,7 +10,7 @@ import numpy as np
 
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.run import Run
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.search.neighbors import nearest
@@ -102,7 +102,7 @@ def _note(reason: str, found: list[str], names: Mapping[str, str]) -> str:
         labels.append(label)
         sets.append(f"{count or 'the '}samples of {names.get(label, label)}")
     where = f"samples={{{', '.join(f'{label!r}: …' for label in labels)}}} or --samples {labels[0]}=…"
-    sentence = f"{listed(sets)} are not shown, because {reason}: pass {where}"
+    sentence = f"{join_words(sets)} are not shown, because {reason}: pass {where}"
     return f"{sentence[0].upper()}{sentence[1:]}, the folder, zip, npz or array that holds them."
 
 
@@ -143,7 +143,7 @@ def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str
     }
 
 
-def stored_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+def store_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     """Return the captions of the samples that a page shows as plain JSON types."""
     wanted = {label: {*shown[label]} for label in captions}
     return {
@@ -152,8 +152,8 @@ def stored_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> d
     }
 
 
-def checked_captions(stored: Any) -> Captions:
-    """Return captions that `stored_captions` gave and a file kept."""
+def check_captions(stored: Any) -> Captions:
+    """Return captions that `store_captions` gave and a file kept."""
     return {
         str(label): {str(name): _check(*parts) for name, parts in of_set.items()} for label, of_set in stored.items()
     }

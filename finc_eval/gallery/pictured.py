@@ -16,7 +16,7 @@ from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import NewFile, new_file
 from finc_eval.core.record import NOT_IN_JSON
 from finc_eval.core.serialize import LAYOUT, Document
-from finc_eval.core.storage import written_together
+from finc_eval.core.storage import write_together
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 from finc_eval.gallery.gallery import Gallery, Pictures, Thumbnails, read_gallery
@@ -118,7 +118,7 @@ class Pictured(Document):
             DataError: the path holds another kind of file, or cannot be written.
         """
         twin = self.twin(path)
-        with written_together():
+        with write_together():
             with new_file(path, self.type_name, LAYOUT) as file:
                 file.header["result"] = self.to_dict()
                 self._write(file)

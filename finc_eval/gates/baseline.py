@@ -22,15 +22,15 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from finc_eval.core.doors.creating import PRIVATE_FILE, PRIVATE_FOLDER, copied, created
-from finc_eval.core.doors.reading import inside, opened
+from finc_eval.core.doors.creating import PRIVATE_FILE, PRIVATE_FOLDER, copy_file, create_file
+from finc_eval.core.doors.reading import inside, open_file
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.locks import only_writer_of
-from finc_eval.core.marks import CHECKSUM, read_sealed, sealed
+from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain, structured
+from finc_eval.core.record import Record, plain, structure
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import disk_errors, write_text
 from finc_eval.embeddings.array_files import SINGULAR
@@ -99,14 +99,14 @@ class Bundle:
         """
         path = inside(folder, STATED)
         data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
-        bundle = cls(folder, structured(Baseline, data, str(path)), str(data[CHECKSUM]))
+        bundle = cls(folder, structure(Baseline, data, str(path)), str(data[CHECKSUM]))
         digests, samples = bundle.stated.digests, bundle.stated.samples
         if {*digests} - {KINDS} != {samples, JUDGED} or "/" in samples or samples == KINDS:
             raise DataError(f"{path} has digests of {', '.join(digests)!r:.100}, not of its files: {RESTORE}")
         # Every name is checked before a file is read: no message may say what another file of this machine holds.
         for file, digest in [(inside(folder, name), digest) for name, digest in digests.items()]:
             if not file.exists() or digest_of(file) != digest:
-                raise edited(file)
+                raise edited_error(file)
         return bundle
 
     @property
@@ -129,14 +129,14 @@ class Bundle:
         return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
 
 
-def edited(path: Path) -> DataError:
+def edited_error(path: Path) -> DataError:
     """Return the error for a bundle that is not what was promoted."""
     return DataError(f"{path} was changed since its baseline was promoted: {RESTORE}")
 
 
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    with opened(path) as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -178,18 +178,18 @@ def write_samples(opened: OpenedSet, folder: Path) -> str:
         opened.sketch.save(folder / f"{stem}.h5")
         return f"{stem}.h5"
     if isinstance(gen, CachedEmbeddings):
-        copied(gen.cache.path, folder / f"{stem}.h5")
+        copy_file(gen.cache.path, folder / f"{stem}.h5")
         return f"{stem}.h5"
     if taken := sorted({"embeddings", "ids", *SINGULAR}.intersection(gen.columns)):
         raise UsageError(f"a baseline cannot keep a column called {taken[0]!r}: give it another name in all sets")
     columns = {name: np.array(gen.column(name)) for name in gen.columns}
-    with created(folder / "rows") as scratch:
+    with create_file(folder / "rows") as scratch:
         rows = np.memmap(scratch, np.float32, "w+", shape=(gen.n, gen.dim))
     for batch in gen.batches():
         rows[batch.start : batch.start + len(batch.rows)] = batch.rows.cpu().numpy()
     arrays: dict[str, Any] = {"embeddings": rows, "ids": np.array(gen.ids_between(0, gen.n)), **columns}
     with (
-        created(folder / f"{stem}.npz") as target,
+        create_file(folder / f"{stem}.npz") as target,
         ZipFile(target, "w") as file,
     ):  # numpy.savez takes no array called "file"
         for name, array in arrays.items():
@@ -225,4 +225,4 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
             scores=verdict.scores.get("gen", {}),
             provenance=verdict.provenance,
         )
-        write_text(place / STATED, json.dumps(sealed(TYPE_NAME, LAYOUT, plain(stated)), indent=1) + "\n")
+        write_text(place / STATED, json.dumps(seal(TYPE_NAME, LAYOUT, plain(stated)), indent=1) + "\n")

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted as how_many
 from finc_eval.core.words import in_percent
+from finc_eval.core.words import plural as how_many
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
-from finc_eval.partitions.counts import Counted, Counter, Counts, drawn_members, tally_sets
+from finc_eval.partitions.counts import Counted, Counter, Counts, draw_members, tally_sets
 from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tally import Tally
@@ -115,7 +115,7 @@ def by_column(sets: GateSets, column: str) -> CountedSets:
     for label, one in sets.all.items():
         cells = np.searchsorted(kinds, values[label]).astype(np.int32)
         counts = Counts.of((len(kinds),), cells[:, None], one.group_hashes())
-        drawn = drawn_members(cells[:, None], counts.levels)
+        drawn = draw_members(cells[:, None], counts.levels)
         counted[label] = Counted(counts, drawn, drawn)
         every |= {label: cells} if sets.pairs else {}
     names = [f"{column}={kind}" if kind else "" for kind in kinds.tolist()]
@@ -178,21 +178,21 @@ class JudgedKinds:
             )
 
 
-def judged_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) -> JudgedKinds:
+def judge_kinds(found: CountedSets, limits: KindLimits, lose: float, size: int) -> JudgedKinds:
     """Return the kinds with limits on losses, which follow from the reference and the numbers of samples alone."""
     shares, least = found.shares(REF), limits.least
     if found.tree is None or limits.only:
         smallest = least or 1 / size
-        kept = tuple(kind for kind in named_kinds(found, limits) if shares[kind] >= smallest)
+        kept = tuple(kind for kind in find_named(found, limits) if shares[kind] >= smallest)
         return JudgedKinds(kept, shares, smallest, smallest)
     if least is not None:
-        limited = _limited(found.tree, shares, least)
+        limited = _cut_at(found.tree, shares, least)
     else:
         # With more kinds, one of them has lost more by chance, and so each must be larger.
         limited, kinds = (), 1
         while True:
             least = members_to_hold(lose, kinds) / size
-            limited = _limited(found.tree, shares, least)
+            limited = _cut_at(found.tree, shares, least)
             if len(limited) <= kinds:
                 break
             kinds = len(limited)
@@ -210,7 +210,7 @@ def sought_kinds(
     return JudgedKinds(tuple(kinds), shares, seen, seen)
 
 
-def named_kinds(found: CountedSets, limits: KindLimits, *values: str) -> list[int]:
+def find_named(found: CountedSets, limits: KindLimits, *values: str) -> list[int]:
     """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all."""
     wanted = set(values or limits.only)
     if limits.column:
@@ -222,7 +222,7 @@ def named_kinds(found: CountedSets, limits: KindLimits, *values: str) -> list[in
     return named
 
 
-def _limited(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:
+def _cut_at(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:
     """Return the smallest nodes of at least this share, so that each leaf is in one of them; without the root."""
     large = shares >= least
     divided = np.r_[np.zeros(tree.leaves, bool), large[tree.joins].all(1)]

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted, in_percent
+from finc_eval.core.words import in_percent, plural
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.divisions import by_tree, by_tree_of_all, fewest, judged_kinds, tree_of_reference
+from finc_eval.gates.divisions import by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, upper_quantile
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
@@ -47,7 +47,7 @@ def first_policy(
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
     n, m = sets.gen.n, sets.ref.n
     lines = [
-        f"# For {counted(n, 'sample')} of a release and {m:,} of the reference; floors are what an unchanged release "
+        f"# For {plural(n, 'sample')} of a release and {m:,} of the reference; floors are what an unchanged release "
         "keeps with probability 0.95.",
     ]
     if len(baselines) < MIN_REPLICATES:
@@ -69,7 +69,7 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
     found = by_tree(sets, tree_of_reference(sets, 0, run), run)
     for lose in LOSE:
         limits = KindLimits(lose=lose)
-        judged = judged_kinds(found, limits, lose, fewest(sets))
+        judged = judge_kinds(found, limits, lose, fewest(sets))
         every = [one.evidence for one in lost_evidence(sets, found, judged, lose)]
         losses = [one for one in every if isinstance(one, LostShare)]
         least = max((_floor(one, len(losses)) for one in losses), default=1.0)
@@ -78,7 +78,7 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
     smallest = in_percent(judged.smallest, 2)
     if not losses or least > lose:
         return [
-            f"# {counted(fewest(sets), 'sample')} cannot show that a kind kept its share: kinds.lose may be undecided,",
+            f"# {plural(fewest(sets), 'sample')} cannot show that a kind kept its share: kinds.lose may be undecided,",
             "# and says how many samples decide. A column of labels shows more: kinds.column.",
             f"kinds.lose = {lose:g}  # part of its share that no kind may lose",
         ]
@@ -113,13 +113,13 @@ def _metric_line(sets: GateSets, run: Run) -> list[str]:
 
 
 def _line(key: str, margin: float, least: float, about: str) -> str:
-    chosen = _chosen(margin, least)
+    chosen = _choose(margin, least)
     share = not key.endswith("difference")
     texts = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
     return f"{key} = {chosen:g}  # {about}: floor {texts[0]} at this n; your limit {texts[1]}"
 
 
-def _chosen(margin: float, least: float) -> float:
+def _choose(margin: float, least: float) -> float:
     """Return the margin, or the floor if it is larger, rounded up to two digits."""
     unit = 10.0 ** (floor(log10(max(least, 1e-9))) - 1)
     return max(margin, round(ceil(least / unit) * unit, 12))

@@ -12,7 +12,7 @@ from finc_eval.core.marks import text_digest
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import check_own_folder, write_text
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.opening import open_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import REFUSED, STATED, Bundle, is_bundle, write_bundle
@@ -88,7 +88,7 @@ class History:
         never = [rule for rule in dict.fromkeys(limit.rule for limit in limits) if rule not in fired]
         if not never or not verdicts:
             return ()
-        return (f"never fired in {counted(len(verdicts) + 1, 'verdict')} of {self.folder.name}: {listed(never)}",)
+        return (f"never fired in {plural(len(verdicts) + 1, 'verdict')} of {self.folder.name}: {join_words(never)}",)
 
     def opened(self, gen: object, extractor: AnyExtractor, run: Run) -> OpenedSet:
         """Open a release that may become the next baseline.

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import in_percent, listed
+from finc_eval.core.words import in_percent, join_words
 from finc_eval.gates.divisions import (
     CountedSets,
     JudgedKinds,
@@ -20,8 +20,8 @@ from finc_eval.gates.divisions import (
     by_tree,
     by_tree_of_all,
     fewest,
-    judged_kinds,
-    named_kinds,
+    find_named,
+    judge_kinds,
     sought_kinds,
 )
 from finc_eval.gates.evidence import Evidence, Missing
@@ -32,7 +32,7 @@ from finc_eval.gates.retraining import Retrained, between_shares
 from finc_eval.gates.sets import BASELINE, GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
 from finc_eval.partitions.answer import kind_counts, within_blocks
-from finc_eval.partitions.blocks import designed_counts, designs
+from finc_eval.partitions.blocks import count_by_design, designs
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tally import EffectiveCounts
@@ -82,7 +82,7 @@ def kind_evidence(
     sets: GateSets, limits: KindLimits, kinds: KindTree | None, seed: int, run: Run
 ) -> tuple[list[KindEvidence], Division]:
     """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are."""
-    if limits.column and (note := _unlabeled(sets, limits.column)):
+    if limits.column and (note := _warn_of_unlabeled(sets, limits.column)):
         asked = {"lose": limits.lose, "new": limits.new, "moved": limits.moved}
         lacking = [
             _alone(Missing(name=sets.rule(f"kinds.{rule}"), margin=margin, note=note))
@@ -103,9 +103,9 @@ def kind_evidence(
             distances.append(distance)
             evidence += [] if limits.moved is None else [_alone(moved)]
         if limits.lose is not None and known is not None:
-            judged = judged_kinds(known, limits, limits.lose, fewest(against))
+            judged = judge_kinds(known, limits, limits.lose, fewest(against))
             unseen += judged.unseen(sets.rule("kinds.lose"), known) if against is sets and not limits.only else ()
-            evidence += (_alone(one) for one in _unmatched(against, known, judged, limits, limits.lose))
+            evidence += (_alone(one) for one in _judge_unmatched(against, known, judged, limits, limits.lose))
             lost = [*lost_evidence(against, known, judged, limits.lose)]
             for of, others in ((known, judged.limited), (fresh, ())) if is_sought else ():
                 if of is not None and of.tree is not None:
@@ -220,7 +220,7 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
     part = 1.0 if found.tree is None else IN_ONE
     lacked = found.shares(REF) < LACKED * margin
     if found.tree is None:
-        kinds = [kind for kind in named_kinds(found, limits) if lacked[kind]]
+        kinds = [kind for kind in find_named(found, limits) if lacked[kind]]
     else:
         # Of fewer samples than these, the share cannot be beyond the limit.
         kinds = np.flatnonzero(lacked & (counts.members + counts.old_members > margin * counts.size)).tolist()
@@ -278,7 +278,7 @@ def _distance(
         found = (
             kind_counts(chosen, seed, run)
             if values is None
-            else {label: designed_counts(values.tallies[label]) for label in labels}
+            else {label: count_by_design(values.tallies[label]) for label in labels}
         )
         last = (REF,) if REF in labels else tuple(sets.baselines)
         firsts = [found[label] for label in labels if label not in last]
@@ -305,7 +305,7 @@ def _distance(
     return Distance.of(to, len(new.members), whole), evidence
 
 
-def _unmatched(
+def _judge_unmatched(
     sets: GateSets, found: CountedSets, judged: JudgedKinds, limits: KindLimits, margin: float
 ) -> Iterator[Evidence]:
     """Yield what the policy names and no set has, what so few samples cannot judge, and a limit about nothing."""
@@ -314,7 +314,7 @@ def _unmatched(
         note = f"so few samples judge kinds of at least {least} of the reference: draw more samples, or set min_share"
         yield Unseen(name=rule, margin=margin, n=sets.gen.n, enough=judged.enough, note=note)
     for value in limits.only:
-        wanted = named_kinds(found, limits, value)
+        wanted = find_named(found, limits, value)
         if not set(wanted) & set(judged.limited):
             name = f"{limits.column}={value}" if limits.column else value
             note = f"{name} is less than {least} of the reference" if wanted else f"no set has {name}"
@@ -323,14 +323,14 @@ def _unmatched(
         yield Missing(name=rule, margin=margin, note=f"no kind is {least} of the reference: lower min_share")
 
 
-def _unlabeled(sets: GateSets, column: str) -> str | None:
+def _warn_of_unlabeled(sets: GateSets, column: str) -> str | None:
     """Say that values of a column are missing, if so unevenly that it would look like kinds lost, new or moved."""
     missing = {label: sum(value == "" for value in one.column(column)) for label, one in sets.all.items()}
     shares = [count / sets.all[label].n for label, count in missing.items()]
     if max(shares) - min(shares) <= MAX_UNEVEN:
         return None
     counts = [f"{count:,} of {sets.all[label].n:,} samples of {label}" for label, count in missing.items() if count]
-    return f"{column} is missing for {listed(counts)}: what looks lost or moved may be unlabeled; give each a value"
+    return f"{column} is missing for {join_words(counts)}: what looks lost or moved may be unlabeled; give each a value"
 
 
 def _alone(evidence: Evidence) -> KindEvidence:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.partitions.blocks import ID
 
@@ -33,7 +33,7 @@ def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[n
         without = len(alone) or old.n - gen.n
         where = ("gen", label) if len(alone) else (label, "gen")
         raise DataError(
-            f"{counted(without, 'sample')} of {where[0]} have no partner in {where[1]} by {by}, such as "
+            f"{plural(without, 'sample')} of {where[0]} have no partner in {where[1]} by {by}, such as "
             f"{strange!r:.60}: draw the same prompts and seeds for both, or take pairs out of the policy"
         )
     return np.asarray(found, np.int64)

@@ -119,7 +119,7 @@ def between_scores(values: Array, baselines: int | None = None) -> tuple[float, 
     return float(values.std(ddof=1)) * float(np.sqrt(1 + 1 / (baselines or len(values)))), len(values) - 1.0
 
 
-def widened(error: float, spread: float, degrees: float, level: float) -> tuple[float, float]:
+def widen(error: float, spread: float, degrees: float, level: float) -> tuple[float, float]:
     """Return the standard error and degrees that give the wider bound: of sampling alone, or of the replicates."""
     sampling, retrained = error * upper_quantile(level), spread * upper_quantile(level, degrees)
     return (spread, degrees) if retrained > sampling else (error, inf)

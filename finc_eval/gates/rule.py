@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import ceil, isnan
 from typing import Literal
 
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.gates.evidence import Evidence, Side
 from finc_eval.numerics.search import smallest
 
@@ -114,11 +114,11 @@ def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> s
     family, facts = sum(not one.certain for one in evidence), sum(one.certain for one in evidence)
     if not family:
         return "Nothing that was judged is a matter of chance."
-    plain = f", besides {counted(facts, 'plain fact')}" if facts else ""
+    plain = f", besides {plural(facts, 'plain fact')}" if facts else ""
     near, far = (f"{100 * (1 - level):.4g} %" for level in (regression_level(evidence, alpha, looks), alpha / looks))
     shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
     return (
-        f"Family of {counted(family, 'limit')}{plain}: a false regression in any of them has probability "
+        f"Family of {plural(family, 'limit')}{plain}: a false regression in any of them has probability "
         f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "
         f"{alpha:g} at most. In the interval of a limit, in the table and in its sentence, the end that decides "
         f"about a regression is a one-sided bound of {near}, and the other end is a bound of {far}."

@@ -10,13 +10,13 @@ import numpy as np
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted, figure
+from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
 from finc_eval.gates.paired_scores import PairedErrors, paired_errors
 from finc_eval.gates.policy import MetricLimit, metric_of
-from finc_eval.gates.retraining import between_scores, widened
+from finc_eval.gates.retraining import between_scores, widen
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.score import Score
@@ -91,7 +91,7 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> Measured | str:
         return f"{score.key} of {label} is not a finite number"
     if score.interval is None:
         why = f": {score.notes[-1]}" if score.notes else ""
-        return f"{score.key} of {label} has no interval with {counted(sets.all[label].n, 'sample')}{why}"
+        return f"{score.key} of {label} has no interval with {plural(sets.all[label].n, 'sample')}{why}"
     half = max(score.interval[1] - value, value - score.interval[0])
     # Metrics take their samples as independent; grouped samples inform less, at worst by this factor.
     effect = max(mean_group_size(sets.all[label]), mean_group_size(sets.ref))
@@ -169,7 +169,7 @@ def _relative(
     else:
         error = hypot(new.error, growth * base_error) / unit
         fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
-        error, degrees = widened(error, spread / unit, degrees, alpha)
+        error, degrees = widen(error, spread / unit, degrees, alpha)
         fixed = error if degrees < inf else fixed
     return Normal(
         name=title,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.set_info import SetInfo
@@ -168,9 +168,7 @@ class GateSets:
             rows = np.flatnonzero(np.isin(np.array(one.column(column)), list(values)))
             if len(rows) < MIN_SAMPLES:
                 slice_name = " or ".join(f"{column}={value}" for value in values)
-                return (
-                    f"{label} has {counted(len(rows), 'sample')} with {slice_name}: at least {MIN_SAMPLES} are needed"
-                )
+                return f"{label} has {plural(len(rows), 'sample')} with {slice_name}: at least {MIN_SAMPLES} are needed"
             parts[label] = Subset(one, rows)
         sets = replace(
             self,

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import counted, figure, in_percent
+from finc_eval.core.words import figure, in_percent, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gates.evidence import Side
 from finc_eval.gates.moved import Distance
@@ -155,7 +155,7 @@ class Verdict(Document):
     def summary(self) -> str:
         """The verdict in a few plain sentences."""
         found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
-        counts = f"of {counted(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
+        counts = f"of {plural(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
         parts = [f"{self.overall.capitalize()}: {counts}."]
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")

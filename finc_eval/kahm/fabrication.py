@@ -23,7 +23,7 @@ from finc_eval.core.device import usable_device
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.kahm.element_noise import ElementGuarantee, ElementNoise
-from finc_eval.kahm.machine import Kahm, checked_rows, fit_deep, fit_machine
+from finc_eval.kahm.machine import Kahm, check_rows, fit_deep, fit_machine
 from finc_eval.kahm.models import (
     ClassModels,
     PreciseRows,
@@ -158,7 +158,7 @@ def fabricate(
         (torch.Size([200, 784]), 2, 0)
     """
     check_count("steps", steps)
-    rows = checked_rows(noisy)
+    rows = check_rows(noisy)
     mean = rows.mean(0) if centered else torch.zeros_like(rows[0])
     rows = rows - mean
     for _ in range(steps - 1):

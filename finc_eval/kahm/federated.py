@@ -22,7 +22,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
-from finc_eval.core.record import Record, plain, structured
+from finc_eval.core.record import Record, plain, structure
 from finc_eval.kahm.files import check_labels
 from finc_eval.kahm.models import ClassModels, WideKahm, matching_scores
 
@@ -256,7 +256,7 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
     for party in parties:
         path = _answer_path(folder, party)
         with existing_file(path, DISTANCES_TYPE, EXCHANGE_LAYOUT, f"ask {party} for it again") as file:
-            made = structured(Answer, file.header, str(path))
+            made = structure(Answer, file.header, str(path))
             distances = file.array("distances", None, len(made.classes), dtype="<f8")
             if np.isnan(distances).any() or (distances < 0).any():
                 raise ValueError("a distance is not a number of at least 0")

@@ -13,7 +13,7 @@ from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import new_file
-from finc_eval.core.record import Record, plain, structured
+from finc_eval.core.record import Record, plain, structure
 from finc_eval.kahm.machine import Kahm
 from finc_eval.kahm.models import ClassModels, WideKahm
 from finc_eval.kahm.settings import KahmSettings
@@ -87,7 +87,7 @@ def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") 
     """
     where = usable_device(device)
     with existing_file(path, MODELS_TYPE, MODELS_LAYOUT) as file:
-        header = structured(ModelsHeader, file.header, str(path))
+        header = structure(ModelsHeader, file.header, str(path))
         models: dict[Hashable, WideKahm] = {
             label: WideKahm(
                 tuple(

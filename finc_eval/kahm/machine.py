@@ -175,7 +175,7 @@ def fit_deep(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = 
         [10, 9, 8]
     """
     settings = settings or KahmSettings()
-    rows = checked_rows(samples)
+    rows = check_rows(samples)
     mean = rows.mean(0)
     basis = whitening(rows - mean, settings.components, floor=_rounding(rows))
     available = basis.shape[1]
@@ -183,7 +183,7 @@ def fit_deep(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = 
     return tuple(_fit(rows, mean, basis[:, :count], settings) for count in layers)
 
 
-def checked_rows(samples: ArrayLike | torch.Tensor) -> torch.Tensor:
+def check_rows(samples: ArrayLike | torch.Tensor) -> torch.Tensor:
     """Return samples in float64, shape (N, p).
 
     Raises:

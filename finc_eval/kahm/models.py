@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings
@@ -272,7 +272,7 @@ def tell_fewer_components(settings: KahmSettings, dim: int, smallest: int) -> No
     most = min(dim, smallest - 1)
     if settings.components > most and settings.components != KahmSettings.components:
         warnings.warn(
-            f"components is {settings.components}, but {counted(smallest, 'sample')} of {counted(dim, 'entry')} have "
+            f"components is {settings.components}, but {plural(smallest, 'sample')} of {plural(dim, 'entry')} have "
             f"at most {most}: a model of them has these",
             stacklevel=3,
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.cautions import cautions
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
@@ -97,7 +97,7 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
     known = (*SHARES, *metrics)
     if rank_by in known:
         return
-    choices = f"rank by {listed(known, 'or')}"
+    choices = f"rank by {join_words(known, 'or')}"
     if rank_by in METRICS:
         raise UsageError(f"the board does not have {rank_by}: {choices}; or {how}")
     raise UsageError(f"no number is called {rank_by!r}{did_you_mean(rank_by, known)}: {choices}")
@@ -109,7 +109,7 @@ def _covers(entries: Sequence[Entry]) -> str:
         return SAMPLING_ONLY
     runs = sum(len(one.runs) for one in entries if len(one.runs) > 1)
     alike = ", taken to be alike for all models" if len(repeated) < len(entries) else ""
-    return f"sampling noise, and training noise as {counted(runs, 'run')} of {listed(repeated)} show it{alike}"
+    return f"sampling noise, and training noise as {plural(runs, 'run')} of {join_words(repeated)} show it{alike}"
 
 
 def _kinds(

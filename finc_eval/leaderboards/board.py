@@ -11,7 +11,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
-from finc_eval.embeddings.opening import labeled
+from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import run_label
@@ -66,7 +66,7 @@ def leaderboard(
         (False, [(1, 2), (1, 2)])
     """
     run, chosen = Run.of(run), settings_from(LeaderboardSettings, settings, options)
-    sources = training_runs(labeled(models, "model", taken=REFERENCE))
+    sources = training_runs(label_sets(models, "model", taken=REFERENCE))
     if not sources:
         raise UsageError("at least one model is needed, got none")
     check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)

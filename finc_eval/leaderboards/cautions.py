@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.leaderboards.entry import Entry
 
 ENOUGH_DEGREES = 4
@@ -22,7 +22,7 @@ def _same_samples(entries: Sequence[Entry]) -> list[str]:
         for run in one.runs:
             names.setdefault(run.info.digest, []).append(one.name)
     return [
-        f"{listed(found)} have the same samples: remove all but one, or pass the samples of each model"
+        f"{join_words(found)} have the same samples: remove all but one, or pass the samples of each model"
         for found in names.values()
         if len(found) > 1
     ]
@@ -34,6 +34,6 @@ def _few_runs(entries: Sequence[Entry]) -> list[str]:
     if not 0 < runs - len(repeated) < ENOUGH_DEGREES:
         return []
     return [
-        f"the {runs} training runs of {listed([one.name for one in repeated])} say little about the noise of training, "
-        "so that all intervals and ranks are wide: three runs of each of two models are a good start"
+        f"the {runs} training runs of {join_words([one.name for one in repeated])} say little about the noise of "
+        "training, so that all intervals and ranks are wide: three runs of each of two models are a good start"
     ]

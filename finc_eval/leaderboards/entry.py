@@ -11,9 +11,9 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from finc_eval.core.errors import IncompatibleError
-from finc_eval.core.marks import CHECKSUM, read_sealed, sealed
+from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import NOT_IN_JSON, Record, plain, structured
+from finc_eval.core.record import NOT_IN_JSON, Record, plain, structure
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import PROGRAM, write_text
 from finc_eval.embeddings.set_info import SetInfo
@@ -111,7 +111,7 @@ class Entry(Record):
     def to_text(self) -> str:
         """Return the entry as it is written: places outside the working folder have their name alone."""
         shared = replace(self, runs=tuple(replace(run, info=shareable(run.info)) for run in self.runs))
-        return json.dumps(sealed(self.type_name, LAYOUT, plain(shared)), indent=1, allow_nan=False) + "\n"
+        return json.dumps(seal(self.type_name, LAYOUT, plain(shared)), indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | Path) -> str:
         """Write the entry whole or not at all, and return its checksum."""
@@ -126,7 +126,7 @@ class Entry(Record):
         Raises:
             DataError: it is missing, not an entry, or was changed.
         """
-        return structured(cls, read_sealed(path, "an entry", [cls.type_name], LAYOUT, ADD_AGAIN), str(path))
+        return structure(cls, read_sealed(path, "an entry", [cls.type_name], LAYOUT, ADD_AGAIN), str(path))
 
 
 def _version(text: str) -> tuple[int, ...]:

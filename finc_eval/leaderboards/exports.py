@@ -51,7 +51,7 @@ def eval_results(board: Leaderboard, row: Row, origin: Origin) -> str:
     entries = [
         {"dataset": {"id": origin.dataset, "task_id": one.key}, "value": standing.value, **source}
         | {"notes": notes(one, standing)}
-        for one, standing in _known(board, row)
+        for one, standing in _known_numbers(board, row)
     ]
     return _yaml(entries) + "\n"
 
@@ -65,7 +65,7 @@ def model_index(board: Leaderboard, row: Row, origin: Origin) -> str:
             "value": standing.value,
             "args": {"notes": notes(one, standing), "signature": str(one.signature)},
         }
-        for one, standing in _known(board, row)
+        for one, standing in _known_numbers(board, row)
     ]
     result: dict[str, object] = {
         "task": {"type": TASK},
@@ -84,7 +84,7 @@ def every_eval_ever(board: Leaderboard, row: Row, origin: Origin) -> str:
     """
     when = str(int(time.time()) if origin.when is None else origin.when)
     info = board.sets[row.name]
-    ranked = [(one, standing) for one, standing in _known(board, row) if standing.rank_set is not None]
+    ranked = [(one, standing) for one, standing in _known_numbers(board, row) if standing.rank_set is not None]
     results = [_result(board, one, standing, info.n, origin) for one, standing in ranked]
     record = {
         "schema_version": SCHEMA_VERSION,
@@ -137,7 +137,7 @@ def notes(criterion: Criterion, standing: Standing) -> str:
     return "; ".join([*parts, f"signature {criterion.signature}"])
 
 
-def _known(board: Leaderboard, row: Row) -> list[tuple[Criterion, Standing]]:
+def _known_numbers(board: Leaderboard, row: Row) -> list[tuple[Criterion, Standing]]:
     """Return the numbers that the model has: nothing is written for what is missing."""
     standings = [(one, row.scores[one.key]) for one in board.criteria]
     return [(one, standing) for one, standing in standings if standing.value is not None]

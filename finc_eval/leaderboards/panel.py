@@ -11,7 +11,7 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 from finc_eval.leaderboards.standings import Criterion, Row
 
 
@@ -79,8 +79,8 @@ class Panel(Record, Shown):
     moved: tuple[str, ...]
 
     def _summary(self) -> str:
-        boards = listed([side.label for side in self.sides])
-        pairs, models = counted(len(self.reversals), "pair"), counted(len(self.moved), "model")
+        boards = join_words([side.label for side in self.sides])
+        pairs, models = plural(len(self.reversals), "pair"), plural(len(self.moved), "model")
         return f"by {self.by} on {boards}: {pairs} in opposite orders, {models} without a common rank"
 
     def _frame_rows(self) -> list[dict[str, object]]:
@@ -122,7 +122,9 @@ def panel_of(boards: Mapping[str, RankedBoard]) -> Panel:
     names = [row.name for row in own.rows]
     for label, board in others:
         if unlike := sorted({*names} ^ {row.name for row in board.rows}):
-            raise IncompatibleError(f"the boards {first} and {label} differ in {listed(unlike)}: rank the same models")
+            raise IncompatibleError(
+                f"the boards {first} and {label} differ in {join_words(unlike)}: rank the same models"
+            )
     sides = tuple(_side(label, board) for label, board in boards.items())
     found = (_reversal(one, other, boards) for one, other in combinations(names, 2))
     moved = tuple(name for name in names if _has_moved([side.places[name].rank_set for side in sides]))

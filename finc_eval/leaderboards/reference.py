@@ -13,7 +13,7 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import plain, structured
+from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
@@ -22,7 +22,7 @@ from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
 from finc_eval.leaderboards.settings import LeaderboardSettings
-from finc_eval.leaderboards.shares import unmatched, unmatched_within
+from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
 from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
@@ -184,9 +184,9 @@ class BoardReference:
         own, others = (each.at(self.leaves).effective(0) for each in tallies.values())
         if pairing is None:
             is_design = bool(designs({label: one.embeddings, REFERENCE: ref}))
-            number = unmatched(own, others, self.settings.seed, is_design=is_design)
+            number = estimate_unmatched(own, others, self.settings.seed, is_design=is_design)
         else:
-            number = unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)
+            number = estimate_unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)
         tally = tallies[label]
         return TrainingRun(
             info=one.info(),
@@ -241,13 +241,13 @@ class BoardReference:
                 kinds=kinds,
                 far=bool(header["far"]),
                 tally=Tally((nodes,), int(header["n"]), members, effects, even, within),
-                examples=tuple(structured(Examples, one, str(path)) for one in header["examples"]),
-                names={int(number): structured(Name, name, str(path)) for number, name in header["names"].items()},
-                info=structured(SetInfo, header["info"], str(path)),
+                examples=tuple(structure(Examples, one, str(path)) for one in header["examples"]),
+                names={int(number): structure(Name, name, str(path)) for number, name in header["names"].items()},
+                info=structure(SetInfo, header["info"], str(path)),
                 digest=str(header["digest"]),
                 space=str(header["space"]),
-                settings=structured(LeaderboardSettings, header["settings"], str(path)),
-                provenance=structured(Provenance, header["provenance"], str(path)),
+                settings=structure(LeaderboardSettings, header["settings"], str(path)),
+                provenance=structure(Provenance, header["provenance"], str(path)),
             )
 
 

@@ -12,7 +12,7 @@ from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import counted, figure, listed
+from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import extractor_of
 from finc_eval.leaderboards.panel import Panel, RankedBoard, panel_of
@@ -99,7 +99,7 @@ class Leaderboard(Document):
         wanted = self.rank_by if by is None else by
         if wanted not in keys:
             raise UsageError(
-                f"the board does not rank by {wanted!r}{did_you_mean(wanted, keys)}: it has {listed(keys)}"
+                f"the board does not rank by {wanted!r}{did_you_mean(wanted, keys)}: it has {join_words(keys)}"
             )
         return self.criteria[keys.index(wanted)]
 
@@ -181,9 +181,7 @@ class Leaderboard(Document):
     def _summary(self) -> str:
         main = self.criterion()
         order = " > ".join(" = ".join(group) for group in main.groups) or "none is ranked"
-        return (
-            f"{order} by {self.rank_by}: {main.separable_pairs} of {counted(main.pairs, 'pair')} can be distinguished"
-        )
+        return f"{order} by {self.rank_by}: {main.separable_pairs} of {plural(main.pairs, 'pair')} can be distinguished"
 
 
 def _cells(row: Row, key: str, standing: Standing) -> dict[str, object]:

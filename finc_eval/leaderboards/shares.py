@@ -63,7 +63,7 @@ class ShareRule:
     factor: float
 
 
-def unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int, *, is_design: bool = False) -> Estimate:
+def estimate_unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int, *, is_design: bool = False) -> Estimate:
     """Estimate the total variation between a model and the reference, with what its error shares with other models'.
 
     The variance is that of the plain total variation, which moves with the share of each kind by ½ or −½. In
@@ -79,7 +79,7 @@ def unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int, *, is_des
     )
 
 
-def unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> Estimate:
+def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> Estimate:
     """Estimate the total variation between a model and the reference within blocks, such as prompts.
 
     The influence of a block is what it adds to the plain total variation. All models of a board have the same blocks:

@@ -17,13 +17,13 @@ from finc_eval.core.doors.reading import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.locks import after_other_writers_of
-from finc_eval.core.marks import CHECKSUM, read_sealed, sealed
+from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain, settings_from, structured
+from finc_eval.core.record import Record, plain, settings_from, structure
 from finc_eval.core.run import Run
 from finc_eval.core.storage import check_own_folder, disk_errors, write_text
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import labeled
+from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.board import by_model, open_models, training_runs
@@ -59,7 +59,7 @@ class Index(Record):
         """Return the index as it is written: models by name, so that the order of adding leaves no trace."""
         models = {name: plain(self.models[name]) for name in sorted(self.models)}
         data = {"signature": self.signature, "models": models}
-        return json.dumps(sealed(self.type_name, LAYOUT, data), indent=1) + "\n"
+        return json.dumps(seal(self.type_name, LAYOUT, data), indent=1) + "\n"
 
 
 class Board:
@@ -108,7 +108,7 @@ class Board:
         if not self.exists:
             raise DataError(f"{self.folder} is not a stored board: pass the folder of a board, or add models")
         path = inside(self.folder, INDEX)
-        index = structured(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
+        index = structure(Index, read_sealed(path, "an index", [Index.type_name], LAYOUT, ADD_AGAIN), str(path))
         for name, one in index.models.items():
             if one.file != _entry(name):
                 raise DataError(f"{path} lists the file {one.file!r:.100} for {name}, not {_entry(name)}: {ADD_AGAIN}")
@@ -151,7 +151,7 @@ class Board:
                 with both values and the file.
             DataError: a set has too few samples, or cannot be read.
         """
-        run, sources = Run.of(run), training_runs(labeled(models, "model", taken=REFERENCE))
+        run, sources = Run.of(run), training_runs(label_sets(models, "model", taken=REFERENCE))
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:

@@ -15,7 +15,7 @@ import torch
 from finc_eval.core.checks import check_count, check_fraction
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.space import check_alike
@@ -260,7 +260,7 @@ def size_warnings(statistics: GaussianStatistics) -> list[str]:
         found.append(f"{name} does not state its number of samples, so its share of the bias is unknown")
     elif n <= dim:
         found.append(
-            f"{name} has {counted(n, 'sample')} in {counted(dim, 'dimension')}: its covariance "
+            f"{name} has {plural(n, 'sample')} in {plural(dim, 'dimension')}: its covariance "
             "lacks full rank, and the distance is too high by an amount that "
             f"depends on n; give more than {dim}, or compare at equal n only"
         )

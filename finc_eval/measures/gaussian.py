@@ -11,7 +11,7 @@ import torch
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
@@ -182,7 +182,7 @@ def _from_moments(moments: Moments, center: torch.Tensor, name: str, space: str)
 
 def _check_size(n: int, dim: int, name: str) -> None:
     if n < 2:
-        raise DataError(f"{name} has {counted(n, 'sample')}: a covariance needs at least two")
+        raise DataError(f"{name} has {plural(n, 'sample')}: a covariance needs at least two")
     if dim > MAX_COVARIANCE_SIZE:
         raise DataError(
             f"{name} has embeddings of {dim} entries, whose covariance needs {8e-9 * dim**2:.0f} GB: use an extractor "

@@ -9,7 +9,7 @@ import torch
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs
 from finc_eval.measures.score import Score
@@ -108,7 +108,7 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
     found = inception_score(inputs.gen)
     signature = inputs.signature(splits=found.splits, seed=found.seed)
     size = found.n // found.splits
-    own = counted(size, "sample")
+    own = plural(size, "sample")
     note = f"each split has {own}: the score cannot exceed that, and is too low; published ones have 5000"
     notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
     interval = found.interval()

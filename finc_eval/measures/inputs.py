@@ -13,7 +13,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
@@ -184,7 +184,7 @@ def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 
     order, part = np.random.default_rng(seed).permutation(ref.n), min(n_gen, ref.n // 2)
     if part < least:
         raise DataError(
-            f"{ref.name} has {counted(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"
+            f"{ref.name} has {plural(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"
         )
     return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))
 
@@ -220,7 +220,7 @@ def scores_by_class(
     for name in sorted(set().union(*rows.values()) - {""}):
         lacking = [label for label, own in rows.items() if name not in own]
         if lacking:
-            without[name] = f"no sample of {listed(lacking)}"
+            without[name] = f"no sample of {join_words(lacking)}"
             continue
         parts = {label: Subset(one, rows[label][name]) for label, one in sets.items() if isinstance(one, Embeddings)}
         try:
@@ -230,7 +230,7 @@ def scores_by_class(
             continue
         found += [replace(score, of=name) for score in made]
     notes = [
-        f"{counted(len(own['']), 'sample')} of {label} {'has' if len(own['']) == 1 else 'have'} no class, and "
+        f"{plural(len(own['']), 'sample')} of {label} {'has' if len(own['']) == 1 else 'have'} no class, and "
         "count in whole sets alone"
         for label, own in rows.items()
         if "" in own
@@ -238,5 +238,5 @@ def scores_by_class(
     if without:
         named = [f"{name} ({why})" for name, why in list(without.items())[:MAX_NAMED]]
         more = len(without) - len(named)
-        notes.append("not computed for " + listed([*named, *([f"{more} other classes"] if more else [])]))
+        notes.append("not computed for " + join_words([*named, *([f"{more} other classes"] if more else [])]))
     return found, tuple(notes)

@@ -15,7 +15,7 @@ from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, open_sets
@@ -172,7 +172,9 @@ class NamedMetric:
         """
         for name in parameters:
             if name not in self.parameters:
-                own = f"its parameters are {listed(self.parameters)}" if self.parameters else "it has none of its own"
+                own = (
+                    f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
+                )
                 raise UsageError(
                     f"{self.metric.name} has no parameter {name!r}{did_you_mean(name, self.parameters)}: {own}"
                 )
@@ -254,10 +256,10 @@ def _scores_in(
     if save is not None:
         ref = sets["ref"]
         write_statistics(save, from_embeddings(ref, run=run) if isinstance(ref, Embeddings) else ref)
-    return _computed(sources, sets, chosen, by, index, run)
+    return _compute(sources, sets, chosen, by, index, run)
 
 
-def _computed(
+def _compute(
     sources: Mapping[str, object],
     sets: Mapping[str, MetricSet],
     chosen: Sequence[Metric],
@@ -285,7 +287,7 @@ def _computed(
         stored = tuple(
             note
             for label, one in sets.items()
-            if label in used and (note := _stored_note(metric, sources[label], one, used[label], run))
+            if label in used and (note := _note_stored(metric, sources[label], one, used[label], run))
         )
         assumed = tuple(
             f"{one.name} does not say which extractor made it: {metric.extractor} is assumed"
@@ -370,7 +372,7 @@ def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
     )
 
 
-def _stored_note(metric: Metric, source: object, one: MetricSet, used: MetricSet, run: Run) -> str | None:
+def _note_stored(metric: Metric, source: object, one: MetricSet, used: MetricSet, run: Run) -> str | None:
     """Return what to know of a set of images with statistics beside them, for a Fréchet distance."""
     if metric.compute is not METRICS["fd"].compute or not isinstance(one, Embeddings):
         return None

@@ -74,13 +74,13 @@ def mind(
     where = run.torch_device
     for some in torch.split(directions, max(MAX_PROJECTED // n, 1)):
         left, right = (
-            _projected(one, np.sort(part), some.to(where), run.portion) for one, part in zip((x, y), parts, strict=True)
+            _project(one, np.sort(part), some.to(where), run.portion) for one, part in zip((x, y), parts, strict=True)
         )
         total += float((left - right).square_().mean(1).sum())
     return MongeDistance(SCALE * x.dim * total / projections, n, projections, seed)
 
 
-def _projected(source: Embeddings, rows: np.ndarray, directions: torch.Tensor, size: int) -> torch.Tensor:
+def _project(source: Embeddings, rows: np.ndarray, directions: torch.Tensor, size: int) -> torch.Tensor:
     """Return the rows along each direction, sorted, shape (directions, rows), in float64 for the sums."""
     found = torch.empty(len(directions), len(rows), device=directions.device)
     for start in range(0, len(rows), size):

@@ -11,7 +11,7 @@ from finc_eval.measures.inputs import Metric, MetricInputs, split_reference
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile
 from finc_eval.partitions.kmeans import Cells
-from finc_eval.partitions.pooled import pooled_sample
+from finc_eval.partitions.pooled import pool_samples
 
 BINS = 100
 """Bins of the paper."""
@@ -39,7 +39,7 @@ def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = No
 
     A reference of fewer than five samples a bin gets fewer bins.
     """
-    rows = pooled_sample([ref], FIT_SAMPLES_PER_BIN * bins)
+    rows = pool_samples([ref], FIT_SAMPLES_PER_BIN * bins)
     bins = max(min(bins, len(rows) // MIN_SAMPLES_PER_BIN), 2)
     cells = Cells.fit(rows, bins, [0], run)
     x, y = (cells.count(one, run)[0] for one in (gen, ref))

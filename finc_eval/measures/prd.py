@@ -10,7 +10,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, split_reference
 from finc_eval.measures.score import Score
 from finc_eval.partitions.kmeans import Cells
-from finc_eval.partitions.pooled import pooled_sample
+from finc_eval.partitions.pooled import pool_samples
 
 KINDS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
 """The paper's number of kinds, of runs of k-means, of points on the curve, and weight of recall."""
@@ -43,7 +43,7 @@ def best_f(curve: Curve, beta: float) -> float:
 
 def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Curve:
     """Return the PRD curve, averaged over ten runs of k-means of both sets together."""
-    rows = pooled_sample([gen, ref])
+    rows = pool_samples([gen, ref])
     cells = Cells.fit(rows, max(min(KINDS, len(rows) // MIN_SAMPLES_PER_KIND), 2), range(RUNS), run)
     x, y = (cells.count(one, run) for one in (gen, ref))
     curves = [prd_curve(one / gen.n, other / ref.n) for one, other in zip(x, y, strict=True)]

@@ -10,13 +10,13 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.creating import create_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.reading import content_of
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.storage import written_whole
+from finc_eval.core.storage import write_whole
 from finc_eval.embeddings.array_files import holds_images, read_moments
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.space import ARRAY_SPACE
@@ -80,7 +80,7 @@ def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signat
         "signature": np.array(str(signature)),
         "format": np.array(STATISTICS_LAYOUT),
     }
-    with written_whole(path) as temporary, created(temporary) as file:
+    with write_whole(path) as temporary, create_file(temporary) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
     return signature
 

@@ -11,7 +11,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Scores(Document):
         if key in self.failures:
             raise DataError(f"{key} could not be computed: {self.failures[key]}")
         keys = [score.key for score in self.scores]
-        raise UsageError(f"no score is called {key!r}{did_you_mean(str(key), keys)}: the scores are {listed(keys)}")
+        raise UsageError(f"no score is called {key!r}{did_you_mean(str(key), keys)}: the scores are {join_words(keys)}")
 
     @property
     def value(self) -> float:

@@ -47,7 +47,7 @@ def recompress(image: Image.Image, _: np.random.Generator) -> Image.Image:
     return Image.open(stream).convert("RGB")
 
 
-def cropped(image: Image.Image, rng: np.random.Generator) -> Image.Image:
+def crop(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     """Crop the picture anywhere, and bring the crop to its size."""
     width, height = image.size
     left, upper = rng.uniform(0, 1 - CROPPED, 2)
@@ -55,7 +55,7 @@ def cropped(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     return image.resize(image.size, Image.Resampling.BICUBIC, box)
 
 
-def shifted(image: Image.Image, rng: np.random.Generator) -> Image.Image:
+def shift(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     """Shift the picture by up to two pixels of a digit along each axis, not by none, and repeat the edge."""
     steps = [0, 0]
     while not any(steps):
@@ -69,7 +69,7 @@ def shifted(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     return Image.fromarray(padded[most + y : most + y + image.height, most + x : most + x + image.width])
 
 
-def mirrored(image: Image.Image, _: np.random.Generator) -> Image.Image:
+def mirror(image: Image.Image, _: np.random.Generator) -> Image.Image:
     """Exchange left and right."""
     return ImageOps.mirror(image)
 
@@ -77,9 +77,9 @@ def mirrored(image: Image.Image, _: np.random.Generator) -> Image.Image:
 ALTERATIONS: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
     f"noise of {NOISE_DEVIATION}/255": noisy,
     f"JPEG {JPEG_QUALITY}": recompress,
-    f"crop of {percent(CROPPED)}": cropped,
-    "shift": shifted,
-    "mirrored": mirrored,
+    f"crop of {percent(CROPPED)}": crop,
+    "shift": shift,
+    "mirrored": mirror,
 }
 """Alterations of a copy, by their names in the table of the power."""
 

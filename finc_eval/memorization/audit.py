@@ -21,7 +21,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.search.neighbors import (
@@ -134,7 +134,7 @@ def audit(
         20 of 200 samples are training samples, with equal embeddings.
     """
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
-    sets = _audited_sets(gen, train, holdout, reference, extractor, run)
+    sets = _open_audit(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
     _check_halves(halves)
@@ -218,7 +218,7 @@ class NearTraining:
     ) -> NearTraining:
         """Measure a generated set; arguments and errors as in `audit`."""
         run = Run.of(run)
-        sets = _audited_sets(gen, train, holdout, None, extractor, run)
+        sets = _open_audit(gen, train, holdout, None, extractor, run)
         x, members, others = sets.values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
         own, fresh = (nearest(one, members, k, device=run.torch_device) for one in (x, others))
@@ -339,7 +339,7 @@ class AuditData:
         return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE, self.run)
 
 
-def _audited_sets(
+def _open_audit(
     gen: object, train: object, holdout: object, reference: object | None, extractor: AnyExtractor, run: Run
 ) -> dict[str, Embeddings]:
     """Open the sets and check that they are of one space, distinct, and large enough."""
@@ -350,7 +350,7 @@ def _audited_sets(
             open_pair(sets["gen"], one)
         if one.n < MIN_AUDIT_SAMPLES:
             raise DataError(
-                f"{label} has {counted(one.n, 'sample')}: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and "
+                f"{label} has {plural(one.n, 'sample')}: an audit needs at least {MIN_AUDIT_SAMPLES} of each set, and "
                 "thousands to see a few copies"
             )
     if "reference" in sets:

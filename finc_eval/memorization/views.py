@@ -21,7 +21,7 @@ from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.catalog import card_again, load_card
-from finc_eval.extractors.preprocess import resized
+from finc_eval.extractors.preprocess import resize_frames
 from finc_eval.memorization.hashes import PICTURES_HELD, SHIFT, pictures_at
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.samples import Pixels
@@ -121,7 +121,7 @@ def _embed_views(
     for done in range(0, len(rows), PICTURES_HELD):
         images = pictures_at(samples, rows[done : done + PICTURES_HELD], label)
         views = [view for image in images for view in altered_views(np.asarray(image.convert("RGB")))]
-        pixels = torch.from_numpy(np.stack([resized(view, card.preprocessing) for view in views]))
+        pixels = torch.from_numpy(np.stack([resize_frames(view, card.preprocessing) for view in views]))
         parts.append(embed(pixels)[:, : card.output.dimension].cpu())
         run.progress(f"views of suspects of {label}", done + len(images), len(rows))
     return torch.cat(parts)

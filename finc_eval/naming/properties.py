@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.recipe import spaces_of
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.head import Classifier, load_classifier
@@ -76,7 +76,7 @@ def metadata_properties(panel: Panel) -> Iterator[Properties]:
             yield properties_of(name, [WORD.findall(value.lower()) for value in values], known)
         elif ranges := None if name == "label" else ranges_of(values):
             yield replace(properties_of(name, ranges, known), are_ranges=True)
-        elif unused(per_set) is None:
+        elif why_unused(per_set) is None:
             missing = "unlabeled" if name == "label" else "missing"
             yield properties_of(
                 name, [[value or missing] if here else [] for value, here in zip(values, known, strict=True)], known
@@ -104,17 +104,17 @@ def unused_columns(sets: Mapping[str, Described]) -> list[str]:
         if name not in TEXT_COLUMNS
         and not any(name == getattr(one, "grouping", None) for one in sets.values())
         and (name == "label" or not ranges_of([value for mine in per_set for value in mine]))
-        and (why := unused(per_set)) is not None
+        and (why := why_unused(per_set)) is not None
     }
     named = [f"{name} ({why})" for name, why in reasons.items()]
-    return [f"columns of metadata that name no kind: {listed(named)}"] if named else []
+    return [f"columns of metadata that name no kind: {join_words(named)}"] if named else []
 
 
 def _values(column: list[str], rows: NDArray[np.int64]) -> list[str]:
     return [column[index] for index in rows.tolist()]
 
 
-def unused(per_set: Sequence[Sequence[str]]) -> str | None:
+def why_unused(per_set: Sequence[Sequence[str]]) -> str | None:
     """Return why values name no kinds, which repeat as ids do not, and differ within a set; None if they may."""
     distinct = [set(mine) - {""} for mine in per_set]
     values = len(set().union(*distinct))

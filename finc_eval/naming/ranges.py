@@ -46,7 +46,7 @@ def _of_numbers(values: Sequence[str]) -> list[list[str]] | None:
     whole = bool((numbers == np.round(numbers)).all())
     if not np.isfinite(numbers).all() or len(np.unique(numbers)) <= (MAX_CODES if whole else 2):
         return None
-    return _binned(numbers, lambda number: f"{number:,.0f}" if whole else _short(number, numbers))
+    return _bin(numbers, lambda number: f"{number:,.0f}" if whole else _short(number, numbers))
 
 
 def _of_dates(values: Sequence[str]) -> list[list[str]] | None:
@@ -72,11 +72,11 @@ def _of_dates(values: Sequence[str]) -> list[list[str]] | None:
         day = date.fromordinal(int(number))
         return f"{month_name[day.month]} {day.year}" if of_months else day.isoformat()
 
-    binned = _binned(ordinals, shown)
+    binned = _bin(ordinals, shown)
     return [[*mine, *ours] for mine, ours in zip(named, binned, strict=True)]
 
 
-def _binned(numbers: NDArray[np.float64], shown: Callable[[float], str]) -> list[list[str]]:
+def _bin(numbers: NDArray[np.float64], shown: Callable[[float], str]) -> list[list[str]]:
     """Return all ranges of adjacent parts that each number lies in, as texts; the whole range is none."""
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, BINS + 1)[1:-1]))
     part = np.searchsorted(edges, numbers, side="left")

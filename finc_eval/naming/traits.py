@@ -116,11 +116,11 @@ def trait_questions(panel: Panel) -> Iterator[Question]:
     for chosen in (*members, *others):
         wanted[chosen] = True
     if all(extractor_of(one.space) == MOTION for one in panel.sets.values()):
-        yield from _asked(members, others, _measure_motion(panel, wanted), motion.MEASURED, MOTION_TRAITS)
-    yield from _asked(members, others, _measure(panel, wanted), MEASURED, TRAITS)
+        yield from _ask(members, others, _measure_motion(panel, wanted), motion.MEASURED, MOTION_TRAITS)
+    yield from _ask(members, others, _measure(panel, wanted), MEASURED, TRAITS)
 
 
-def _asked(
+def _ask(
     members: Sequence[NDArray[np.int64]],
     others: Sequence[NDArray[np.int64]],
     measured: NDArray[np.float64],

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from finc_eval.core.words import quoted
+from finc_eval.core.words import quote
 from finc_eval.naming.evidence import TRAIT, Evidence
 
 WORD = re.compile(r"[^\W_]+")
@@ -78,13 +78,13 @@ class UniqueNames:
             return f"samples without a name, {one.id}"
         words = self.words(one)
         if _has_only_traits(one):
-            text = f"samples that are {quoted(words)}"
+            text = f"samples that are {quote(words)}"
         elif one.name.startswith(LOOKS_LIKE):
-            text = f"samples that look like {quoted(words)}"
+            text = f"samples that look like {quote(words)}"
         elif words.startswith(PARTLY):
-            text = f"samples that are partly {quoted(words.removeprefix(PARTLY))}"
+            text = f"samples that are partly {quote(words.removeprefix(PARTLY))}"
         else:
-            text = quoted(words)
+            text = quote(words)
         return f"{text}, {one.id}" if self.is_shared(one) else text
 
     def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:

@@ -9,7 +9,7 @@ from typing import Self
 
 import torch
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.numerics.process import single_threaded
 
 LANCZOS_BLOCK = 32
@@ -274,7 +274,7 @@ class PrincipalAxes:
 
     def to(self, device: torch.device) -> Self:
         """Return the same axes on a device."""
-        return type(self)(sent(self.origin, device), sent(self.axes, device), self.unit)
+        return type(self)(send(self.origin, device), send(self.axes, device), self.unit)
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the coordinates of rows, (n, d) → (n, k), on the device of the axes."""

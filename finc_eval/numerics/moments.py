@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from finc_eval.numerics.names import Precision
-from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepared
+from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepare
 
 MOMENT_BLOCK = 400
 """Rows of a second moment that one product computes. Smaller blocks skip more of the lower triangle, larger ones
@@ -59,7 +59,7 @@ class Moments:
             self._second = [self.first.new_zeros(shape) for shape in shapes]
         waiting, self._waiting = self._waiting, []
         with arithmetic(self.precision):
-            for rows in (prepared(rows, self.precision) for rows in waiting):
+            for rows in (prepare(rows, self.precision) for rows in waiting):
                 for start, total in zip(_starts(self.size), self._second, strict=True):
                     add_product(total, rows[:, start : start + len(total)], rows[:, start:])
 
@@ -84,7 +84,7 @@ class Moments:
         columns = columns.to(self.first)
         product = torch.zeros_like(columns)
         if not self._second:
-            for vectors in (prepared(rows, self.precision).to(columns) for rows in self._waiting):
+            for vectors in (prepare(rows, self.precision).to(columns) for rows in self._waiting):
                 product += vectors.T @ (vectors @ columns)
             return product.div_(self.n)
         for rows, block in self.blocks():

@@ -26,7 +26,7 @@ def accumulator(precision: Precision) -> torch.dtype:
     return torch.float64 if precision == "float64" else torch.float32
 
 
-def prepared(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
+def prepare(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
     """Return rows as they enter products of this precision: rounded, or converted."""
     if precision == "float64":
         return rows.double()
@@ -35,10 +35,10 @@ def prepared(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
         return rows  # tensor cores round their inputs themselves
     if precision == "bfloat16" and (rows.is_cuda or _cpu_has_bfloat16()):
         return rows.bfloat16()
-    return rounded(rows, DROPPED_BITS[precision])
+    return round_mantissa(rows, DROPPED_BITS[precision])
 
 
-def rounded(rows: torch.Tensor, bits: int) -> torch.Tensor:
+def round_mantissa(rows: torch.Tensor, bits: int) -> torch.Tensor:
     """Round away the last `bits` bits of float32's mantissa, to nearest, ties to even."""
     whole = rows.contiguous().view(torch.int32)
     odd = (whole >> bits) & 1
@@ -46,7 +46,7 @@ def rounded(rows: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def add_product(total: torch.Tensor, left: torch.Tensor, right: torch.Tensor) -> None:
-    """Add leftᵀ right of `prepared` rows to a total: (b, p) and (b, q) into (p, q)."""
+    """Add leftᵀ right of `prepare` rows to a total: (b, p) and (b, q) into (p, q)."""
     if left.dtype != torch.bfloat16:
         total.addmm_(left.T, right)
     elif left.is_cuda:

@@ -6,7 +6,7 @@ from math import sqrt
 
 import torch
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.numerics.process import single_threaded
 
 MAX_SERIAL_LOADINGS = 1 << 20
@@ -36,7 +36,7 @@ def varimax(loadings: torch.Tensor, iterations: int = 500, gain: float = 1e-8) -
     """
     with single_threaded(loadings.numel() <= MAX_SERIAL_LOADINGS):
         rotation = _iterate(loadings.cpu().double(), iterations, gain)
-    return sent(rotation.to(loadings.dtype), loadings.device)
+    return send(rotation.to(loadings.dtype), loadings.device)
 
 
 def _iterate(scores: torch.Tensor, iterations: int, gain: float) -> torch.Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.unique_names import UniqueNames, in_common
@@ -20,7 +20,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairing, designs
 from finc_eval.partitions.counts import Counted, Counter, Counts, Examples, count, tally_sets
 from finc_eval.partitions.difference import Difference, paired_variation, total_variation
-from finc_eval.partitions.kind import Kind, described_kinds, names_of_unions
+from finc_eval.partitions.kind import Kind, describe_kinds, names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import EffectiveCounts, Tally
@@ -51,7 +51,7 @@ class Choice:
     @classmethod
     def of(cls, tree: Tree, tests: KindTests) -> Choice:
         """Choose among the nodes of a tree by their tests."""
-        differing = chosen(tree, tests)
+        differing = choose(tree, tests)
         return cls(tree, tests, differing, rest_of(tree, tests, differing), headings(tree, tests, differing))
 
     @property
@@ -73,7 +73,7 @@ class Choice:
         """Return all listed kinds, those that differ first, and the headings, with shares, names and samples."""
         id_of = id_of or kind_id
         nodes = (*self.listed, *self.headings)
-        found = dict(zip(nodes, described_kinds(self.tests, nodes, names, examples, id_of), strict=True))
+        found = dict(zip(nodes, describe_kinds(self.tests, nodes, names, examples, id_of), strict=True))
         differing = [found[node] for node in self.differing]
         inside = {node: [found[one] for one in below] for node, below in self.headings.items()}
         names_of_heads = name_headings([(found[node], below) for node, below in inside.items()], differing)
@@ -140,7 +140,7 @@ def name_headings(headings: Sequence[tuple[Kind, Sequence[Kind]]], differing: Se
     for (kind, inside), name in zip(headings, common, strict=True):
         if name is None or common.count(name) > 1:
             is_short = len(inside) <= LARGEST and all(one.name for one in inside)
-            name = listed([names.words(one) for one in inside]) if is_short else kind.name
+            name = join_words([names.words(one) for one in inside]) if is_short else kind.name
         found.append(name)
     return found
 
@@ -232,7 +232,7 @@ def names_of_nodes(
     return names_of_unions({node: tree.leaves_of(node) for node in nodes}, counted, embeddings)
 
 
-def chosen(tree: Tree, tests: KindTests) -> tuple[int, ...]:
+def choose(tree: Tree, tests: KindTests) -> tuple[int, ...]:
     """Choose the nodes that differ, as large as they are one thing, the clearest first.
 
     The tree is read from its leaves up. A node is one kind if its own evidence is at least the evidence of the kinds

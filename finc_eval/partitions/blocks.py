@@ -16,7 +16,7 @@ from scipy.special import chdtr
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
@@ -97,7 +97,7 @@ class Pairs(Record):
             if one.missing:
                 yield (
                     missing_sentence(label, self.column, one.missing, self.blocks + one.missing, one.missing_values)
-                    + f" {counted(sum(each.apart for each in self.sets.values()), 'sample')} in all are set apart"
+                    + f" {plural(sum(each.apart for each in self.sets.values()), 'sample')} in all are set apart"
                 )
 
 
@@ -166,14 +166,14 @@ def pair(
         UsageError: a set does not have the column.
         DataError: the sets share fewer than 6 of its values.
     """
-    pairing, sentences = _paired(sets, pairs, groups)
+    pairing, sentences = _pair(sets, pairs, groups)
     if pairing is not None:
         return pairing, sentences
     found = designs(sets)
     return None, [*sentences, *(one.sentence for one in found), *missing_values(sets, found)]
 
 
-def _paired(
+def _pair(
     sets: Mapping[str, Embeddings], pairs: str | None, groups: str | None = None
 ) -> tuple[Pairing | None, list[str]]:
     """Pair sets, if they can be, and return sentences on it.
@@ -193,8 +193,8 @@ def _paired(
         if pairs is None:
             return None, []
         raise DataError(
-            f"{listed(list(sets))} have {counted(len(shared), 'value')} of {column!r} in common: at least {MIN_BLOCKS} "
-            "are needed to pair by it"
+            f"{join_words(list(sets))} have {plural(len(shared), 'value')} of {column!r} in common: at least "
+            f"{MIN_BLOCKS} are needed to pair by it"
         )
     is_whole = any(one.grouping not in (None, column) for one in sets.values())
     if pairs is None:
@@ -205,7 +205,7 @@ def _paired(
             sizes = [np.unique(values[label][inside[label]], return_counts=True)[1] for label in sets]
             if len(sets) > 2 or not all(np.array_equal(one, sizes[0]) for one in sizes):
                 return None, [
-                    f"{listed(list(sets))} share values of {column}: if these are the same things, pair by it"
+                    f"{join_words(list(sets))} share values of {column}: if these are the same things, pair by it"
                 ]
             is_whole = True
     every = np.unique(np.concatenate(list(own.values())))
@@ -235,7 +235,7 @@ def _values(label: str, one: Embeddings, column: str) -> NDArray[np.str_]:
 
 def missing_sentence(label: str, column: str, count: int, of: int, values: tuple[str, ...]) -> str:
     """Return a sentence on values that a set lacks."""
-    names = listed([f"{str(one)!r:.60}" for one in values[:NAMED]])
+    names = join_words([f"{str(one)!r:.60}" for one in values[:NAMED]])
     return f"{label} lacks {count:,} of the {of:,} values of {column} that another set has, such as {names}:"
 
 
@@ -253,7 +253,7 @@ def dispersion(counts: NDArray[np.int64]) -> float:
     return max(squares / degrees, FLOOR)
 
 
-def designed_counts(tally: Tally) -> EffectiveCounts:
+def count_by_design(tally: Tally) -> EffectiveCounts:
     """Return counts of the values of a column, with the variance of a design where they are too even to be random."""
     counts = tally.effective(0)
     spread = dispersion(tally.members[tally.members > 0])
@@ -311,7 +311,7 @@ def missing_values(sets: Mapping[str, Embeddings], known: Iterable[Design]) -> l
                 mix = total_variation(first, second)
                 if mix.interval[0] > 0:
                     found.append(
-                        f"{listed(list(counts))} have unlike shares of {column}, by {mix.value:.0%} in all: compare "
-                        f"within {column} (pairs={column!r})"
+                        f"{join_words(list(counts))} have unlike shares of {column}, by {mix.value:.0%} in all: "
+                        f"compare within {column} (pairs={column!r})"
                     )
     return found

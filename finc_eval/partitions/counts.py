@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
@@ -235,7 +235,7 @@ class Counter:
 
     def of(self, embeddings: Embeddings) -> Counted:
         """Count a whole set."""
-        for batch in embeddings.batches(self._run.portion, partial(sent, device=self._assign.device)):
+        for batch in embeddings.batches(self._run.portion, partial(send, device=self._assign.device)):
             self.update(batch.rows)
             self._run.progress("count", batch.start + len(batch.rows), embeddings.n)
         return self.result(embeddings.group_hashes())
@@ -280,7 +280,7 @@ class Counter:
     def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
         """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
         kinds = self.kinds()
-        return Counted(Counts.of(self.levels, kinds, groups), self._nearest, drawn_members(kinds, self.levels))
+        return Counted(Counts.of(self.levels, kinds, groups), self._nearest, draw_members(kinds, self.levels))
 
     def kinds(self) -> NDArray[np.int32]:
         """Return the kind of each row at each level, shape (n, levels)."""
@@ -288,7 +288,7 @@ class Counter:
         return np.concatenate(self._cells, dtype=np.int32)
 
 
-def drawn_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
+def draw_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
     """Draw samples of each kind at random, and return their indices as `Counted` has them.
 
     Args:

@@ -99,7 +99,7 @@ def total_variation(
     # A kind that one set has not by chance has an own variance of nearly 0 there.
     error = np.sqrt(np.maximum(own, by_chance))
     high = largest_variation(a, b, confidence, is_design=is_design)
-    return _estimated(difference, error, p_value, high, confidence)
+    return _estimate(difference, error, p_value, high, confidence)
 
 
 def paired_variation(within: WithinBlocks, confidence: float = DEFAULT_CONFIDENCE) -> list[Difference]:
@@ -114,11 +114,11 @@ def paired_variation(within: WithinBlocks, confidence: float = DEFAULT_CONFIDENC
         plain = float(np.abs(difference).sum()) / 2
         high = _largest(plain, error, normal_quantile(confidence))
         high = min(max(plain, high, _unseen(within.samples, confidence)), 1.0)
-        found.append(_estimated(difference, error, p_value, high, confidence))
+        found.append(_estimate(difference, error, p_value, high, confidence))
     return found
 
 
-def _estimated(difference: Array, error: Array, p_value: float | None, high: float, confidence: float) -> Difference:
+def _estimate(difference: Array, error: Array, p_value: float | None, high: float, confidence: float) -> Difference:
     """Return the estimate from differences with standard errors, and the upper end of its interval."""
     error = np.maximum(error, LEAST_ERROR)
     z = difference / error

@@ -152,7 +152,7 @@ def names_of_unions(
     return dict(zip(unions, name_modes(members, embeddings), strict=True))
 
 
-def described_kinds(
+def describe_kinds(
     tests: KindTests,
     numbers: Iterable[int],
     names: Mapping[int, Name],

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.files.reading import StoredFile
@@ -21,7 +21,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.eigen import MAX_AXES, PrincipalAxes
 from finc_eval.partitions.communities import NEIGHBORS, communities
 from finc_eval.partitions.kmeans import kmeans
-from finc_eval.partitions.pooled import pooled_sample
+from finc_eval.partitions.pooled import pool_samples
 from finc_eval.partitions.tree import Tree
 
 SAMPLES_PER_PROTOTYPE = 10
@@ -80,7 +80,7 @@ class KindTree:
         """Divide sets into kinds, by a sample of all together."""
         run = Run.of(run)
         run.progress("partition", 0, 1)
-        kinds = cls.fit(pooled_sample(sets), seed, run)
+        kinds = cls.fit(pool_samples(sets), seed, run)
         run.progress("partition", 1, 1)
         return kinds
 
@@ -162,13 +162,13 @@ class Assignment:
     """The prototypes of a tree on a device, to which batches of rows are assigned there."""
 
     def __init__(self, kinds: KindTree, device: torch.device) -> None:
-        self._axes, self._prototypes, self.device = kinds.axes.to(device), sent(kinds.prototypes, device), device
-        self._leaf = sent(torch.from_numpy(kinds.leaf.astype(np.int32)), device)
+        self._axes, self._prototypes, self.device = kinds.axes.to(device), send(kinds.prototypes, device), device
+        self._leaf = send(torch.from_numpy(kinds.leaf.astype(np.int32)), device)
         self._norms = self._prototypes.square().sum(1)
         sizes = np.bincount(kinds.leaf)
         means = torch.zeros(len(sizes), kinds.prototypes.shape[1])
         means.index_add_(0, torch.from_numpy(kinds.leaf), kinds.prototypes)
-        self._means = sent(means / torch.from_numpy(sizes)[:, None].float(), device)
+        self._means = send(means / torch.from_numpy(sizes)[:, None].float(), device)
 
     def __call__(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return the leaf of each row, int32; squared distances from its prototype, and from the middle of its leaf.
@@ -181,7 +181,7 @@ class Assignment:
                 f"the kinds divide embeddings of {len(self._axes.origin)} entries, got shape {tuple(rows.shape)}: "
                 "extract both with the same extractor"
             )
-        x = directions(sent(rows, self.device).float())
+        x = directions(send(rows, self.device).float())
         at = self._axes(x)
         least, near = (self._norms - 2 * at @ self._prototypes.T).min(1)
         leaf = self._leaf[near]

@@ -17,8 +17,8 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, settings_from
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
-from finc_eval.core.words import counted
-from finc_eval.embeddings.opening import labeled
+from finc_eval.core.words import plural
+from finc_eval.embeddings.opening import label_sets
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
@@ -154,7 +154,7 @@ class Kinds(Pictured):
     def _summary(self) -> str:
         low, high = self.difference_interval
         return (
-            f"{', '.join(self.sets)}: {counted(len(self.significant()), 'kind')} with p ≤ 0.05, "
+            f"{', '.join(self.sets)}: {plural(len(self.significant()), 'kind')} with p ≤ 0.05, "
             f"different by {self.difference:.1%} [{low:.1%}, {high:.1%}]"
         )
 
@@ -205,12 +205,12 @@ def kinds(
         ref, settings = None, ref
     if ref is not None:
         named: dict[str, object] = (
-            labeled(sets, "set", taken="ref") if isinstance(sets, Mapping | list | tuple) else {"gen": sets}
+            label_sets(sets, "set", taken="ref") if isinstance(sets, Mapping | list | tuple) else {"gen": sets}
         )
         if "ref" in named:
             raise UsageError('a set is called "ref" already: give it another name, or leave the reference out')
         sets = {**named, "ref": ref}
-    found = labeled(sets, "set")  # type: ignore[arg-type]  # it refuses anything else
+    found = label_sets(sets, "set")  # type: ignore[arg-type]  # it refuses anything else
     return _count(found, settings_from(KindSettings, settings, options), None, run, extractor)
 
 

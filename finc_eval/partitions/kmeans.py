@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.eigen import PrincipalAxes, unit_of
@@ -74,10 +74,10 @@ class Cells:
         run = Run.of(run)
         runs, cells, _ = self.centers.shape
         unit, device = unit_of(self.centers), run.torch_device
-        centers, origin = sent(self.centers.flatten(0, 1), device) / unit, sent(self.origin, device)
+        centers, origin = send(self.centers.flatten(0, 1), device) / unit, send(self.origin, device)
         norms, first = centers.square().sum(1), torch.arange(runs, device=device) * cells
         found = torch.zeros(runs * cells, dtype=torch.long, device=device)
-        for batch in embeddings.batches(run.portion, partial(sent, device=device)):
+        for batch in embeddings.batches(run.portion, partial(send, device=device)):
             # ‖x − c‖² without ‖x‖², which all centers share.
             squared = norms - 2 * ((batch.rows - origin) / unit) @ centers.T
             nearest = squared.view(-1, runs, cells).argmin(2)

@@ -1,4 +1,4 @@
-"""`pooled_sample`: a sample of all sets together, to which kinds are fitted blind to which set a sample is from."""
+"""`pool_samples`: a sample of all sets together, to which kinds are fitted blind to which set a sample is from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIT_SAMPLES = 10_000
 Jaccard index of .50, .61, .67, .71 with 2 500, 5 000, 10 000, 16 000, in 1.0, 1.6, 4.1, 4.8 seconds."""
 
 
-def pooled_sample(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:
+def pool_samples(sets: Sequence[Embeddings], capacity: int = FIT_SAMPLES) -> torch.Tensor:
     """Return the rows of a random sample of all sets together, in random order; of a group of samples, one.
 
     Which rows they are, and their order, follows from the ids alone: each set is in the sample in proportion to its

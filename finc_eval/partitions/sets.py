@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.repeats import few_groups, mean_group_size
 from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.sketches.opening import as_sketch, grouped_sets
+from finc_eval.sketches.opening import as_sketch, group_sets
 from finc_eval.sketches.sketch import Sketch
 
 MIN_SAMPLES = 20
@@ -61,7 +61,7 @@ def countable_sets(
     if len(sources) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
     opened = open_sets(sources, lambda source, label: countable_set(source, label, groups), extractor, run)
-    grouped, sentences = grouped_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
+    grouped, sentences = group_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
     return found, (*(warning for one in found.values() for warning in one.warnings()), *sentences)
 
@@ -89,5 +89,5 @@ def countable_set(source: object, label: str, groups: str | None = None) -> Open
     else:
         embeddings = as_embeddings(source, label)
     if embeddings.n < MIN_SAMPLES:
-        raise DataError(f"{label} has {counted(embeddings.n, 'sample')}: at least {MIN_SAMPLES} of each set are needed")
+        raise DataError(f"{label} has {plural(embeddings.n, 'sample')}: at least {MIN_SAMPLES} of each set are needed")
     return OpenedSet(label, embeddings, sketch)

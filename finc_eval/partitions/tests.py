@@ -97,7 +97,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
 
     With two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. With more
     sets, each has a further row, "more in the others together than ρ times this one": what one set lacks, no other
-    needs to have more of than the rest. The partition must be blind to which set a sample is from (`pooled_sample`).
+    needs to have more of than the rest. The partition must be blind to which set a sample is from (`pool_samples`).
     Then all samples may be counted, and the family-wise error holds exactly. Grouped samples are counted by effective
     numbers. The set that has less is counted only in groups up to the size of the largest with a member: that larger
     groups have none may be chance. A set with too few independent samples is not tested: its p-values are 1.

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.numerics.blocks import step_down
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree, directions
-from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whitened
+from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
 
@@ -150,7 +150,8 @@ class PromptDifferences(Record):
         """Say which words differ, in sentences."""
         content = [one.title for one in self.words if one.what == "content"]
         if content:
-            yield f"On the same prompts, images differ in content where the {self.column} has {listed(content, 'or')}."
+            either = join_words(content, "or")
+            yield f"On the same prompts, images differ in content where the {self.column} has {either}."
         for one in self.words:
             if one.what == "diversity":
                 yield f"Images of one {self.column} with {one.title} are {_how_alike(one)}."
@@ -162,7 +163,7 @@ def _how_alike(word: Word) -> str:
         parts = [
             f"{one}: {word.sets[one].distinct:,} distinct ones among {word.sets[one].n:,}" for one in word.collapsed
         ]
-        return f"copies of few pictures in {listed(parts)}"
+        return f"copies of few pictures in {join_words(parts)}"
     first, second = word.sets
     return f"more alike in {first if word.difference < 0 else second}"
 
@@ -245,7 +246,7 @@ def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -
     words = [
         table.word(phrases, one, "content", _common_distance(mean[one.rows]))
         for one in choose(
-            phrases, whitened(images[0].pairs - images[1].pairs), np.arange(len(prompts)).repeat(pairs), seed
+            phrases, whiten(images[0].pairs - images[1].pairs), np.arange(len(prompts)).repeat(pairs), seed
         )
     ]
     known = np.isfinite(diversity)

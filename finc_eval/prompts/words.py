@@ -102,7 +102,7 @@ class Chosen:
     rows: NDArray[np.int64]
 
 
-def whitened(differences: Array) -> Array:
+def whiten(differences: Array) -> Array:
     """Return differences of pairs on their leading axes, divided by their spread there, shape (pairs, at most 32).
 
     Signs do not change DᵀD, so that a test on its axes stays exact. A fault in the color of a few words is small next

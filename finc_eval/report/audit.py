@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from finc_eval.core.words import counted, figure, listed, percent
+from finc_eval.core.words import figure, join_words, percent, plural
 from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
@@ -17,7 +17,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, sizes, unreadable
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import drawn_intervals, render, scale
+from finc_eval.report.pages import draw_intervals, render, scale
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.samples import Samples
 
@@ -86,7 +86,7 @@ def _measure_interval(measure: Measure) -> Cell:
         ("control", "fresh", measure.control, measure.control_interval, fresh),
     ]
     drawn = scale([*measure.interval, *measure.control_interval, measure.value, measure.control])
-    return drawn_intervals(text, MEASURE_NAMES[measure.name], rows, drawn)
+    return draw_intervals(text, MEASURE_NAMES[measure.name], rows, drawn)
 
 
 MEASURE_COLUMNS: dict[str, Callable[[Measure], Cell | str]] = {
@@ -116,7 +116,7 @@ def _attack_columns(attacks: Sequence[Attack]) -> dict[str, Callable[[Attack], C
             ("own", "generated", own.auc, own.auc_interval, f"{own.auc:.3f} {text}"),
             ("control", "fresh", fresh.auc, fresh.auc_interval, f"{fresh.auc:.3f}"),
         ]
-        return drawn_intervals(text, f"AUC of {ATTACK_NAMES[attack.name]}", rows, drawn, [0.5])
+        return draw_intervals(text, f"AUC of {ATTACK_NAMES[attack.name]}", rows, drawn, [0.5])
 
     return {
         "Attack": lambda attack: Cell(ATTACK_NAMES[attack.name], note=ATTACKS_EXPLAINED[attack.name]),
@@ -239,7 +239,7 @@ def summary(audit: Audit) -> str:
     """Return the findings, one sentence or two for each question."""
     copying, sentences = audit.copying, [audit.verdict]
     if copying.found_by:
-        sentences.append(found_sentence(audit))
+        sentences.append(say_found(audit))
     else:
         whole = "No measure of the whole set finds" if copying.memorized_strata else "No measure finds"
         sentences.append(
@@ -261,9 +261,9 @@ def summary(audit: Audit) -> str:
     return " ".join([*sentences, guarantee_sentence(audit)])
 
 
-def found_sentence(audit: Audit) -> str:
+def say_found(audit: Audit) -> str:
     """Return which measures find samples nearer to the training set, and whether that may be for another reason."""
-    names = listed([MEASURE_NAMES[name] for name in audit.copying.found_by])
+    names = join_words([MEASURE_NAMES[name] for name in audit.copying.found_by])
     smooth = (
         "" if audit.nearer_to == "training" else " Samples that are smoother than real samples are so without copying."
     )
@@ -376,7 +376,7 @@ def evidence(pair: SuspiciousPair) -> str:
     if pair.same_pixels:
         return "equal pixels"
     if pair.hash_distance is not None:
-        return counted(pair.hash_distance, "bit")
+        return plural(pair.hash_distance, "bit")
     return f"{pair.calibrated:.3f}{' over views' if pair.shown_by == 'views' else ''}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.direction import Role
-from finc_eval.core.words import counted, percent, points
+from finc_eval.core.words import percent, plural, points
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.sets import kinds_on_page
@@ -83,4 +83,4 @@ def summary(changes: Changes) -> str:
         return "Nothing changed: no share of a kind is significantly larger or smaller than it was."
     counts = {status: sum(change.status == status for change in changes) for status in ORDER}
     followed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{counted(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."
+    return f"{plural(len(changes), 'kind')} {'was' if len(changes) == 1 else 'were'} followed: {followed}."

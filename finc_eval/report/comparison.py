@@ -14,7 +14,7 @@ from typing import Any
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.headline import drifts
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
-from finc_eval.core.words import counted, listed, percent
+from finc_eval.core.words import join_words, percent, plural
 from finc_eval.naming.unique_names import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
@@ -160,7 +160,8 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
         return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
 
     rows = [
-        mode_row(mode, names, unique, scale, kind_links(comparison, mode), _said(comparison, mode)) for mode in found
+        mode_row(mode, names, unique, scale, kind_links(comparison, mode), _say_unshown(comparison, mode))
+        for mode in found
     ]
     return {
         "direction_table": Rows(
@@ -197,7 +198,7 @@ def _after_kinds(comparison: Comparison, alone: Sequence[Direction], names: tupl
     """Return the rows that follow the kinds: what these do not explain, and the directions that none of them shows."""
     unique = UniqueNames(comparison.directions)
     rows = [mode_row(mode, names, unique, scale, said=f"a direction: {SHOWN_BY_NONE}") for mode in alone]
-    if (rest := unexplained(comparison)) is None:
+    if (rest := unexplained_part(comparison)) is None:
         return rows
     whole, part = (f"{100 * value:.1f}" for value in (comparison.difference or 0, comparison.explained or 0))
     said = f"of {whole} points between the sets, the kinds explain {part}"
@@ -205,7 +206,7 @@ def _after_kinds(comparison: Comparison, alone: Sequence[Direction], names: tupl
     return [Row(words=UNEXPLAINED, cells=cells, remark=said), *rows]
 
 
-def unexplained(comparison: Comparison) -> float | None:
+def unexplained_part(comparison: Comparison) -> float | None:
     """Return the part of the overall difference that the kinds do not explain; None without kinds that differ."""
     if comparison.difference is None or comparison.explained is None or not significant(comparison.kinds, ALPHA):
         return None
@@ -221,12 +222,15 @@ def kind_links(comparison: Comparison, mode: Direction) -> list[Link]:
 
 def _links_to_kinds(comparison: Comparison, mode: Direction) -> Iterator[tuple[str, Sequence[Link]]]:
     if links := kind_links(comparison, mode):
-        yield f"{'No kind shows this direction. ' * bool(_said(comparison, mode))}Its best samples lie in:", links
-    elif _said(comparison, mode):
+        yield (
+            f"{'No kind shows this direction. ' * bool(_say_unshown(comparison, mode))}Its best samples lie in:",
+            links,
+        )
+    elif _say_unshown(comparison, mode):
         yield "No kind shows this direction: its best samples lie in many.", ()
 
 
-def _said(comparison: Comparison, mode: Direction) -> str:
+def _say_unshown(comparison: Comparison, mode: Direction) -> str:
     """Return that no kind shows a direction; "" where one does, and for a comparison without kinds."""
     return SHOWN_BY_NONE if comparison.kinds and not mode.shown_by_kinds else ""
 
@@ -251,7 +255,7 @@ def outline(comparison: Comparison) -> Outline:
 
 
 def _tables(comparison: Comparison) -> list[Table]:
-    rest = unexplained(comparison)
+    rest = unexplained_part(comparison)
     more = [] if rest is None else [[UNEXPLAINED, "–", "–", f"{100 * rest:.1f}", "–"]]
     title = f"Kinds that differ ({UNDER.strip()} under a heading)"
     found = kind_tables(title, comparison.kinds, comparison.headings, LABELS, _too, more)
@@ -262,7 +266,7 @@ def _tables(comparison: Comparison) -> list[Table]:
     for rank, mode in enumerate(modes, start=1):
         samples = [(label, mode.typical(label)[:TEXT_SAMPLES]) for label in SETS_OF["over"]]
         name, *texts = (text(mode) for text in DIRECTION_COLUMNS.values())
-        kinds = [_said(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
+        kinds = [_say_unshown(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
         rows.append([str(rank) if mode.firm else "–", Cell(name, samples=samples), *texts, *kinds])
     columns = ["", *DIRECTION_COLUMNS, *(["Kinds"] if comparison.kinds else [])]
     muted = [remark(mode) is not None for mode in modes]
@@ -339,20 +343,20 @@ def own_ids(mode: Direction) -> Sequence[str]:
 def tests_in_words(comparison: Comparison) -> str:
     """Return "371 kinds and 26 directions", "" where nothing was tested."""
     tested = ((comparison.kinds_tested, "kind"), (comparison.tested, "direction"))
-    return listed([counted(count, thing) for count, thing in tested if count])
+    return join_words([plural(count, thing) for count, thing in tested if count])
 
 
 def not_significant(count: int) -> str:
     """Return "1 direction is not significant: see the page or the JSON file"."""
     return (
-        f"{counted(count, 'direction')} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
+        f"{plural(count, 'direction')} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
     )
 
 
 def open_shares(comparison: Comparison) -> Iterator[str]:
     """Yield why intervals of significant directions hold 0, in a sentence."""
     if held := [mode.id for mode in comparison.directions if is_share_open(mode)]:
-        yield f"{listed(held)}:{OPEN}"
+        yield f"{join_words(held)}:{OPEN}"
 
 
 def _others(comparison: Comparison) -> int:

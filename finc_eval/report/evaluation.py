@@ -9,7 +9,7 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.words import figure, listed
+from finc_eval.core.words import figure, join_words
 from finc_eval.evaluations.result import Evaluation
 from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
@@ -114,7 +114,7 @@ def _scores(found: Scores) -> str:
     """Return each score, and the score of the reference itself, in a sentence."""
     floors = ["" if one.floor is None else f" (the reference itself: {figure(one.floor)})" for one in found]
     texts = [f"{one.key} {figure(one.value)}{floor}" for one, floor in zip(found, floors, strict=True)]
-    return f"{listed(texts)}."
+    return f"{join_words(texts)}."
 
 
 def _title(result: Evaluation) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from finc_eval.core.words import listed, percent
+from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.gates.verdict import VERBS, Limit, Verdict
@@ -42,7 +42,7 @@ WITH_PICTURES = 30
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
-    pictured = _pictured(result)
+    pictured = _choose_pictured(result)
     scale = forest_scale(share for limit in result.limits for share in limit.shares.values())
     cards = {one.name: _card(one, scale, one in pictured) for one in result.by_urgency if one.shares}
     settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
@@ -69,13 +69,13 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
 def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
     """Return pictures of the samples of the limits on kinds."""
     shown = {
-        label: [id for limit in _pictured(result) for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
+        label: [id for limit in _choose_pictured(result) for id in limit.examples.get(label, ())[:SHOWN_SAMPLES]]
         for label in result.sets
     }
     return read_gallery(result.sets, shown, samples)
 
 
-def _pictured(result: Verdict) -> list[Limit]:
+def _choose_pictured(result: Verdict) -> list[Limit]:
     return [limit for limit in result.by_urgency if limit.examples][:WITH_PICTURES]
 
 
@@ -92,7 +92,7 @@ def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:
         tag=limit.verdict,
         is_muted=limit.verdict in SETTLED,
         says=f"{limit.sentence}. The kind is "
-        + listed([f"{percent(share, 1)} of {label}" for label, share in limit.shares.items()])
+        + join_words([f"{percent(share, 1)} of {label}" for label, share in limit.shares.items()])
         + ".",
         drawing=forest(limit.name, [Drawn(ink[label], label, share) for label, share in limit.shares.items()], scale),
         views=tuple(views) if with_samples else (),
@@ -124,7 +124,7 @@ def outline(result: Verdict) -> Outline:
 
 def _table(result: Verdict) -> Table:
     """Return the table of limits; notes on limits that need a person are in all outputs, others on pages alone."""
-    pictured, limits = _pictured(result), result.by_urgency
+    pictured, limits = _choose_pictured(result), result.by_urgency
     rows = [_cells(limit, limit in pictured) for limit in limits]
     has_notes = any(limit.note for limit in limits)
     return Table(

@@ -12,11 +12,11 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.provenance import package_version
 from finc_eval.core.serialize import Document
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.report.cards.card import anchor
 from finc_eval.report.exports.made import Made, how_made
 from finc_eval.report.exports.outline import Outline
-from finc_eval.report.pages import framed
+from finc_eval.report.pages import frame
 
 MAX_PROBLEMS = 50
 """Files that are not results which an index names; further files are counted."""
@@ -72,7 +72,7 @@ class Index:
         said, version = self._outline(), package_version()
         made = Made(said.call, True, f"finc-eval {version}.")
         types = dict.fromkeys(sorted(row.type_name for row in self._rows))
-        return framed(
+        return frame(
             "index.html",
             said,
             self.mark,
@@ -87,12 +87,12 @@ class Index:
     def _outline(self) -> Outline:
         title = self.folder.resolve().name or str(self.folder.resolve())
         lost = len(self._problems) + self._more
-        more = [f"{counted(self._more, 'more file')} could not be read as a result."] if self._more else []
+        more = [f"{plural(self._more, 'more file')} could not be read as a result."] if self._more else []
         return Outline(
             kind="results in a folder",
             title=title,
-            headline=f"{counted(len(self._rows), 'result')}."
-            + (f" {counted(lost, 'file')} could not be read as a result, see the end of the page." if lost else ""),
+            headline=f"{plural(len(self._rows), 'result')}."
+            + (f" {plural(lost, 'file')} could not be read as a result, see the end of the page." if lost else ""),
             sets={},
             signatures=(),
             call=f"finc-eval report {title}",
@@ -109,7 +109,7 @@ def _row(name: str, found: Document, page: Path, out: Path) -> Row:
         type_name=found.type_name,
         kind=said.kind,
         headline=said.headline,
-        samples=", ".join(label if n is None else f"{label} {counted(n, 'sample')}" for label, n in said.sets.items()),
+        samples=", ".join(label if n is None else f"{label} {plural(n, 'sample')}" for label, n in said.sets.items()),
         version=found.provenance.versions.get("finc-eval", "of an unknown version"),
         command=how_made(found.provenance, said.call).command,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from finc_eval.comparison.headline import missed, top_level
+from finc_eval.comparison.headline import say_missed, top_level
 from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
@@ -86,7 +86,7 @@ def summary(result: Kinds) -> str:
         for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
     nothing = "No kind is significantly more or less frequent in one set"
-    return " ".join([f"{'; '.join(found) or nothing}.", *_overall(result), *missed(result.detectable)])
+    return " ".join([f"{'; '.join(found) or nothing}.", *_overall(result), *say_missed(result.detectable)])
 
 
 def _overall(result: Kinds) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.words import counted, figure, listed, percent, points
+from finc_eval.core.words import figure, join_words, percent, plural, points
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import Gallery, read_gallery
@@ -120,7 +120,7 @@ def summary(board: Leaderboard) -> str:
     if len(main.names) < 2:
         return f"By {main.key}, {found}"
     first, *others = main.groups[0]
-    names = listed(others) if len(others) <= NOT_MANY else f"{len(others)} others"
+    names = join_words(others) if len(others) <= NOT_MANY else f"{len(others)} others"
     tied = f", and {names} cannot be distinguished from it" if others and len(main.names) > 2 else ""
     return f"By {main.key}, {first} is first of {len(main.names)} models{tied}: {found}"
 
@@ -134,7 +134,7 @@ def sight(board: Leaderboard) -> str:
         else f"the extractor {extractor} distinguishes"
     )
     moved = () if board.panel is None else board.panel.moved
-    names = listed(moved) if len(moved) <= NOT_MANY else several(moved)
+    names = join_words(moved) if len(moved) <= NOT_MANY else several(moved)
     elsewhere = f" Other boards rank {names} otherwise." if moved else ""
     return f"All numbers see only what {seen}.{elsewhere}"
 
@@ -148,8 +148,8 @@ def header(criterion: Criterion) -> str:
         return f"the two {'can' if criterion.separable_pairs else 'cannot'} be distinguished (5 %)"
     gap = criterion.smallest_separable_gap
     found = (
-        f"{criterion.separable_neighbors} of {counted(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "
-        f"{counted(criterion.pairs, 'pair')} can be distinguished (Holm, 5 %)"
+        f"{criterion.separable_neighbors} of {plural(neighbors, 'neighbor')} and {criterion.separable_pairs} of all "
+        f"{plural(criterion.pairs, 'pair')} can be distinguished (Holm, 5 %)"
     )
     return f"{found}; smallest separable gap {_gap(criterion, gap)}" if gap is not None else found
 
@@ -157,7 +157,7 @@ def header(criterion: Criterion) -> str:
 def group_sentences(board: Leaderboard) -> list[str]:
     """Return one sentence per group of models that cannot be distinguished from its first; it names all of them."""
     return [
-        f"Group {number}: {listed(others)} cannot be distinguished from {first}."
+        f"Group {number}: {join_words(others)} cannot be distinguished from {first}."
         for number, (first, *others) in enumerate(board.groups, 1)
         if others
     ]
@@ -177,18 +177,18 @@ def panel_sentences(board: Leaderboard) -> list[str]:
     found = _opposite(pairs, "on different boards")
     for name in board.panel.moved:
         places = [f"{ranks(side.places[name].rank_set)} by {side.label}" for side in board.panel.sides]
-        found.append(f"The rank of {name} depends on the board: {listed(places)}.")
+        found.append(f"The rank of {name} depends on the board: {join_words(places)}.")
     return found or ["No two boards surely disagree."]
 
 
 def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], how: str) -> list[str]:
     """Return a sentence for each of the first pairs in opposite orders, and the number of the others."""
     found = [
-        f"{first} is surely better than {second} by {listed(better)}, and surely worse by {listed(worse)}."
+        f"{first} is surely better than {second} by {join_words(better)}, and surely worse by {join_words(worse)}."
         for first, second, better, worse in pairs[:SHOWN_DISAGREEMENTS]
     ]
     more = len(pairs) - len(found)
-    return [*found, f"{counted(more, 'more pair')} of models in opposite orders {how}."] if more else found
+    return [*found, f"{plural(more, 'more pair')} of models in opposite orders {how}."] if more else found
 
 
 def _panel_table(board: Leaderboard) -> list[Table]:
@@ -216,7 +216,7 @@ def _noise(board: Leaderboard) -> list[str]:
         if one.training_error
     ]
     none = [one.key for one in board.criteria if one.training_error == 0]
-    alike = f"By {listed(none)}, training runs of one model differ no more than samples of a single run."
+    alike = f"By {join_words(none)}, training runs of one model differ no more than samples of a single run."
     return [*found, alike] if none else found
 
 
@@ -343,8 +343,8 @@ def _reasons(board: Leaderboard) -> list[str]:
                 keys.setdefault((row.name, standing.reason), []).append(key)
     names: dict[tuple[str, str], list[str]] = {}
     for (name, reason), unranked in keys.items():
-        names.setdefault((listed(unranked), reason), []).append(name)
+        names.setdefault((join_words(unranked), reason), []).append(name)
     return [
-        f"{listed(found)} {'is' if len(found) == 1 else 'are'} not ranked by {unranked} ({reason})"
+        f"{join_words(found)} {'is' if len(found) == 1 else 'are'} not ranked by {unranked} ({reason})"
         for (unranked, reason), found in names.items()
     ]

@@ -9,7 +9,7 @@ from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup, MethodComparison
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.comparison.settings import METHODS, Settings
-from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Cards, anchor
 from finc_eval.report.cards.modes import TOO, difference, mode_card, scale_of, sorts_of
@@ -83,8 +83,8 @@ def outline(result: MethodComparison) -> Outline:
         if (rows := _rows(result, role))
     ]
     return Outline(
-        kind=f"two sets of samples compared by {counted(len(result.comparisons), 'method')}",
-        title=f"{gen} against {ref}, by {counted(len(result.comparisons), 'method')}",
+        kind=f"two sets of samples compared by {plural(len(result.comparisons), 'method')}",
+        title=f"{gen} against {ref}, by {plural(len(result.comparisons), 'method')}",
         headline=summary(result),
         sets={gen: first.gen.n, ref: first.ref.n},
         signatures=[one.signature for one in result.comparisons.values()],
@@ -101,7 +101,7 @@ def summary(result: MethodComparison) -> str:
     """Return what was found in a few plain sentences."""
     found = [group for role, _, _ in ROLES for group in significant_groups(result, role)]
     if not found:
-        methods = listed([METHOD_NAMES[method] for method in result.comparisons])
+        methods = join_words([METHOD_NAMES[method] for method in result.comparisons])
         find = "find" if len(result.comparisons) > 1 else "finds"
         return f"{methods} {find} no direction along which the generated set has significantly more or less."
     sentences = []
@@ -114,7 +114,7 @@ def summary(result: MethodComparison) -> str:
         finds = ", ".join(f"{METHOD_NAMES[method]} finds {count}" for method, count in counts.items())
         sentences.append(f"Directions along which the generated set has significantly {words[role]}: {finds}.")
     everywhere = sum(all(_is_significant(result, method, group) for method in result.comparisons) for group in found)
-    sentences.append(f"They show {counted(len(found), 'group')} of samples. Every method finds {everywhere} of them.")
+    sentences.append(f"They show {plural(len(found), 'group')} of samples. Every method finds {everywhere} of them.")
     return " ".join(sentences)
 
 

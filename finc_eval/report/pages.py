@@ -19,7 +19,7 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
-from finc_eval.core.words import counted, figure, points
+from finc_eval.core.words import figure, plural, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Cards
@@ -72,12 +72,12 @@ def scale(values: Sequence[float]) -> dict[str, Any]:
     return {"at": lambda value: f"{6 + (WHISKER_WIDTH - 12) * (value - low) / span:.1f}", "width": WHISKER_WIDTH}
 
 
-def drawn_interval(text: str, value: float, ends: tuple[float, float], scale: Mapping[str, Any]) -> Cell:
+def draw_interval(text: str, value: float, ends: tuple[float, float], scale: Mapping[str, Any]) -> Cell:
     """Return a cell with an interval, which a page draws on a scale."""
-    return drawn_intervals(text, text, [("", "", value, ends, text)], scale, [0, scale["tick"]])
+    return draw_intervals(text, text, [("", "", value, ends, text)], scale, [0, scale["tick"]])
 
 
-def drawn_intervals(
+def draw_intervals(
     text: str,
     title: str,
     rows: Sequence[tuple[str, str, float, tuple[float, float], str]],
@@ -106,7 +106,7 @@ def refuse_samples(result: Document, samples: Mapping[str, Any]) -> None:
 
 def kinds_in_words(count: int) -> str:
     """Return "1 kind of samples" or "2 kinds of samples"."""
-    return f"{counted(count, 'kind')} of samples"
+    return f"{plural(count, 'kind')} of samples"
 
 
 @cache
@@ -215,7 +215,7 @@ def render(
 ) -> str:
     """Return the page of a result, from what all its outputs say: by default a section for each table."""
     made = how_made(result.provenance, outline.call)
-    return framed(
+    return frame(
         template,
         outline,
         result.mark,
@@ -229,7 +229,7 @@ def render(
     )
 
 
-def framed(template: str, outline: Outline, mark: str, /, **context: Any) -> str:
+def frame(template: str, outline: Outline, mark: str, /, **context: Any) -> str:
     """Return a page of the family: header, links to its sections, policy, style and script are the same on all."""
     style, script = _asset("report.css"), _asset("report.js")
     shared: dict[str, Any] = {

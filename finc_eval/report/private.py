@@ -14,7 +14,7 @@ from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Cell, Outline, Table, several
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import drawn_interval, interval_scale
+from finc_eval.report.pages import draw_interval, interval_scale
 from finc_eval.report.terminal import print_table
 
 PrivateResult = PrivateScore | PrivateComparison
@@ -211,7 +211,7 @@ def _table(title: str, rows: list[Row]) -> Table:
     columns: dict[str, Callable[[Row], Cell | str]] = {**COLUMNS[title]}
 
     def drawn(row: Row) -> Cell:
-        return drawn_interval(_range(row.estimate.interval), row.estimate.value, row.estimate.interval, scale)
+        return draw_interval(_range(row.estimate.interval), row.estimate.value, row.estimate.interval, scale)
 
     return Table.of(
         title,
@@ -223,7 +223,7 @@ def _table(title: str, rows: list[Row]) -> Table:
     )
 
 
-def _hidden(result: PrivateResult) -> str:
+def _say_hidden(result: PrivateResult) -> str:
     """Return the differences that cannot be seen, and the confidence of all intervals."""
     return (
         f"The noise of the reference alone hides differences below {_scores(result)[0].smallest_detected:.2g}. "
@@ -251,4 +251,4 @@ def _summary(result: PrivateResult) -> str:
             sentences.append(f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g}).")
         if tied:
             sentences.append(f"It cannot be distinguished by distance from {', '.join(tied)}.")
-    return " ".join([*sentences, _hidden(result)])
+    return " ".join([*sentences, _say_hidden(result)])

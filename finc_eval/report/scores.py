@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from finc_eval.core.words import figure, listed
+from finc_eval.core.words import figure, join_words
 from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
 from finc_eval.report.exports.made import call
@@ -61,8 +61,8 @@ def summary(scores: Scores) -> str:
     """Return the first numbers, and which metrics could not be computed, in one sentence."""
     values = [f"{score.name} {figure(score.value)}" for score in scores]
     more = len(values) - NAMED
-    named = listed([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
-    refused = f"; {listed([*scores.failures])} could not be computed" if scores.failures else ""
+    named = join_words([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
+    refused = f"; {join_words([*scores.failures])} could not be computed" if scores.failures else ""
     return f"{scores.gen} against {scores.ref}: {named}{refused}."
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from finc_eval.comparison.direction import Direction, Role
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
-from finc_eval.core.words import counted, percent, points
+from finc_eval.core.words import percent, plural, points
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
@@ -155,7 +155,7 @@ def outline(sweep: Sweep) -> Outline:
     settings = replace(first.settings, **{sweep.parameter: getattr(Settings(), sweep.parameter)})
     values = repr([row.value for row in rows])
     made = [*(source(*one) for one in sets.items()), repr(sweep.parameter), values]
-    values_of = f"{counted(len(rows), 'value')} of {symbol}"
+    values_of = f"{plural(len(rows), 'value')} of {symbol}"
     legend = LEGEND.format(ALPHA, stability(first.settings)) + PAPERS * (sweep.parameter == "sigma")
     return Outline(
         kind=f"the same two sets under {values_of}",
@@ -186,7 +186,7 @@ def _cards(sweep: Sweep) -> Iterator[Section]:
     found = [[mode for mode, _ in _significant(point)] for point in sweep.points]
     scale, names = scale_of([mode for modes in found for mode in modes]), titles(sweep.points[0].comparison)
     for place, (row, modes) in enumerate(zip(sweep_rows(sweep), found, strict=True)):
-        title = f"{SYMBOLS[sweep.parameter]} = {row.value:.4g}: {counted(len(modes), 'mode')}"
+        title = f"{SYMBOLS[sweep.parameter]} = {row.value:.4g}: {plural(len(modes), 'mode')}"
         cards = [_typical_only(mode_card(mode, names, scale, sweep.shown, place=f"-{place}")) for mode in modes]
         yield Section("", ", ".join([title, *row.marks]), cards=cards, is_open=bool(row.marks))
 

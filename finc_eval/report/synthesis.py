@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.words import counted, percent
+from finc_eval.core.words import percent, plural
 from finc_eval.gallery.gallery import Gallery, Thumbnails, read_thumbnails
 from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
 from finc_eval.report.drawings.svg import bar
@@ -132,8 +132,8 @@ def summary(result: Synthesis) -> str:
         "steps, or features that it can meet. A new run spends epsilon again."
     )
     return (
-        f"{counted(result.features, 'number')} about {counted(result.records, 'private record')} were released, and "
-        f"{counted(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}. "
+        f"{plural(result.features, 'number')} about {plural(result.records, 'private record')} were released, and "
+        f"{plural(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}. "
         f"{agreement}"
     )
 

@@ -11,12 +11,12 @@ from finc_eval.comparison.headline import (
     more_and_less,
     on_prompts,
     overall,
-    qualified,
+    qualify,
+    say_untested,
     top_level,
-    untested,
 )
 from finc_eval.comparison.result import Comparison
-from finc_eval.core.words import counted, listed, percent
+from finc_eval.core.words import join_words, percent, plural
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
@@ -48,7 +48,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
             else f"with a share in one set significantly above {rho:g} times the share in the other"
         )
         drift = " ".join(drift_alone(comparison))
-        return untested(comparison) or drift or f"No {thing} was found {significantly}."
+        return say_untested(comparison) or drift or f"No {thing} was found {significantly}."
     if rho != 1:
         text += f" That is more than {rho:g} times the share of the other set."
     return f"{prompts} {text}" if prompts else text
@@ -56,7 +56,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
 
 def lead(comparison: Comparison) -> str:
     """Return how different the sets are, what the kinds explain of it, and what may have been missed."""
-    return " ".join([*overall(comparison), *qualified(comparison)])
+    return " ".join([*overall(comparison), *qualify(comparison)])
 
 
 def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
@@ -68,7 +68,13 @@ def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]])
         for (label, _), few in zip(groups, examples, strict=True)
     ]
     return [
-        ("" if not texts else f": {listed(texts)}" if len(texts) == len(found) else f", such as {listed(texts)}")
+        (
+            ""
+            if not texts
+            else f": {join_words(texts)}"
+            if len(texts) == len(found)
+            else f", such as {join_words(texts)}"
+        )
         for texts, (_, found) in zip(texts, groups, strict=True)
     ]
 
@@ -87,10 +93,10 @@ def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
             sums = [percent(sum(kind.shares[label].share for kind in kinds)) for label in SETS_OF["over"]]
             rest = [kind for kind in found if kind not in kinds]
             together = f"together {sums[0]} of its samples, {sums[1]} of {titles[1]}"
-            parts.append(f"{words} of {of_kinds(kinds, rest)} ({together}), such as {listed(texts)}")
+            parts.append(f"{words} of {of_kinds(kinds, rest)} ({together}), such as {join_words(texts)}")
         elif first:
             ((*texts,),) = _texts([first], names, titles[1])
-            parts.append(f"{words} {listed(texts)}")
+            parts.append(f"{words} {join_words(texts)}")
     return f"{titles[0]} has {', and '.join(parts)}." if parts else None
 
 
@@ -101,8 +107,8 @@ def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | Non
     found = [(role, [mode for mode in significant(modes, ALPHA) if mode.firm]) for role, modes in by_role]
     found_texts = _texts([modes for _, modes in found], names, titles[1])
     parts = [
-        f"{MORE[role]} samples along {counted(len(modes), 'direction')}"
-        f"{': ' if len(texts) == len(modes) else ', such as '}{listed(texts)}"
+        f"{MORE[role]} samples along {plural(len(modes), 'direction')}"
+        f"{': ' if len(texts) == len(modes) else ', such as '}{join_words(texts)}"
         for (role, modes), texts in zip(found, found_texts, strict=True)
         if modes
     ]

@@ -14,7 +14,7 @@ import numpy as np
 from PIL import Image
 
 from finc_eval.core.memory import DECODED, excess, max_decoded, readable
-from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Seconds, gathered, plan_windows, unmerged
+from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Seconds, gather, plan_windows, unmerge
 from finc_eval.samples.images import FixedSettings, take_pixels
 from finc_eval.samples.source import COPIES, Pixels
 from finc_eval.samples.traits import Traits, is_gray
@@ -46,7 +46,7 @@ def is_animation(stream: IO[bytes]) -> bool:
     return head[:8] == b"\x89PNG\r\n\x1a\n" and b"acTL" in head.partition(b"IDAT")[0]
 
 
-def animated_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
+def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
     """Decode windows of an animation; see `finc_eval.samples.video.read_windows`."""
     with Image.open(stream, formats=("WEBP", "PNG")) as image:
         name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
@@ -55,20 +55,20 @@ def animated_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> I
     check_length(count, 3 * count * width * height, stream)
     delays = np.array([delay for _, delay in _frames(stream, count, frozenset())])
     shown: Seconds = np.append(0.0, np.cumsum(delays))
-    chosen = unmerged(clip, shown)
+    chosen = unmerge(clip, shown)
     plan = plan_windows(count, None if chosen.fps is None else chosen.fps, chosen, shown)
     if phrase := excess(COPIES * clip.frames * 3 * width * height):
         raise ValueError(f"a window of {phrase}")
     DECODED.take(COPIES * clip.frames * 3 * width * height)
     indices: FrameIndices = plan.indices[list(windows)]
     wanted = frozenset(indices.ravel().tolist())
-    shortest = unmerged(Clip(1, 1, 1, "hold"), shown).fps or 1.0
+    shortest = unmerge(Clip(1, 1, 1, "hold"), shown).fps or 1.0
 
     def frames() -> Generator[tuple[int, Pixels], None, None]:
         with closing(_frames(stream, count, wanted)) as found:
             yield from ((number, pixels) for number, (pixels, _) in enumerate(found) if pixels is not None)
 
-    for pixels, times in zip(gathered(indices, frames()), plan.times[list(windows)], strict=True):
+    for pixels, times in zip(gather(indices, frames()), plan.times[list(windows)], strict=True):
         gray, seconds = all(map(is_gray, pixels)), float(shown[-1])
         traits = Traits(
             *(name, mode if mode in ("RGB", "L") else "RGB", width, height, gray),

@@ -29,7 +29,7 @@ from finc_eval.samples.source import (
     Result,
     Sample,
     ahead,
-    counted,
+    count_decoding,
     failure_digest,
     pixels_digest,
     reason,
@@ -79,14 +79,14 @@ class ClipSource(RandomAccessSource):
     def mapped(
         self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
     ) -> Generator[Result, None, None]:
-        return _interleaved(self._clips, group_by_video(numbers, self._clip), function, threads)
+        return _interleave(self._clips, group_by_video(numbers, self._clip), function, threads)
 
     def sample(self, number: int) -> Sample:
         (group,) = group_by_video([number], self._clip)
         return next(self._clips(group))
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        return itertools.chain.from_iterable(ahead(counted(self._contents), group_by_video(numbers, self._clip)))
+        return itertools.chain.from_iterable(ahead(count_decoding(self._contents), group_by_video(numbers, self._clip)))
 
     def content(self, number: int) -> bytes:
         (group,) = group_by_video([number], self._clip)
@@ -124,7 +124,7 @@ def group_by_video(numbers: Iterable[int], clip: Clip) -> Iterator[tuple[int, li
         yield video, [window for _, window in group]
 
 
-def decoded_windows(decoded: Iterator[DecodedWindow], contents: Iterable[bytes]) -> Iterator[Window]:
+def decode_windows(decoded: Iterator[DecodedWindow], contents: Iterable[bytes]) -> Iterator[Window]:
     """Yield decoded windows with the digests of their bytes; after an error, the rest of them as failures.
 
     The digest of a window is asked for when the window has been decoded.
@@ -155,7 +155,7 @@ def name_windows(
         yield from (Sample(name, None, reason(error), content=failure) for name in names)
 
 
-def _interleaved(
+def _interleave(
     read: Callable[[Item], Iterator[Sample]], items: Iterable[Item], function: Callable[[Sample], Result], threads: int
 ) -> Generator[Result, None, None]:
     """Chain `function` of the samples that `read` yields for each item, while threads begin the next items.
@@ -166,7 +166,7 @@ def _interleaved(
     def step(samples: Iterator[Sample]) -> list[Result]:
         return [function(sample) for sample in itertools.islice(samples, 1)]
 
-    following = counted(step)
+    following = count_decoding(step)
     with ThreadPoolExecutor(threads) as pool:
         begun: deque[tuple[Iterator[Sample], Future[list[Result]]]] = deque()
 
@@ -257,4 +257,4 @@ def _windows_of_row(row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator
             traits = Traits("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
             yield DecodedWindow(pixels, times, traits)
 
-    return decoded_windows(decoded(), [pixels_digest(row)] * len(windows))
+    return decode_windows(decoded(), [pixels_digest(row)] * len(windows))

@@ -112,7 +112,7 @@ def window_indices(n: int, fps: Fraction | float | None, clip: Clip, shown: Seco
     return plan_windows(n, fps, clip, shown).indices
 
 
-def unmerged(clip: Clip, shown: Seconds | None) -> Clip:
+def unmerge(clip: Clip, shown: Seconds | None) -> Clip:
     """Return the choice of frames for an animation, whose equal frames in sequence were merged.
 
     Args:
@@ -127,7 +127,7 @@ def unmerged(clip: Clip, shown: Seconds | None) -> Clip:
     return replace(clip, fps=float(1 / np.diff(shown).min().round(4)))
 
 
-def gathered(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pixels]:
+def gather(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pixels]:
     """Build windows from frames that arrive in order; each frame is dropped after its last use.
 
     Args:
@@ -150,7 +150,7 @@ def gathered(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterat
         if number in last_use:
             kept[number] = pixels
         while made < len(plan) and ends[made] == number:
-            yield _stacked([kept[int(wanted)] for wanted in plan[made]])
+            yield _stack([kept[int(wanted)] for wanted in plan[made]])
             made += 1
             for old in [old for old in kept if last_use[old] < made]:
                 del kept[old]
@@ -158,7 +158,7 @@ def gathered(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterat
             return
 
 
-def _stacked(frames: list[Pixels]) -> Pixels:
+def _stack(frames: list[Pixels]) -> Pixels:
     sizes = dict.fromkeys(f"{frame.shape[1]}x{frame.shape[0]}" for frame in frames)
     if len(sizes) > 1:
         raise ValueError(f"frames of different sizes: {', '.join(list(sizes)[:3])}")

@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError, FincEvalError, UsageError, did_you_mean
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.files.parquet import parquet_batches, parquet_schema
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import place_of, url_of
 from finc_eval.samples.files import FileSource, NoImagesError, refuse_excess
-from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, decoded_sample
+from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.in_memory import IMAGE_KEYS
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
@@ -27,7 +27,7 @@ from finc_eval.samples.source import (
     Source,
     ahead,
     bytes_digest,
-    counted,
+    count_decoding,
     failure_digest,
     reason,
 )
@@ -69,7 +69,7 @@ class ParquetSource(Source):
                 found += [None] * rows if column is None else _texts(local(path), column, schema)
         if not ids:
             raise DataError(f"{name} has no rows")
-        super().__init__(name, ids, {}, _known(labels), _known(prompts))
+        super().__init__(name, ids, {}, _find_labels(labels), _find_labels(prompts))
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         return (self._decoded(item) for item in self._encoded(numbers))
@@ -80,7 +80,7 @@ class ParquetSource(Source):
         def work(item: tuple[int, bytes | None]) -> Result:
             return function(self._decoded(item))
 
-        return ahead(counted(work), self._encoded(numbers), threads, weight=lambda item: len(item[1] or b""))
+        return ahead(count_decoding(work), self._encoded(numbers), threads, weight=lambda item: len(item[1] or b""))
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         for _, data in self._encoded(numbers):
@@ -90,7 +90,7 @@ class ParquetSource(Source):
         number, data = item
         if data is None:
             return Sample(self.ids[number], None, NOT_THERE, content=failure_digest(NOT_THERE))
-        return decoded_sample(self.ids[number], data, self.reading)
+        return decode_image(self.ids[number], data, self.reading)
 
     def _encoded(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
         """Yield the bytes of the images of these rows; groups of rows without any of them are not read."""
@@ -115,7 +115,7 @@ class LmdbSource(FileSource):
         self._path = path.resolve()
         found: dict[str, tuple[int, int]] = {}
         others = 0
-        with opened(path) as file:
+        with open_file(path) as file:
             for key, offset, size in lmdb_values(path):
                 file.seek(offset)
                 if SIGNATURES.match(file.read(min(size, SIGNATURE_BYTES))):
@@ -132,7 +132,7 @@ class LmdbSource(FileSource):
     def open(self, number: int) -> IO[bytes]:
         offset, size = self._places[number]
         refuse_excess(size)
-        with opened(self._path) as file:
+        with open_file(self._path) as file:
             file.seek(offset)
             data = file.read(size)
         if len(data) != size:
@@ -233,5 +233,5 @@ def _readable(path: Path | str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
 
 
-def _known(values: list[str | None]) -> list[str] | None:
+def _find_labels(values: list[str | None]) -> list[str] | None:
     return [value or "" for value in values] if any(value is not None for value in values) else None

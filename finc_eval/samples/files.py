@@ -13,13 +13,13 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, Protocol
 
-from finc_eval.core.doors.reading import at_most, opened
+from finc_eval.core.doors.reading import at_most, open_file
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.archives import DAMAGED, opened_member, opened_zip
+from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
 from finc_eval.core.remote.mirror import files_below, local
 from finc_eval.core.remote.urls import place_of, url_of
-from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decoded_sample
+from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import (
@@ -91,7 +91,7 @@ class FolderFiles:
         return files_in(Path(self.name))
 
     def open(self, name: str) -> IO[bytes]:
-        return opened(Path(self.name, name))
+        return open_file(Path(self.name, name))
 
     def size(self, name: str) -> int:
         return Path(self.name, name).stat().st_size
@@ -112,7 +112,7 @@ class UrlFiles:
 
     def open(self, name: str) -> IO[bytes]:
         self.size(name)  # KeyError where it is missing, without a request
-        return opened(local(f"{self._url}/{name}"))
+        return open_file(local(f"{self._url}/{name}"))
 
     def size(self, name: str) -> int:
         return self._sizes[name]
@@ -134,7 +134,7 @@ class ZipFiles:
     def open(self, name: str) -> IO[bytes]:
         size = self.size(name)
         refuse_excess(size)
-        with opened_member(self._zip, self._zip.getinfo(name)) as member:
+        with open_member(self._zip, self._zip.getinfo(name)) as member:
             # No more is unpacked than the archive states. At the end, the checksum is verified.
             data = member.read(size + 1)
         if len(data) != size:
@@ -161,7 +161,7 @@ class FileSource(RandomAccessSource):
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
             return Sample(name, None, reason(error), content=failure_digest(reason(error)))
-        return decoded_sample(name, data, self.reading)
+        return decode_image(name, data, self.reading)
 
     def content(self, number: int) -> bytes:
         try:
@@ -384,7 +384,7 @@ def _state(stream: IO[bytes]) -> tuple[int, int, int]:
 def open_zip(path: Path) -> zipfile.ZipFile:
     """Open a zip file."""
     try:
-        return opened_zip(path)
+        return open_zip_file(path)
     except DAMAGED as error:
         raise DataError(
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.doors.reading import inside, opened, read_text
+from finc_eval.core.doors.reading import inside, open_file, read_text
 from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.files.parquet import check_stream, check_values
 from finc_eval.core.files.parsed import read_json
@@ -72,7 +72,7 @@ class HuggingFaceSource(FileSource):
             raise ValueError("the row has no image")
         if stored["bytes"] is not None:
             return io.BytesIO(stored["bytes"])
-        return opened(Path(stored["path"]) if self._folder is None else inside(self._folder, stored["path"]))
+        return open_file(Path(stored["path"]) if self._folder is None else inside(self._folder, stored["path"]))
 
 
 def is_saved(folder: Path) -> bool:

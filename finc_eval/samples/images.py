@@ -31,7 +31,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_pixels
 from finc_eval.samples.reading import Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, bytes_digest, reason
-from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, marked
+from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, mark
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"}) | {
     *(".jfif", ".jpe", ".avif", ".jp2", ".j2k", ".jpf", ".jpx", ".pnm", ".dib")
@@ -152,7 +152,7 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
         )
 
 
-def decoded_sample(name: str, data: bytes, reading: Reading) -> Sample:
+def decode_image(name: str, data: bytes, reading: Reading) -> Sample:
     """Decode the bytes of an image, so that what is decoded is what was hashed, whatever happens to its file."""
     content = bytes_digest(data)
     try:
@@ -231,7 +231,7 @@ def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
         pixels = np.asarray((upright.convert("LA") if mode == "La" else upright).convert("RGB"))
     height, width, _ = pixels.shape
     return pixels, Traits(
-        image.format or "array", marked(mode, pixels) if "/" not in mode else mode, width, height, is_gray(pixels)
+        image.format or "array", mark(mode, pixels) if "/" not in mode else mode, width, height, is_gray(pixels)
     )
 
 

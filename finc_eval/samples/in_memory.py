@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import RANGE_SLACK, Reading
 from finc_eval.samples.source import Pixels
-from finc_eval.samples.traits import Traits, is_gray, marked
+from finc_eval.samples.traits import Traits, is_gray, mark
 
 CHANNELS = (1, 3)
 
@@ -50,7 +50,7 @@ def to_pixels(value: Any, who: str, reading: Reading | None = None) -> tuple[Pix
     if isinstance(value, str | PathLike):
         if not Path(value).exists():
             raise DataError(f"{who} is the path {value}, which does not exist: give paths of images")
-        with opened(Path(value)) as stream:
+        with open_file(Path(value)) as stream:
             return decode(stream, reading)
     if isinstance(value, bytes):
         return decode(io.BytesIO(value), reading)
@@ -64,7 +64,7 @@ def to_pixels(value: Any, who: str, reading: Reading | None = None) -> tuple[Pix
 def row_traits(pixels: Pixels, channels: int) -> Traits:
     """Return the traits of (height, width, 3) pixels from an array with this number of channels."""
     height, width, _ = pixels.shape
-    mode = marked("L" if channels == 1 else "RGB", pixels)
+    mode = mark("L" if channels == 1 else "RGB", pixels)
     return Traits("array", mode, width, height, is_gray(pixels))
 
 
@@ -157,7 +157,7 @@ def is_image(value: Any) -> bool:
     return isinstance(value, Image.Image) or _dimensions(value) in (2, 3)
 
 
-def parted(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
+def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
     """Divide an item or a batch into its images and its labels, which are None where it has none.
 
     It is images; a tuple of images, labels and more; a dictionary, whose images are under one of `IMAGE_KEYS` or the
@@ -176,7 +176,7 @@ def parted(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
             if key not in item:
                 keys = ", ".join(map(str, item))
                 raise DataError(f"{who} has no key {key!r}{did_you_mean(key, map(str, item))}: its keys are {keys}")
-            image, _ = parted(item[key], who)
+            image, _ = part(item[key], who)
             return image, next((item[name] for name in LABEL_KEYS if name in item and name != key), None)
         if {"bytes", "path"} == set(item):
             return item["bytes"] if item["bytes"] is not None else item["path"], None
@@ -186,14 +186,14 @@ def parted(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
             keys = ", ".join(map(str, item))
             held = "several of its keys hold images" if found else "no key holds images"
             raise DataError(f"{who} is a dictionary of {keys}, and {held}: name its images by image_key")
-        image, _ = parted(item[(usual or found)[0]], who)
+        image, _ = part(item[(usual or found)[0]], who)
         return image, next((item[key] for key in LABEL_KEYS if key in item), None)
     if not hasattr(item, "__array__") and (images := getattr(item, "images", None)) is not None:
         return images, None
     if isinstance(item, tuple | list) and item and not is_batch(item):
         if key is not None and isinstance(item[0], Mapping):
-            return parted(item[0], who, key)
-        first, _ = parted(item[0], who) if isinstance(item[0], Mapping) else (item[0], None)
+            return part(item[0], who, key)
+        first, _ = part(item[0], who) if isinstance(item[0], Mapping) else (item[0], None)
         if is_image(first) or is_batch(first) or _is_file(first):
             return first, item[1] if len(item) > 1 and not isinstance(item[1], Mapping) else None
     return item, None

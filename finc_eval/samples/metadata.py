@@ -18,8 +18,8 @@ from finc_eval.core.files.archives import DAMAGED
 from finc_eval.core.files.csv_text import check_cells, csv_rows, gather_columns
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size
 from finc_eval.core.memory import check_decoded
-from finc_eval.core.words import counted
-from finc_eval.samples.source import aligned, reason
+from finc_eval.core.words import plural
+from finc_eval.samples.source import align, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text")
 LABEL_KEYS = ("label", "class")
@@ -44,20 +44,20 @@ MAX_COMPARED = 1000
 """Names that are compared with those of the samples where none is one."""
 
 
-def _slashed(name: str) -> str:
+def _slash(name: str) -> str:
     return name.replace("\\", "/")
 
 
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", _slashed(name)).casefold()
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFC", _slash(name)).casefold()
 
 
 FORMS_OF_NAMES: Mapping[str, Callable[[str], str]] = {
     "Unicode form": lambda name: unicodedata.normalize("NFC", name),
-    "backslashes": _slashed,
-    "upper and lower case": _folded,
-    "their folder": lambda name: _folded(name).rpartition("/")[2],
-    "their suffix": lambda name: PurePosixPath(_folded(name).rpartition("/")[2]).stem,
+    "backslashes": _slash,
+    "upper and lower case": _fold,
+    "their folder": lambda name: _fold(name).rpartition("/")[2],
+    "their suffix": lambda name: PurePosixPath(_fold(name).rpartition("/")[2]).stem,
 }
 """Forms in which names may be alike that are not equal, by what tells them apart."""
 
@@ -104,7 +104,7 @@ def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
             continue
         except DAMAGED as error:
             raise DataError(f"{where}/{name} cannot be read ({reason(error)}): repair it, or take it away") from error
-        if found := _parsed(name, data, ids, f"{where}/{name}"):
+        if found := _parse(name, data, ids, f"{where}/{name}"):
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
             return found._replace(labels=found.labels or by_folder)
@@ -128,7 +128,7 @@ def label_and_prompt(row: dict[str, Any]) -> tuple[str | None, str | None]:
     return (None if label is None else str(row[label])), (None if prompt is None else str(row[prompt]))
 
 
-def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata | None:
+def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata | None:
     """Parse one of `METADATA_FILES`; None where the file has another purpose, without the keys of those formats."""
     try:
         text = data.decode("utf-8-sig")
@@ -148,23 +148,23 @@ def _parsed(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata 
 
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
-    known = (row for row in map(_named, rows) if row is not None)
+    known = (row for row in map(_name_row, rows) if row is not None)
     table = gather_columns(known, where)
     names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
         return None
     _check_names(names, ids, where)
-    labels, prompts = (_taken(table, keys, names) for keys in (LABEL_KEYS, PROMPT_KEYS))
+    labels, prompts = (_take(table, keys, names) for keys in (LABEL_KEYS, PROMPT_KEYS))
     check_cells(len(table), len(ids), where)
     columns = {}
     for column, values in table.items():
         if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
             columns[column] = [found.get(name, "") for name in ids]
-    unmatched = unmatched_counts(names, ids, PurePosixPath(where).name)
-    return Metadata(aligned(labels, ids, "label", where), aligned(prompts, ids, "prompt", where), columns, unmatched)
+    unmatched = count_unmatched(names, ids, PurePosixPath(where).name)
+    return Metadata(align(labels, ids, "label", where), align(prompts, ids, "prompt", where), columns, unmatched)
 
 
-def _named(row: Any) -> dict[str, Any] | None:
+def _name_row(row: Any) -> dict[str, Any] | None:
     """Return a row whose name is under "file_name"; None where no usual key has one."""
     key = next((key for key in NAME_KEYS if isinstance(row, dict) and isinstance(row.get(key), str)), None)
     return None if key is None else {"file_name": row[key]} | {name: one for name, one in row.items() if name != key}
@@ -181,12 +181,12 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
             hint = f"they differ in {how}, as {alike!r} and the sample {by_form[form(alike)]!r}"
             break
     raise DataError(
-        f"{where} has labels or other metadata for {counted(len(names), 'file')}, but no sample is called so: {hint}; "
+        f"{where} has labels or other metadata for {plural(len(names), 'file')}, but no sample is called so: {hint}; "
         "write the names as the samples have them"
     )
 
 
-def unmatched_counts(names: Sequence[str], ids: Sequence[str], table: str) -> dict[str, int]:
+def count_unmatched(names: Sequence[str], ids: Sequence[str], table: str) -> dict[str, int]:
     """Count the rows of a table without a sample, and the samples without a row, by what they are."""
     named, known = set(names), set(ids)
     counts = {f"{ROWS_OF} {table} without a sample": sum(name not in known for name in names)}
@@ -194,7 +194,7 @@ def unmatched_counts(names: Sequence[str], ids: Sequence[str], table: str) -> di
     return {what: count for what, count in counts.items() if count}
 
 
-def _taken(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+def _take(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Take the value of the first of these columns that has one out of each row, and return it by the row's name."""
     found: dict[str, str] = {}
     rows: set[int] = set()
@@ -233,7 +233,7 @@ def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
         first = int(max(places) == len(rows) and min(places) > 0)
         if max(places) - first >= len(rows):
             raise DataError(
-                f"{where}/{name} has {counted(len(rows), 'prompt')}, and a sample has the number {max(places)}: "
+                f"{where}/{name} has {plural(len(rows), 'prompt')}, and a sample has the number {max(places)}: "
                 "number the samples by the lines, from 0 or from 1"
             )
         return [rows[place - first] for place in places]
@@ -351,4 +351,4 @@ def _from_stylegan(content: Any, ids: Sequence[str], where: str) -> Metadata | N
         labels = {str(name): str(label) for name, label in content["labels"] or []}
     except (TypeError, ValueError) as error:
         raise ValueError('"labels" is not a list of [name, label]') from error
-    return Metadata(aligned(labels, ids, "label", where), None)
+    return Metadata(align(labels, ids, "label", where), None)

@@ -15,7 +15,7 @@ from finc_eval.core.errors import DataError, UsageError, close_match
 from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
 from finc_eval.core.remote.urls import disk_path, is_url, place_of
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.samples.encoded_rows import DATA_FILE, LmdbSource, open_parquet, open_parquet_folder
 from finc_eval.samples.files import (
     VIDEO_SUFFIXES,
@@ -33,7 +33,7 @@ from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, tensor_values
 from finc_eval.samples.objects.datasets import DatasetSource
 from finc_eval.samples.objects.iterators import iterate
-from finc_eval.samples.reading import Reading, globbed, only
+from finc_eval.samples.reading import Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, check_rows, is_one_image, open_array_file
 from finc_eval.samples.source import Source, reason
 from finc_eval.samples.subset import random_subset
@@ -112,7 +112,7 @@ def open_source(
         return opened
     if n > len(opened.ids):
         raise UsageError(
-            f"{opened.name} has {counted(len(opened.ids), 'sample')}, but n is {n}: ask for at most as many"
+            f"{opened.name} has {plural(len(opened.ids), 'sample')}, but n is {n}: ask for at most as many"
         )
     return random_subset(opened, n, seed)
 
@@ -180,7 +180,7 @@ def existing_path(given: str | Path) -> Path | None:
             return path
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"{given} is not a path that can be looked up: {reason(error)}") from error
-    if BRACES.search(str(given)) or globbed(str(given)):
+    if BRACES.search(str(given)) or split_glob(str(given)):
         return None
     raise DataError(f"{path} does not exist{_close_match(path)}")
 
@@ -190,7 +190,7 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
     if isinstance(path, str):
         if BRACES.search(path):
             return open_tar_pattern(path, reading)
-        if (found := globbed(path)) and not is_url(path):
+        if (found := split_glob(path)) and not is_url(path):
             return _open_matching(path, *found, reading)
         return _open_folder(UrlFiles(path), path, reading)
     if path.is_dir():

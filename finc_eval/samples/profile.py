@@ -92,7 +92,7 @@ class Profile(Record):
             for one, times in counts.items():
                 if (key := of(one)) is not None:
                     found[key] += times
-            return _sorted(found)
+            return _sort(found)
 
         sizes, other_sizes = _most_frequent(counted(lambda one: f"{one.width}x{one.height}"))
         return cls(
@@ -349,8 +349,8 @@ def _most_frequent(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
 
 def _sum(ours: Any, theirs: Any) -> Any:
     """Add two numbers, or two tables of counts."""
-    return _sorted(Counter(ours) + Counter(theirs)) if isinstance(ours, dict) else ours + theirs
+    return _sort(Counter(ours) + Counter(theirs)) if isinstance(ours, dict) else ours + theirs
 
 
-def _sorted(counts: dict[Key, int]) -> dict[Key, int]:
+def _sort(counts: dict[Key, int]) -> dict[Key, int]:
     return {key: counts[key] for key in sorted(counts)}

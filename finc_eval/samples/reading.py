@@ -95,7 +95,7 @@ def matches(pattern: str, name: str) -> bool:
     return _regex(pattern).fullmatch(name if "/" in pattern else name.rpartition("/")[2]) is not None
 
 
-def globbed(path: str) -> tuple[Path, str] | None:
+def split_glob(path: str) -> tuple[Path, str] | None:
     """Divide a path with wildcards into its folder and the pattern below that; None without wildcards."""
     parts = Path(path).expanduser().parts
     first = next((number for number, part in enumerate(parts) if WILDCARD.search(part)), None)

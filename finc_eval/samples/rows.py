@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError, did_you_mean
-from finc_eval.core.files.npz import NpzFile, blocks, mapped_array, npy_header
+from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header
 from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.urls import place_of
@@ -142,8 +142,8 @@ def _image_array(path: Path, key: str | None) -> tuple[str, Any]:
     """Return the name and content of the array of images in a file."""
     try:
         if path.suffix.lower() == ".npy":
-            with opened(path) as file:
-                return "", mapped_array(file, path)
+            with open_file(path) as file:
+                return "", map_array(file, path)
         found = {name: one for name, one in tensors_in(path).items() if one.ndim >= 3}
     except DataError:
         raise
@@ -162,7 +162,7 @@ def holds_image_array(path: Path) -> bool:
     """Return whether an .npy file, or one of tensors, holds images, and not embeddings; False if it is damaged."""
     try:
         if path.suffix.lower() == ".npy":
-            with opened(path) as file:
+            with open_file(path) as file:
                 return len(npy_header(file, str(path)).shape) >= 3
         axes = {one.ndim for one in tensors_in(path).values()}
         return 2 not in axes and max(axes, default=0) >= 3

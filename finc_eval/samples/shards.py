@@ -15,7 +15,7 @@ from finc_eval.core.provenance import command_line
 from finc_eval.core.record import Record
 from finc_eval.core.remote.urls import is_place
 from finc_eval.core.storage import PROGRAM
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.source import Source
 from finc_eval.samples.subset import Subset
@@ -98,7 +98,7 @@ class MissingShards(DataError):
         self.commands = commands
 
 
-def parsed(which: str) -> tuple[int, int]:
+def parse_shard(which: str) -> tuple[int, int]:
     """Return i and N of "i/N".
 
     Raises:
@@ -116,11 +116,11 @@ def parsed(which: str) -> tuple[int, int]:
 
 def shard_path(out: Path, which: str) -> Path:
     """Return the path of a shard's file beside that of the whole set: "gen.2-of-8.h5" for "gen.h5"."""
-    number, of = parsed(which)
+    number, of = parse_shard(which)
     return out.with_name(f"{out.stem}.{number:0{len(str(of))}}-of-{of}{out.suffix}")
 
 
-def sharded(samples: Source, which: str) -> tuple[Source, Shard]:
+def select_shard(samples: Source, which: str) -> tuple[Source, Shard]:
     """Return the samples of the shard "i/N" of a set, and what the shard is.
 
     All shards have the same number of samples, give or take one. The windows of a video are never divided, as the
@@ -129,7 +129,7 @@ def sharded(samples: Source, which: str) -> tuple[Source, Shard]:
     Raises:
         UsageError: the samples are not in files, which another process could read.
     """
-    number, of = parsed(which)
+    number, of = parse_shard(which)
     if not is_place(samples.name):
         raise UsageError(
             f"{samples.name} is in the memory of this process, and a shard is of samples in files: leave the shard "
@@ -237,7 +237,7 @@ def check_complete(shards: Sequence[Shard]) -> None:
     else:
         more = [f"{count - MAX_NAMED:,} more"] if count > MAX_NAMED else []
         sentence = (
-            f"{count:,} shards are missing ({listed([*names, *more])}): make the first by {first}, the others "
+            f"{count:,} shards are missing ({join_words([*names, *more])}): make the first by {first}, the others "
             "likewise, and merge again"
         )
     raise MissingShards(sentence, (one.maker(number) for one, numbers in missing for number in numbers))

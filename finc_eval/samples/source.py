@@ -21,7 +21,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import decoding, max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
-from finc_eval.core.secrets import washed
+from finc_eval.core.secrets import redact
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.traits import Traits as Traits
 
@@ -201,15 +201,15 @@ class RandomAccessSource(Source):
         """Return a digest of one sample's bytes; the digest has 32 bytes."""
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        return ahead(counted(self.sample), numbers, FULL_SIZE_THREADS, window=FULL_SIZE_WINDOW)
+        return ahead(count_decoding(self.sample), numbers, FULL_SIZE_THREADS, window=FULL_SIZE_WINDOW)
 
     def mapped(
         self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
     ) -> Generator[Result, None, None]:
-        return ahead(counted(lambda number: function(self.sample(number))), numbers, threads)
+        return ahead(count_decoding(lambda number: function(self.sample(number))), numbers, threads)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        return ahead(counted(self.content), numbers)
+        return ahead(count_decoding(self.content), numbers)
 
 
 def manifest_digest(samples: Iterable[tuple[str, bytes]]) -> str:
@@ -281,7 +281,7 @@ def ahead(
                 future.cancel()
 
 
-def prefetched(items: Iterator[Item]) -> Generator[Item, None, None]:
+def prefetch(items: Iterator[Item]) -> Generator[Item, None, None]:
     """Yield the same items in the same order; a thread makes the next item while one is in use."""
     with ThreadPoolExecutor(1) as reader:
         waiting = reader.submit(lambda: next(items, None))
@@ -290,7 +290,7 @@ def prefetched(items: Iterator[Item]) -> Generator[Item, None, None]:
             yield item
 
 
-def counted(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
+def count_decoding(function: Callable[[Item], Result]) -> Callable[[Item], Result]:
     """Return the same function, which counts what its thread decodes until it returns."""
 
     def run(item: Item) -> Result:
@@ -312,10 +312,10 @@ def reason(error: Exception) -> str:
         return f"{error.kind}, not a file"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
-    return washed((str(error).splitlines() or [""])[0])[:120] or type(error).__name__
+    return redact((str(error).splitlines() or [""])[0])[:120] or type(error).__name__
 
 
-def aligned(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
+def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:
     """Bring labels or prompts into the order of `ids`; None if no sample has one."""
     missing = [name for name in ids if name not in found]
     if len(missing) == len(ids):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
 from finc_eval.core.files.parsed import foreign_json
@@ -34,7 +34,7 @@ from finc_eval.samples.files import (
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES
 from finc_eval.samples.metadata import label_and_prompt
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import aligned, reason
+from finc_eval.samples.source import align, reason
 
 COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 BRACES = re.compile(r"\{(?:([0-9]{1,9})\.\.([0-9]{1,9})|([^{},]*(?:,[^{},]*)+))\}")
@@ -101,8 +101,8 @@ class TarSource(FileSource):
             name,
             ids,
             dict(sorted(ignored.items())),
-            aligned(labels, ids, "label", name),
-            aligned(prompts, ids, "prompt", name),
+            align(labels, ids, "label", name),
+            align(prompts, ids, "prompt", name),
         )
 
     def open(self, number: int) -> IO[bytes]:
@@ -236,7 +236,7 @@ def _content(path: Path, member: tarfile.TarInfo) -> bytes:
 
 
 def _bytes_at(path: Path, offset: int, size: int) -> bytes:
-    with opened(path) as shard:
+    with open_file(path) as shard:
         shard.seek(offset)
         data = shard.read(size)
     if len(data) != size:

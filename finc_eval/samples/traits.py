@@ -97,7 +97,7 @@ class Traits:
         )
 
 
-def marked(mode: str, pixels: npt.NDArray[np.uint8]) -> str:
+def mark(mode: str, pixels: npt.NDArray[np.uint8]) -> str:
     """Return a mode, with a mark where no value of the pixels uses more than 1 or 4 of 8 bits, and some is not 0."""
     few = pixels[::8, ::8].max(initial=0)  # of most images, a few pixels say that they are deep
     highest = int(few if few >= SHALLOW_VALUES else pixels.max(initial=0))

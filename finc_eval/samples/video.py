@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 import numpy as np
 
 from finc_eval.core.memory import DECODED, excess, max_pixels
-from finc_eval.samples.animations import animated_windows, check_length, is_animation
+from finc_eval.samples.animations import check_length, decode_animation, is_animation
 from finc_eval.samples.clips import (
     ASSUMED_FPS,
     ROUNDED_SECONDS,
@@ -32,9 +32,9 @@ from finc_eval.samples.clips import (
     FrameIndices,
     Plan,
     Seconds,
-    gathered,
+    gather,
     plan_windows,
-    unmerged,
+    unmerge,
 )
 from finc_eval.samples.images import take_pixels
 from finc_eval.samples.source import COPIES, Pixels
@@ -89,9 +89,9 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
         ValueError: the file is not a video, is damaged or cut short, or has too few frames.
     """
     if is_animation(stream):
-        yield from animated_windows(stream, clip, windows)
+        yield from decode_animation(stream, clip, windows)
         return
-    facts = _examined(stream)
+    facts = _examine(stream)
     found = _Reading(stream)
     plan = facts.plan(clip, windows)
     if phrase := excess(COPIES * plan.indices.shape[1] * facts.frame_bytes):
@@ -101,7 +101,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
     if plan.indices.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE:
         found = _Reading(stream, plan.indices)
         with closing(found.frames()) as frames:
-            made = list(gathered(plan.indices, frames))
+            made = list(gather(plan.indices, frames))
             for _ in frames:
                 pass
     else:
@@ -114,7 +114,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
     if len(made) < len(windows) or not np.array_equal(plan.indices, decoded.indices):
         found = _Reading(stream, decoded.indices)
         with closing(found.frames()) as frames:
-            for pixels, times in zip(gathered(decoded.indices, frames), decoded.times, strict=False):
+            for pixels, times in zip(gather(decoded.indices, frames), decoded.times, strict=False):
                 yield DecodedWindow(pixels, times, facts.traits(pixels, found, clip))
         return
     for pixels, times in zip(made, decoded.times, strict=True):
@@ -151,7 +151,7 @@ class _Facts:
 
     def plan(self, clip: Clip, windows: Sequence[int]) -> Plan:
         """Choose the frames of some windows."""
-        plan = plan_windows(self.count, self.rate, unmerged(clip, self.animated), self.shown)
+        plan = plan_windows(self.count, self.rate, unmerge(clip, self.animated), self.shown)
         return Plan(plan.indices[list(windows)], plan.times[list(windows)])
 
     @property
@@ -165,7 +165,7 @@ class _Facts:
         gray = all(is_gray(frame) for frame in pixels)
         rate = None if self.rate is None else float(self.rate)
         if self.animated is not None:
-            rate = unmerged(replace(clip, fps=None), self.animated).fps
+            rate = unmerge(replace(clip, fps=None), self.animated).fps
         seconds = float(self.shown[-1]) if self.shown is not None else self.count / rate if rate else None
         count = self.count if self.animated is None or rate is None or seconds is None else round(seconds * rate)
         return Traits(
@@ -178,13 +178,13 @@ class _Facts:
         )
 
 
-def _examined(stream: IO[bytes]) -> _Facts:
+def _examine(stream: IO[bytes]) -> _Facts:
     """Read all packets of a video.
 
     Raises:
         ValueError: the file is not a video, or is cut short in a way that decoding would not show.
     """
-    with _opened(stream) as (container, video):
+    with _open(stream) as (container, video):
         take_pixels(video.width, video.height)
         times: list[int | None] = []
         last, end = Fraction(0), Fraction(0)
@@ -257,8 +257,8 @@ class _Reading:
 
         # One for all frames: making it takes about as long as using it once.
         reformatter = VideoReformatter()
-        with _opened(self._stream) as (container, video):
-            for frame in _decoded(container, video):
+        with _open(self._stream) as (container, video):
+            for frame in _decode(container, video):
                 number = self.count
                 self.count += 1
                 self.times.append(frame.pts)
@@ -280,7 +280,7 @@ class _Reading:
                     yield number, _upright(rgb, frame)
 
 
-def _decoded(container: InputContainer, video: VideoStream) -> Iterator[VideoFrame]:
+def _decode(container: InputContainer, video: VideoStream) -> Iterator[VideoFrame]:
     """Decode all frames."""
     import av
 
@@ -307,7 +307,7 @@ def _color(frame: VideoFrame) -> str | None:
 
 
 @contextmanager
-def _opened(stream: IO[bytes]) -> Iterator[tuple[InputContainer, VideoStream]]:
+def _open(stream: IO[bytes]) -> Iterator[tuple[InputContainer, VideoStream]]:
     """Open the video in a file; errors of FFmpeg become a ValueError with a short text."""
     import av
 

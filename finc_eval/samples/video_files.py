@@ -13,14 +13,14 @@ from typing import IO, Any
 
 import numpy as np
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url, place_of
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.samples.animations import ANIMATION_SUFFIXES, is_animation
-from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, Window, decoded_windows
-from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gathered, plan_windows
+from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, Window, decode_windows
+from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gather, plan_windows
 from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, UrlFiles, ZipFiles, metadata_of, whole
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor, tensor_values
@@ -93,7 +93,7 @@ class VideoFiles(ClipSource):
         with self._files.open(self._videos[video]) as stream:
             file = Settled(stream)
             contents = (file.content() for _ in windows)
-            yield from decoded_windows(read_windows(file.stream, self._clip, windows), contents)
+            yield from decode_windows(read_windows(file.stream, self._clip, windows), contents)
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         with self._files.open(self._videos[video]) as stream:
@@ -130,10 +130,10 @@ class FrameFolders(ClipSource):
                     traits.append(encoding)
                     yield number, pixels
 
-            for pixels, times in zip(gathered(plan.indices, frames()), plan.times, strict=False):
+            for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=False):
                 yield DecodedWindow(pixels, times, replace(traits[0], frames=len(names)))
 
-        yield from decoded_windows(decoded(), self._digests(names, plan.indices, seen))
+        yield from decode_windows(decoded(), self._digests(names, plan.indices, seen))
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         return list(self._digests(self._frames[video], self._plan(video, windows).indices, {}))
@@ -181,7 +181,7 @@ class _OneFile:
     def open(self, name: str) -> IO[bytes]:
         if name not in self.names():
             raise FileNotFoundError(name)
-        return opened(Path(self.name))
+        return open_file(Path(self.name))
 
 
 def _open_files(files: Files, clip: Clip) -> Source | None:
@@ -191,7 +191,7 @@ def _open_files(files: Files, clip: Clip) -> Source | None:
         DataError: a folder of frames holds several videos, or frames twice.
     """
     names = [name for name in files.names() if name not in METADATA_FILES]
-    animated = _animated(files, names)
+    animated = _find_animations(files, names)
     by_suffix: dict[str, list[str]] = {}
     for name in names:
         by_suffix.setdefault(PurePosixPath(name).suffix.lower(), []).append(name)
@@ -206,8 +206,8 @@ def _open_files(files: Files, clip: Clip) -> Source | None:
         folders = {name.rpartition("/")[0] for name in frames}
         if sequences := [one for one in folders if sum(name.rpartition("/")[0] == one for name in frames) > 1]:
             warnings.warn(
-                f"{files.name} holds {counted(len(videos), 'video')}, and {counted(len(frames), 'image')} in "
-                f"{counted(len(sequences), 'folder')}, which are left out: if they are the frames of videos, pass them "
+                f"{files.name} holds {plural(len(videos), 'video')}, and {plural(len(frames), 'image')} in "
+                f"{plural(len(sequences), 'folder')}, which are left out: if they are the frames of videos, pass them "
                 "as a set of their own",
                 stacklevel=2,
             )
@@ -220,7 +220,7 @@ def _open_files(files: Files, clip: Clip) -> Source | None:
     return None
 
 
-def _animated(files: Files, names: Sequence[str]) -> list[str]:
+def _find_animations(files: Files, names: Sequence[str]) -> list[str]:
     """Return the WebP and PNG files of folders in which the first of them is an animation."""
     found: list[str] = []
     groups: dict[tuple[str, str], list[str]] = {}
@@ -254,7 +254,7 @@ def _check_one_video(folder: str, frames: Sequence[str]) -> None:
     if twice:
         suffixes = sorted({PurePosixPath(name).suffix for name in frames if PurePosixPath(name).stem == twice[0]})
         raise DataError(
-            f"the folder {folder} holds {counted(len(twice), 'frame')} more than once, such as {twice[0]} as "
+            f"the folder {folder} holds {plural(len(twice), 'frame')} more than once, such as {twice[0]} as "
             f"{' and '.join(suffixes)}: keep one file for each frame"
         )
     series = Counter(stem.rstrip(DIGITS) for stem in stems)

@@ -19,10 +19,10 @@ from finc_eval.core.files.front import check_type, file_type
 from finc_eval.core.files.reading import StoredFile, content_of, existing_file, join_content
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.progress import Progress, automatic
-from finc_eval.core.record import plain, structured
+from finc_eval.core.record import plain, structure
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import out_path
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
 from finc_eval.embeddings.files import only_writer, whole_cache
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, FAILED, TRAITS, CacheHeader, Identity, changes
@@ -161,7 +161,7 @@ AGAIN = "make this shard again"
 def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progress) -> EmbeddingCache:
     """Join the shards of one set; see `merge`."""
     with ShardList() as in_order:
-        first, shard = _checked(paths, in_order)
+        first, shard = _check(paths, in_order)
         if ids_digest(name for name, _ in _samples(in_order)) != shard.ids:
             raise DataError(f"the ids in the shards of {first.source} are not those of the set: make all of them again")
         manifest = Manifest("shards", shard.n, manifest_digest(_samples(in_order)), first.ignored, shard.metadata)
@@ -173,14 +173,14 @@ def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progre
             if force and out.exists() and file_type(out) != WHOLE:
                 out.unlink()
             with new_file(out, WHOLE, CACHE_LAYOUT) as new:
-                for done in join_content(in_order, _opened, new, (DIGESTS, FAILED, TRAITS)):
+                for done in join_content(in_order, _open, new, (DIGESTS, FAILED, TRAITS)):
                     progress("merge", done, len(in_order))
                 profile = Profile.of(_traits(in_order))
                 new.header |= plain(CacheHeader.of(identity, profile, first.columns, first.outputs))
     return EmbeddingCache(out)
 
 
-def _checked(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]:
+def _check(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]:
     """Check that files are all shards of one set, made alike, and list them.
 
     Returns:
@@ -200,8 +200,8 @@ def _checked(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shar
             raise IncompatibleError(f"{first_path} and {path} were made in unlike ways ({differ}): make one again")
         if (header.columns, header.outputs) != (first.columns, first.outputs):
             raise IncompatibleError(
-                f"{first_path} has the metadata {listed(first.columns) or 'none'}, and {path} "
-                f"{listed(header.columns) or 'none'}: make one again, with the same --metadata"
+                f"{first_path} has the metadata {join_words(first.columns) or 'none'}, and {path} "
+                f"{join_words(header.columns) or 'none'}: make one again, with the same --metadata"
             )
         readable += rows
         files.add(path, own)
@@ -212,8 +212,8 @@ def _checked(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shar
 
 
 def _header(path: Path) -> tuple[CacheHeader, int]:
-    with _opened(path) as file, content_of(path, AGAIN):
-        return structured(CacheHeader, file.header, str(path)), len(file.stored("embeddings"))
+    with _open(path) as file, content_of(path, AGAIN):
+        return structure(CacheHeader, file.header, str(path)), len(file.stored("embeddings"))
 
 
 def _shard(header: CacheHeader, path: Path) -> Shard:
@@ -222,14 +222,14 @@ def _shard(header: CacheHeader, path: Path) -> Shard:
     return header.shard
 
 
-def _opened(path: Path) -> StoredFile:
+def _open(path: Path) -> StoredFile:
     return StoredFile(path, WHOLE, CACHE_LAYOUT, AGAIN)
 
 
 def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
     """Yield the id and the content digest of each sample, also of those that could not be read."""
     for path in paths:
-        with _opened(path) as file, content_of(path, AGAIN):
+        with _open(path) as file, content_of(path, AGAIN):
             digests = file.rows(DIGESTS, None, DIGEST_BYTES, dtype="|u1")
             failed = file.array(FAILED, None, dtype="<i8")
             good, bad = file.texts("ids"), file.texts("failures/ids", len(failed))
@@ -246,7 +246,7 @@ def _samples(paths: Iterable[Path]) -> Iterator[tuple[str, bytes]]:
 
 def _traits(paths: Iterable[Path]) -> Iterator[Traits]:
     for path in paths:
-        with _opened(path) as file, content_of(path, AGAIN):
+        with _open(path) as file, content_of(path, AGAIN):
             traits = file.texts(TRAITS)
             for start in range(0, len(traits), SAMPLES):
                 yield from [Traits.decode(one.encode("ascii")) for one in traits.between(start, start + SAMPLES)]
@@ -291,4 +291,4 @@ def _sources(paths: Sequence[Path]) -> tuple[str, ...]:
 
 def _sketch_header(path: Path) -> SketchHeader:
     with existing_file(path, SKETCH, SKETCH_LAYOUT) as file:
-        return structured(SketchHeader, file.header, str(path))
+        return structure(SketchHeader, file.header, str(path))

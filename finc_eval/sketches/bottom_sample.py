@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.embeddings.base import IdsAt
 from finc_eval.numerics.folds import without_fold
 
@@ -61,15 +61,15 @@ class BottomSample:
         all_keys = np.concatenate([self.keys, keys])
         all_ids = [*self.ids, *ids]
         kept = _in_order(without_fold(all_keys), all_ids)[: self.capacity]
-        joined = torch.cat([sent(self._rows, rows.device), rows.detach().float()])
-        self._rows = joined[sent(torch.from_numpy(kept), rows.device)]
+        joined = torch.cat([send(self._rows, rows.device), rows.detach().float()])
+        self._rows = joined[send(torch.from_numpy(kept), rows.device)]
         self.keys = all_keys[kept]
         self.ids = [all_ids[i] for i in kept]
 
     def __add__(self, other: BottomSample) -> BottomSample:
         total = BottomSample(self.rows.shape[1], min(self.capacity, other.capacity))
         for part in (self, other):
-            total.update(part.keys, chosen_of(part.ids), rows_among(part.rows))
+            total.update(part.keys, choose_ids(part.ids), rows_among(part.rows))
         return total
 
 
@@ -81,11 +81,11 @@ def _in_order(hashes: NDArray[np.uint64], ids: Sequence[str]) -> NDArray[np.int6
     return np.lexsort((np.array(ids), hashes)) if equal.any() else order
 
 
-def chosen_of(ids: Sequence[str]) -> IdsAt:
+def choose_ids(ids: Sequence[str]) -> IdsAt:
     """Return the function from indices to these ids."""
     return lambda indices: [ids[index] for index in indices.tolist()]
 
 
 def rows_among(rows: torch.Tensor) -> RowsAt:
     """Return the function from indices to these rows."""
-    return lambda indices: rows[sent(torch.from_numpy(indices), rows.device)]
+    return lambda indices: rows[send(torch.from_numpy(indices), rows.device)]

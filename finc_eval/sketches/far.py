@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.sketches.folds import FoldChunk
 
@@ -40,7 +40,7 @@ class FarSamples:
         rows = sample.double()
         self._middle = rows.median(0).values
         self._typical = float(torch.linalg.vector_norm(rows - self._middle, dim=1).median())
-        self._center = sent(self._middle.float(), device)
+        self._center = send(self._middle.float(), device)
         self._count = torch.zeros((), dtype=torch.long, device=device)
         self._largest = torch.zeros((), device=device)
         self._farthest = torch.zeros((), dtype=torch.long, device=device)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import Place, sent
+from finc_eval.core.device import Place, send
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.folds import fold_of
@@ -42,7 +42,7 @@ class FoldChunks:
         """Take embeddings in, and yield the chunks that are full."""
         folds = fold_of(keys)
         # An order, as the host knows it: for a mask, it would wait for the device to count.
-        order = sent(torch.from_numpy(folds.argsort(kind="stable")), rows.device)
+        order = send(torch.from_numpy(folds.argsort(kind="stable")), rows.device)
         ends = [len(folds) - int(folds.sum())]
         parts = zip(rows[order].tensor_split(ends), (order + start).tensor_split(ends), strict=True)
         for fold, (waiting, part) in enumerate(zip(self._waiting, parts, strict=True)):

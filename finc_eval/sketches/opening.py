@@ -11,8 +11,8 @@ from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import as_embeddings, unmerged
-from finc_eval.embeddings.repeats import repeats_as_groups, ungrouped
+from finc_eval.embeddings.opening import as_embeddings, unmerged_error
+from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
 from finc_eval.embeddings.space import check_all_alike
 from finc_eval.sketches.header import SKETCH
 from finc_eval.sketches.sketch import Sketch
@@ -32,11 +32,11 @@ def as_sketch(source: object, device: str | torch.device = "cpu") -> Sketch | No
     if not isinstance(found, Sketch):
         return None
     if found.shards:
-        raise unmerged(str(path or "the sketch"), found.shards[0])
+        raise unmerged_error(str(path or "the sketch"), found.shards[0])
     return found
 
 
-def grouped_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, Embeddings], list[str]]:
+def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, Embeddings], list[str]]:
     """Return the embeddings among sets that are compared, with groups of what is not independent, and sentences on it.
 
     Samples are grouped by the column; a set without it keeps its own grouping. Where a set has none, exact repeats are
@@ -53,11 +53,11 @@ def grouped_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> 
     """
     check_all_alike(sets)
     sets, sentences = (sets, []) if column is None else _by_column(sets, column)
-    grouped, on_repeats = repeats_as_groups(seen_rows(sets), run)
+    grouped, on_repeats = repeats_as_groups(view_rows(sets), run)
     return {label: grouped[label] for label, one in sets.items() if isinstance(one, Embeddings)}, sentences + on_repeats
 
 
-def seen_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
+def view_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
     """Return the embeddings of sets by label, with those that sketches hold as groups of their own.
 
     The sample of a sketch shows what the other sets share with it; its own repeats are counted already.
@@ -81,7 +81,7 @@ def _by_column(sets: Mapping[str, SetInput], column: str) -> tuple[dict[str, Set
         )
     rows = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
     grouped = {label: one.grouped(column) for label, one in rows.items() if column in one.columns}
-    return {**sets, **grouped}, [line for label, one in rows.items() for line in ungrouped(label, one, column)]
+    return {**sets, **grouped}, [line for label, one in rows.items() for line in warn_of_ungrouped(label, one, column)]
 
 
 def _columns(one: SetInput) -> tuple[str, ...]:

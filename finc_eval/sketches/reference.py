@@ -40,7 +40,7 @@ def reference_feature_map(
     sigma = median_bandwidth(sample) if settings.sigma is None else settings.sigma
 
     def make(features: int) -> FeatureMap:
-        return centered_features(sample, features, sigma, settings, device)
+        return center_features(sample, features, sigma, settings, device)
 
     features = settings.features
     phi = enough_features(make, sample[:ERROR_SAMPLE]) if features == "auto" else make(features)
@@ -48,7 +48,7 @@ def reference_feature_map(
     return phi, rule if settings.sigma is None else "given"
 
 
-def centered_features(
+def center_features(
     sample: torch.Tensor, features: int, sigma: float, settings: SketchSettings, device: torch.device
 ) -> RandomFourierFeatures:
     """Make random Fourier features centered on the mean of a sample of the reference, shape (m, d).

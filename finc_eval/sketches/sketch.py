@@ -14,10 +14,10 @@ from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
-from finc_eval.core.record import plain, settings_from, structured
+from finc_eval.core.record import plain, settings_from, structure
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import hashes_of, keys_of
@@ -28,7 +28,7 @@ from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, join_shards
-from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, chosen_of, rows_among
+from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, choose_ids, rows_among
 from finc_eval.sketches.folds import FoldChunk, FoldChunks, fold_chunks
 from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.reference import reference_feature_map
@@ -204,13 +204,13 @@ class Sketch(Shown):
         names = [str(self.n + i) for i in range(embeddings.n)] if ids is None else list(ids)
         if len(names) != embeddings.n:
             raise DataError(
-                f"{counted(embeddings.n, 'embedding')} came with {counted(len(names), 'id')}: give one id a row"
+                f"{plural(embeddings.n, 'embedding')} came with {plural(len(names), 'id')}: give one id a row"
             )
         hashes, videos = hashes_of(names)
         keys = keys_of(hashes, videos)
         self._count_groups(embeddings.n, videos, VIDEO)
         checked = next(embeddings.batches(embeddings.n, self.feature_map.prepared)).rows
-        self.sample.update(keys, chosen_of(names), rows_among(checked))
+        self.sample.update(keys, choose_ids(names), rows_among(checked))
         chunks = FoldChunks(embeddings.n)
         for chunk in (*chunks.add(keys, checked), *chunks.rest()):
             self._add(chunk)
@@ -307,13 +307,13 @@ class Sketch(Shown):
             DataError: the file is missing, damaged, or not a sketch.
         """
         with existing_file(path, SKETCH, SKETCH_LAYOUT) as file:
-            header = structured(SketchHeader, file.header, str(path))
+            header = structure(SketchHeader, file.header, str(path))
             phi = read_feature_map(file, device)
             sketch = cls(phi, sample=header.capacity, space=header.space, precision=header.precision)
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
             keys = file.array("sample/keys", len(ids), dtype="<u8")
-            sketch.sample.update(keys, chosen_of(ids), rows_among(rows))
+            sketch.sample.update(keys, choose_ids(ids), rows_among(rows))
             for name, moments in sketch._moments().items():
                 trace, largest = read_moments(file, name, moments, header.n[name])
                 # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.

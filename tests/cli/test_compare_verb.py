@@ -6,7 +6,7 @@ import pytest
 from _verbs import done, run, table_rows
 
 import finc_eval as fe
-from finc_eval.core.words import counted, percent, points
+from finc_eval.core.words import percent, plural, points
 
 
 def test_compare_goes_from_two_folders_to_a_report(compared_once):
@@ -71,7 +71,7 @@ def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches,
         assert row[1:3] == [percent(share, 1).removesuffix(" %") for share in (kind.share_gen, kind.share_ref)]
         assert row[3].startswith(f"{points(kind.share_difference)} [")
     others = len(found.kinds) - len(found.significant())
-    assert f"{counted(others, 'kind')} that" in result.stdout
+    assert f"{plural(others, 'kind')} that" in result.stdout
 
 
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):

@@ -11,7 +11,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.record import plain
-from finc_eval.core.storage import reserved
+from finc_eval.core.storage import reserve
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
 from finc_eval.privacy.synthesis.dp_hp import release_embedding
@@ -197,7 +197,7 @@ def test_what_cannot_be_written_is_not_paid_for(files):
 
 
 def test_of_two_releases_to_one_file_only_one_is_made(files):
-    with reserved(files / "made.csv", 1):
+    with reserve(files / "made.csv", 1):
         result = dp_generate(files, "--table", files / "table.toml", "--budget", 5)
     assert result.exit_code == 3
     assert "made.csv is being written by another process" in result.stderr

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.cli.sets import titled
+from finc_eval.cli.sets import title_of
 from finc_eval.demo import example_sets
 
 
@@ -135,7 +135,7 @@ def test_each_extractor_is_checked_though_one_before_it_is_unknown():
 def test_a_set_has_one_title_whatever_form_it_has(digits):
     embeddings = fe.extract(digits, "pixels", "e.h5")
     fe.Sketch.reference(embeddings, features=10).save("s.h5")
-    assert {titled(str(place), "ref") for place in (digits, "e.h5", "s.h5")} == {"digits"}
+    assert {title_of(str(place), "ref") for place in (digits, "e.h5", "s.h5")} == {"digits"}
     found = fe.compare(embeddings, "s.h5", features=10)
     assert (found.gen.name, found.ref.name) == ("digits", "digits")
     assert fe.metrics("e.h5", "e.h5", ["vendi"]).ref == "digits"

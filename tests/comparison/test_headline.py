@@ -6,7 +6,7 @@ import pytest
 from _pages import LESS, MORE, OVER, SAME, UNDER, a_comparison, a_kind, a_mode, named
 
 from finc_eval.comparison.headline import drifts, top_level
-from finc_eval.core.words import counted, listed
+from finc_eval.core.words import join_words, plural
 
 BOTH = (MORE, LESS, SAME)
 
@@ -177,7 +177,12 @@ def test_the_repr_is_short_and_json_has_the_headline():
 
 
 def test_words_have_the_right_plural():
-    assert (counted(1, "sample"), counted(0, "sample"), counted(1200, "sample")) == (
+    assert (plural(1, "sample"), plural(0, "sample"), plural(1200, "sample")) == (
         "1 sample", "0 samples", "1,200 samples",
     )  # fmt: skip
-    assert [listed(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
+    assert [join_words(words) for words in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "",
+        "a",
+        "a and b",
+        "a, b and c",
+    ]

@@ -8,7 +8,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.comparison.settings import METHODS, Options, settings_of
-from finc_eval.core.record import about, plain, structured
+from finc_eval.core.record import about, plain, structure
 from finc_eval.demo import example_sets
 
 
@@ -53,7 +53,7 @@ def test_the_settings_of_a_result_make_the_same_result(sets):
 @pytest.mark.parametrize("method", [cls() for cls in METHODS.values()])
 def test_settings_come_back_from_json(method):
     settings = fe.Settings(method=method, sigma=3.0)
-    assert structured(fe.Settings, plain(settings), "the settings") == settings
+    assert structure(fe.Settings, plain(settings), "the settings") == settings
 
 
 def test_settings_are_read_from_a_table(tmp_path):

@@ -15,7 +15,7 @@ from finc_eval.comparison.assemble import direction_candidates
 from finc_eval.comparison.direction import significant
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import sketched_sets
+from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
 from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share
@@ -96,7 +96,7 @@ def test_a_threshold_stands_clear_of_those_that_are_no_members(noise, threshold)
 @pytest.mark.parametrize("n", [120, 600])
 def test_shares_are_fractions_of_held_out_members(n):
     gen, ref = kinds([0.3, 0.1, 0.3, 0.3], n, 0), kinds([0.1, 0.3, 0.3, 0.3], n, 1)
-    opened = sketched_sets({"gen": gen, "ref": ref}, ["ref"], fe.Settings(features=60, modes=3, method=ALONE), Run())
+    opened = sketch_sets({"gen": gen, "ref": ref}, ["ref"], fe.Settings(features=60, modes=3, method=ALONE), Run())
     sets = opened.sets
     fit = finc_fit(opened.settings, sets["gen"], sets["ref"])
     pairs = (("gen", "ref"), ("ref", "gen"))

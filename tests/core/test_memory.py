@@ -91,7 +91,7 @@ def test_a_second_portion_of_one_task_does_not_wait_and_all_is_given_back(monkey
 
 def test_a_task_that_fails_gives_its_bytes_back(monkeypatch):
     monkeypatch.setenv(VARIABLE, str(100 * MB))
-    from finc_eval.samples.source import ahead, counted
+    from finc_eval.samples.source import ahead, count_decoding
 
     taken = Budget()
     monkeypatch.setattr("finc_eval.core.memory.DECODED", taken)
@@ -103,7 +103,7 @@ def test_a_task_that_fails_gives_its_bytes_back(monkeypatch):
         return number
 
     for number in range(6):
-        results = ahead(counted(work), [number], 1)
+        results = ahead(count_decoding(work), [number], 1)
         if number % 2:
             with pytest.raises(ValueError, match=str(number)):
                 list(results)

@@ -15,7 +15,7 @@ from _files import content, forge
 import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, file_type, front_of
-from finc_eval.core.files.parsed import MAX_DEPTH, foreign_json, json_lines, parsed_json, parsed_toml
+from finc_eval.core.files.parsed import MAX_DEPTH, foreign_json, json_lines, parse_json, parse_toml
 from finc_eval.core.files.reading import StoredFile, copy_content, existing_file, header_of
 from finc_eval.core.files.writing import new_file
 
@@ -238,8 +238,8 @@ def test_a_forged_file_is_read_as_it_is(path):
 
 
 REFUSED = {
-    parsed_json: ("JSON", ["{", "NaN", "-Infinity", "1e999", "9" * 5000, "[" * 100_000, b"\xff", '{"a":' * 100_000]),
-    parsed_toml: ("a TOML file", ["a", "a = inf", "a = nan", f"a = {'9' * 300}", "a = " + "[" * 10_000]),
+    parse_json: ("JSON", ["{", "NaN", "-Infinity", "1e999", "9" * 5000, "[" * 100_000, b"\xff", '{"a":' * 100_000]),
+    parse_toml: ("a TOML file", ["a", "a = inf", "a = nan", f"a = {'9' * 300}", "a = " + "[" * 10_000]),
     foreign_json: ("JSON", ["{", "[" * 100_000, "[" * 51 + "]" * 51, b"\xff", "9" * 5000]),
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.locks import only_writer_of
-from finc_eval.core.storage import write_text, written_together, written_whole
+from finc_eval.core.storage import write_text, write_together, write_whole
 
 FILES = ("comparison.h5", "comparison.json", "comparison.html")
 
@@ -20,7 +20,7 @@ def names(folder):
 
 
 def write_set(folder, text):
-    with written_together():
+    with write_together():
         for name in FILES:
             write_text(folder / name, text)
 
@@ -29,8 +29,8 @@ def texts(folder):
     return {path.name: path.read_text() for path in folder.iterdir() if not path.name.startswith(".")}
 
 
-def test_files_that_are_written_together_appear_together(tmp_path):
-    with written_together():
+def test_files_that_are_write_together_appear_together(tmp_path):
+    with write_together():
         write_text(tmp_path / "a", "first")
         write_text(tmp_path / "b", "second")
         write_text(tmp_path / "a", "third")
@@ -41,9 +41,9 @@ def test_files_that_are_written_together_appear_together(tmp_path):
 
 def test_an_error_leaves_all_the_old_files_and_nothing_else(tmp_path):
     write_set(tmp_path, "old")
-    with pytest.raises(ZeroDivisionError), written_together():
+    with pytest.raises(ZeroDivisionError), write_together():
         write_text(tmp_path / FILES[0], "new")
-        with written_together():
+        with write_together():
             write_text(tmp_path / FILES[1], "new")
         raise ZeroDivisionError
     assert texts(tmp_path) == dict.fromkeys(FILES, "old")
@@ -53,7 +53,7 @@ def test_an_error_leaves_all_the_old_files_and_nothing_else(tmp_path):
 
 KILLED = """
 import os, pathlib, signal, sys
-from finc_eval.core.storage import write_text, written_together
+from finc_eval.core.storage import write_text, write_together
 count = int(sys.argv[2])
 
 def killing(function):
@@ -67,7 +67,7 @@ def killing(function):
 
 pathlib.Path.unlink, pathlib.Path.replace = killing(pathlib.Path.unlink), killing(pathlib.Path.replace)
 os.fsync = killing(os.fsync)
-with written_together():
+with write_together():
     for name in ("comparison.h5", "comparison.json", "comparison.html"):
         write_text(pathlib.Path(sys.argv[1], name), "new")
 """
@@ -116,7 +116,7 @@ def test_two_threads_do_not_write_one_file_at_the_same_time(tmp_path):
         except DataError as error:
             errors.append(str(error))
 
-    with written_whole(tmp_path / "a") as temporary:
+    with write_whole(tmp_path / "a") as temporary:
         thread = threading.Thread(target=write)
         thread.start()
         thread.join()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from finc_eval.core.words import figure, in_percent, points, quoted
+from finc_eval.core.words import figure, in_percent, points, quote
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_points_have_a_sign_unless_they_round_to_nothing():
 
 
 def test_quotation_marks_inside_quotation_marks_are_single():
-    assert quoted("prompt with “black”") == "“prompt with ‘black’”"
+    assert quote("prompt with “black”") == "“prompt with ‘black’”"

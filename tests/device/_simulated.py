@@ -34,7 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 import finc_eval
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.samples import source as reading
 
 NAME = "sim"
@@ -99,7 +99,7 @@ def caller():
     frame, test = sys._getframe(2), None
     while frame is not None:
         name = frame.f_code.co_filename
-        if name.startswith(PACKAGE) and frame.f_code is not sent.__code__:
+        if name.startswith(PACKAGE) and frame.f_code is not send.__code__:
             return f"{name.removeprefix(PACKAGE)[1:]}:{frame.f_lineno} {frame.f_code.co_name}"
         if test is None and name != HERE and "torch" not in name:
             test = f"{Path(name).name}:{frame.f_lineno}"

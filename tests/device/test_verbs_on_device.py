@@ -9,7 +9,7 @@ from _bounds import SMALL_BATCH, check_steady, measured, mixture
 from _simulated import simulated
 
 import finc_eval as fe
-from finc_eval.core.device import sent
+from finc_eval.core.device import send
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.search import distance_blocks
 from finc_eval.embeddings.search.neighbors import nearest
@@ -38,7 +38,7 @@ def test_rows_are_sent_to_the_device_by_the_thread_that_reads_ahead():
 
     def place(rows):
         threads.add(threading.current_thread())
-        return sent(rows, torch.device("sim"))
+        return send(rows, torch.device("sim"))
 
     with simulated() as device:
         found = torch.cat([batch.rows for batch in ArrayEmbeddings(GEN).batches(SMALL_BATCH, place)])
@@ -49,7 +49,7 @@ def test_rows_are_sent_to_the_device_by_the_thread_that_reads_ahead():
 
 def test_on_the_cpu_rows_are_not_copied():
     rows = torch.from_numpy(GEN)
-    assert sent(rows, torch.device("cpu")) is rows
+    assert send(rows, torch.device("cpu")) is rows
 
 
 def test_kinds_are_counted_without_a_wait_per_batch():

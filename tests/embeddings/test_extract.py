@@ -14,7 +14,7 @@ from PIL import Image
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.files import part_of
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.preprocess import resized
+from finc_eval.extractors.preprocess import resize_frames
 from finc_eval.samples import fingerprint
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
@@ -46,7 +46,7 @@ def test_embeddings_depend_on_neither_batch_size_nor_workers(tmp_path, images):
 
 def test_other_sizes_are_resized_as_the_card_says(images):
     large = np.repeat(np.repeat(images[:3], 2, axis=1), 3, axis=2)
-    small = [resized(image, load_card("pixels").preprocessing) for image in large]
+    small = [resize_frames(image, load_card("pixels").preprocessing) for image in large]
     expected = np.stack(small).transpose(0, 3, 1, 2).reshape(3, -1) / np.float32(255)
     np.testing.assert_allclose(extract(large), expected, rtol=ROUNDING)
 

@@ -12,7 +12,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.embeddings import extract as extraction
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.columns import matched, metadata_table
+from finc_eval.embeddings.columns import match_metadata, metadata_table
 
 IMAGES = np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), dtype=np.uint8)
 CSV = 'file_name,clip,note\n0.png,a,x\n1.png,a,\n2.png,b,"y, z"\n3.png,b,x\n4.png,c,x\n5.png,,x\n'
@@ -110,7 +110,7 @@ def test_the_id_of_a_video_serves_its_windows():
 
 def test_what_has_no_partner_is_counted():
     with pytest.warns(UserWarning) as notes:
-        matched({"id": ["a", "x", "y"], "scene": [1, 2, 3]}, ["a", "b"], stacklevel=2)
+        match_metadata({"id": ["a", "x", "y"], "scene": [1, 2, 3]}, ["a", "b"], stacklevel=2)
     assert [str(note.message) for note in notes] == [
         "metadata do not fit the samples: 2 x rows of the metadata without a sample, "
         "1 x samples without a row in the metadata"

@@ -11,7 +11,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.demo import example_sets
-from finc_eval.embeddings.opening import as_embeddings, is_samples, labeled, open_sets
+from finc_eval.embeddings.opening import as_embeddings, is_samples, label_sets, open_sets
 
 
 @pytest.fixture(autouse=True)
@@ -116,12 +116,12 @@ def test_what_is_samples_and_what_is_embedded(sets):
 
 
 def test_sets_in_a_list_are_called_by_their_files(sets):
-    assert list(labeled(["a/gen.h5", "b/ref.sketch.h5"], "model")) == ["gen", "ref"]
-    assert list(labeled(["a/gen.h5", "b/gen.h5"], "model")) == ["model 1", "model 2"]
-    assert list(labeled([np.zeros(1), "b/gen.h5"], "model")) == ["model 1", "model 2"]
-    assert labeled({1: "x"}, "model") == {"1": "x"}
+    assert list(label_sets(["a/gen.h5", "b/ref.sketch.h5"], "model")) == ["gen", "ref"]
+    assert list(label_sets(["a/gen.h5", "b/gen.h5"], "model")) == ["model 1", "model 2"]
+    assert list(label_sets([np.zeros(1), "b/gen.h5"], "model")) == ["model 1", "model 2"]
+    assert label_sets({1: "x"}, "model") == {"1": "x"}
     with pytest.raises(fe.UsageError, match="models must be sets by label"):
-        labeled("gen", "model")
+        label_sets("gen", "model")
 
 
 def test_a_subset_does_not_replace_a_larger_set_of_embeddings(sets):

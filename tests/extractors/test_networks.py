@@ -18,7 +18,7 @@ from finc_eval.extractors.card import Loader
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.networks import load_backbone, loader_module, with_outputs
-from finc_eval.extractors.preprocess import normalized, resized
+from finc_eval.extractors.preprocess import normalize_values, resize_frames
 
 TRAINED = ("timm", "torchvision", "fid-inception")
 
@@ -70,7 +70,7 @@ def test_inception_fid_equals_torch_fidelitys_extractor(inceptions, size):
     how = load_card("inception-fid").preprocessing
     images = np.random.default_rng(size).integers(0, 256, (2, *size, 3), dtype=np.uint8)
     with torch.inference_mode():
-        batch = normalized(torch.from_numpy(np.stack([resized(image, how) for image in images])), how)
+        batch = normalize_values(torch.from_numpy(np.stack([resize_frames(image, how) for image in images])), how)
         mine = ours(batch)
         wanted = theirs(torch.from_numpy(images).permute(0, 3, 1, 2))
     for layer, other in zip(["features", "logits_unbiased", "logits"], wanted, strict=True):
@@ -109,7 +109,7 @@ def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
         for start in range(0, len(names), 50):
             some = names[start : start + 50]
             pixels = [np.asarray(Image.open(io.BytesIO(photographs.read(name))).convert("RGB")) for name in some]
-            batch = np.stack([resized(image, card.preprocessing) for image in pixels])
+            batch = np.stack([resize_frames(image, card.preprocessing) for image in pixels])
             logits = embedder(torch.from_numpy(batch))[:, card.output.dimension :]
             right += [int(Path(name).name[:4]) == top for name, top in zip(some, logits.argmax(1), strict=True)]
     assert len(right) == 500

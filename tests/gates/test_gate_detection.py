@@ -11,7 +11,7 @@ from scipy import stats
 import finc_eval as fe
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.gates.divisions import by_tree, judged_kinds, sought_kinds
+from finc_eval.gates.divisions import by_tree, judge_kinds, sought_kinds
 from finc_eval.gates.evidence import Fact
 from finc_eval.gates.first_policy import first_policy
 from finc_eval.gates.gate import shown_limits
@@ -102,7 +102,7 @@ def judged():
     from finc_eval.core.run import Run
 
     found = by_tree(sets, KindTree.fit(rows[2].rows_at(np.arange(4000))), Run())
-    return found, lambda n, **limits: judged_kinds(found, KindLimits(lose=0.5, **limits), 0.5, n)
+    return found, lambda n, **limits: judge_kinds(found, KindLimits(lose=0.5, **limits), 0.5, n)
 
 
 @pytest.mark.parametrize("n", [500, 2000, 20_000])

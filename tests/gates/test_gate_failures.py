@@ -99,7 +99,7 @@ def test_no_space_on_the_disk(place, monkeypatch, what):
         raise full
 
     if what == "out":
-        monkeypatch.setattr("finc_eval.core.storage.created_text", fail)
+        monkeypatch.setattr("finc_eval.core.storage.create_text", fail)
         told = refused()
     else:
         assert CliRunner().invoke(app, words("--first", baseline="releases", gen="old.npy")).exit_code == 0

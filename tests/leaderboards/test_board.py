@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.report.leaderboard import header, summary
 
 CENTERS = np.random.default_rng(0).normal(0, 4, (10, 8))
@@ -65,7 +65,7 @@ def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
 def test_the_headline_begins_with_who_is_first(board, sets):
     (first, *tied), (_, twin, *_) = board.groups[0], sets
     assert twin in board.groups[0]
-    told = f"By unmatched, {first} is first of 4 models, and {listed(tied)} cannot be distinguished from it: "
+    told = f"By unmatched, {first} is first of 4 models, and {join_words(tied)} cannot be distinguished from it: "
     assert summary(board).startswith(told)
     clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5))
     assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be distinguished (5 %). ")

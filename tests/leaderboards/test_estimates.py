@@ -10,7 +10,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.influences import FrechetReference, Influence, kernel_influence
-from finc_eval.leaderboards.shares import ShareRule, share_estimates, unmatched
+from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
 from finc_eval.measures.frechet import frechet_interval
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.mmd import kernel_sums
@@ -69,7 +69,7 @@ def test_the_error_of_a_difference_of_two_models_is_not_too_small(first, second,
         one, other, ref = (
             EffectiveCounts.of(rng.multinomial(n, law)) for n, law in zip(sizes, (first, second, REF), strict=True)
         )
-        found = [unmatched(model, ref, 0) for model in (one, other)]
+        found = [estimate_unmatched(model, ref, 0) for model in (one, other)]
         covariance = joint_covariance(found)
         gaps.append(found[0].value - found[1].value)
         errors.append(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
@@ -78,7 +78,7 @@ def test_the_error_of_a_difference_of_two_models_is_not_too_small(first, second,
 
 def test_what_two_models_share_makes_their_difference_more_exact():
     ref, model = REF * 500, LACKING * 5000
-    one, other = (unmatched(EffectiveCounts.of(model), EffectiveCounts.of(ref), 0) for _ in range(2))
+    one, other = (estimate_unmatched(EffectiveCounts.of(model), EffectiveCounts.of(ref), 0) for _ in range(2))
     covariance = joint_covariance([one, other])
     assert covariance[0, 1] > 0.8 * covariance[0, 0]
 

@@ -6,7 +6,7 @@ from finc_eval import FincEvalError
 from finc_eval.comparison import directions as differential
 from finc_eval.numerics import precision as products
 from finc_eval.numerics.eigen import extreme_eigenpairs, top_eigenpairs
-from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepared, rounded
+from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepare, round_mantissa
 from finc_eval.sketches.settings import SketchSettings
 
 new_style = pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "matmul"), reason="torch 2.8 has no such setting")
@@ -42,35 +42,35 @@ def numbers():
 
 def test_rounding_to_bfloat16_is_torchs_own():
     values = numbers()
-    assert torch.equal(rounded(values, products.DROPPED_BITS["bfloat16"]), values.bfloat16().float())
-    assert torch.equal(prepared(values, "bfloat16").float(), values.bfloat16().float())
+    assert torch.equal(round_mantissa(values, products.DROPPED_BITS["bfloat16"]), values.bfloat16().float())
+    assert torch.equal(prepare(values, "bfloat16").float(), values.bfloat16().float())
 
 
 def test_rounding_to_tf32_keeps_ten_bits_and_goes_to_the_nearest():
     values = numbers()
     values = values[(values.abs() >= 2.0**-126) & (values.abs() < 3e38)]  # normal, and not rounded to infinity
-    result = prepared(values, "tf32")
+    result = prepare(values, "tf32")
     mantissa, _ = torch.frexp(result.double())
     assert torch.equal(mantissa * 2**11, (mantissa * 2**11).round())  # the leading one, and ten bits
     assert not torch.equal(mantissa * 2**10, (mantissa * 2**10).round())  # all ten are in use
     _, exponent = torch.frexp(values.double())
     half_a_unit = torch.ldexp(torch.ones(len(values), dtype=torch.double), exponent - 12)
     assert (result.double() - values.double()).abs().le(half_a_unit).all()
-    assert torch.equal(prepared(result, "tf32"), result)
+    assert torch.equal(prepare(result, "tf32"), result)
 
 
 def test_ties_go_to_the_even_neighbor():
     unit = 2.0**-10
     ties = torch.tensor([1 + 0.5 * unit, 1 + 1.5 * unit, 1 + 2.5 * unit, -1 - 0.5 * unit, -1 - 1.5 * unit])
     expected = torch.tensor([1.0, 1 + 2 * unit, 1 + 2 * unit, -1.0, -1 - 2 * unit])
-    assert torch.equal(prepared(ties, "tf32"), expected)
+    assert torch.equal(prepare(ties, "tf32"), expected)
     above = torch.nextafter(ties, 2 * ties)
-    assert torch.equal(prepared(above, "tf32")[[0, 2, 3]], torch.tensor([1 + unit, 1 + 3 * unit, -1 - unit]))
+    assert torch.equal(prepare(above, "tf32")[[0, 2, 3]], torch.tensor([1 + unit, 1 + 3 * unit, -1 - unit]))
 
 
 def test_rows_that_are_not_contiguous_are_rounded_alike():
     values = torch.randn(50, 30, generator=torch.Generator().manual_seed(0))
-    assert torch.equal(rounded(values.T, 13), rounded(values, 13).T)
+    assert torch.equal(round_mantissa(values.T, 13), round_mantissa(values, 13).T)
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_a_product_is_as_exact_as_its_precision_says_and_no_more(precision, low,
         left, right = left.float(), right.float()
     total = torch.zeros(90, 110, dtype=accumulator(precision))
     with arithmetic(precision):
-        add_product(total, prepared(left, precision), prepared(right, precision))
-        add_product(total, prepared(left, precision), prepared(right, precision))
+        add_product(total, prepare(left, precision), prepare(right, precision))
+        add_product(total, prepare(left, precision), prepare(right, precision))
     exact = 2 * left.double().T @ right.double()
     error = float(((total - exact) / exact).abs().max())
     # Inputs, and on some CPUs a product of bfloat16, are rounded by at most 2⁻¹⁻ᵏ each; over 700 products most of the
@@ -100,7 +100,7 @@ def test_a_cpu_with_units_for_bfloat16_rounds_the_product_of_each_batch_too(monk
     rows = torch.rand(3, 600, 50, generator=torch.Generator().manual_seed(0))
     total = torch.zeros(50, 50)
     for batch in rows:
-        features = prepared(batch, "bfloat16")
+        features = prepare(batch, "bfloat16")
         assert features.dtype == kept
         add_product(total, features, features)
     flat = rows.flatten(0, 1).double()

@@ -17,7 +17,7 @@ from finc_eval.core.device import default_device
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
-from finc_eval.extractors.weights import checked_weights, locate
+from finc_eval.extractors.weights import check_weights, locate
 from finc_eval.extractors.weights_folder import FOLDER_VARIABLE
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.inception_score import inception_score
@@ -65,7 +65,7 @@ def i3d_logits_of_noise(seed, network, clips=128):
 
 def test_fvd_of_noise_is_that_of_fvd_comparison():
     card = card_with_weights("i3d-rgb-k400")
-    network = load_backbone(card, default_device(), checked_weights(card)[0])
+    network = load_backbone(card, default_device(), check_weights(card)[0])
     gen, ref = (i3d_logits_of_noise(seed, network) for seed in (1, 2))
     # Too few clips for fvd(), which refuses them.
     assert frechet_distance(gen, ref).value == pytest.approx(10.138085, rel=1e-4)

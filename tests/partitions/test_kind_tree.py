@@ -9,7 +9,7 @@ from _portions import portions_of
 
 import finc_eval as fe
 from finc_eval.core.files.reading import StoredFile, content_of
-from finc_eval.core.files.writing import filled_file
+from finc_eval.core.files.writing import fill_file
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.communities import NEIGHBORS, communities, shared_neighbors
 from finc_eval.partitions.counts import count
@@ -240,7 +240,7 @@ def test_a_damaged_tree_is_refused_in_one_sentence(kinds, change, tmp_path):
 
 
 def written(kinds, folder):
-    with filled_file(folder / "tree.h5", "kinds", 1) as file:
+    with fill_file(folder / "tree.h5", "kinds", 1) as file:
         kinds.write(file)
     return folder / "tree.h5"
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finc_eval.prompts.words import Phrases, choose, whitened
+from finc_eval.prompts.words import Phrases, choose, whiten
 
 COLORS, THINGS = ("red", "blue", "green", "pink", "grey", "black"), ("cat", "dog", "car", "tree", "boat")
 PROMPTS = [f"a {color} {thing} {place}" for color in COLORS for thing in THINGS for place in ("outside", "inside")]
@@ -22,7 +22,7 @@ def differences(rng, pairs, planted=()):
 def chosen(data, pairs, seed=0):
     phrases = Phrases.of(PROMPTS)
     prompt = np.arange(len(PROMPTS)).repeat(pairs)
-    return [phrases.texts[one.phrase] for one in choose(phrases, whitened(data), prompt, seed)]
+    return [phrases.texts[one.phrase] for one in choose(phrases, whiten(data), prompt, seed)]
 
 
 def test_phrases_in_the_same_prompts_are_one_and_those_of_every_prompt_are_all_prompts():

@@ -8,10 +8,10 @@ import pytest
 from PIL import Image
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.record import plain, structured
+from finc_eval.core.record import plain, structure
 from finc_eval.samples import Traits, open_source
 from finc_eval.samples.profile import Profile, unlike_encodings
-from finc_eval.samples.traits import marked
+from finc_eval.samples.traits import mark
 
 PHOTOS = [
     Image.fromarray(np.random.default_rng(seed).integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize(
@@ -162,7 +162,7 @@ def test_the_sum_of_profiles_is_that_of_the_union(tmp_path):
 def test_a_profile_survives_json_and_says_what_a_reader_wants_to_know():
     traits = [Traits("JPEG", "RGB", side, side + 1, False, 60 + side % 30) for side in range(1, 101)]
     made = Profile.of(traits)
-    assert structured(Profile, json.loads(json.dumps(plain(made))), "the profile") == made
+    assert structure(Profile, json.loads(json.dumps(plain(made))), "the profile") == made
     assert (len(made.sizes), made.other_sizes) == (32, 68)
     assert made.median_size == (50, 51)
     assert made.median_quality == int(np.median([one.quality for one in traits]))
@@ -171,7 +171,7 @@ def test_a_profile_survives_json_and_says_what_a_reader_wants_to_know():
 
 def test_a_damaged_profile_is_refused():
     with pytest.raises(DataError, match="\"n\" must be a whole number, got 'many'"):
-        structured(Profile, {"n": "many"}, "the profile")
+        structure(Profile, {"n": "many"}, "the profile")
 
 
 def test_real_photographs_saved_twice_are_told_apart(assets, tmp_path):
@@ -191,6 +191,6 @@ def test_real_photographs_saved_twice_are_told_apart(assets, tmp_path):
 def test_an_image_is_shallow_only_if_none_of_its_pixels_is_deep():
     """A few pixels are looked at first: those between them count, too."""
     pixels = np.ones((16, 16, 3), np.uint8)
-    assert marked("RGB", pixels) == "RGB/1bit"
+    assert mark("RGB", pixels) == "RGB/1bit"
     pixels[3, 5] = 200
-    assert marked("RGB", pixels) == "RGB"
+    assert mark("RGB", pixels) == "RGB"

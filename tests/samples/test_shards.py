@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.record import plain, structured
+from finc_eval.core.record import plain, structure
 from finc_eval.samples import open_source, shards
 from finc_eval.samples.clips import Clip
-from finc_eval.samples.shards import MissingShards, Shard, check_complete, join_shards, shard_path, sharded
+from finc_eval.samples.shards import MissingShards, Shard, check_complete, join_shards, select_shard, shard_path
 from finc_eval.samples.source import Source
 
 IDS = [f"{number:03}.png" for number in range(101)]
@@ -32,7 +32,7 @@ class Names(Source):
 
 
 def divided(ids, of, **options):
-    return [sharded(Names(ids, **options), f"{number}/{of}") for number in range(1, of + 1)]
+    return [select_shard(Names(ids, **options), f"{number}/{of}") for number in range(1, of + 1)]
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 7, 10, 100, 101, 102, 250])
@@ -58,7 +58,7 @@ def test_the_clips_of_a_shard_are_those_of_the_set(tmp_path):
     np.savez(tmp_path / "videos.npz", videos)
     clip = Clip(frames=2, stride=1, windows=3, short="loop")
     whole = list(open_source(tmp_path / "videos.npz", clip=clip).samples())
-    found = [sharded(open_source(tmp_path / "videos.npz", clip=clip), f"{number}/2")[0] for number in (1, 2)]
+    found = [select_shard(open_source(tmp_path / "videos.npz", clip=clip), f"{number}/2")[0] for number in (1, 2)]
     assert [len(part.ids) for part in found] == [9, 6]
     read = [sample for part in found for sample in part.samples()]
     assert [sample.id for sample in read] == [sample.id for sample in whole]
@@ -69,7 +69,7 @@ def test_the_clips_of_a_shard_are_those_of_the_set(tmp_path):
 def test_labels_and_columns_go_with_their_samples():
     whole = Names(IDS, labels=[name[0] for name in IDS])
     whole.columns = {"name": IDS}
-    part, shard = sharded(whole, "2/3")
+    part, shard = select_shard(whole, "2/3")
     assert part.columns["name"] == part.ids and len(part.labels) == len(part.ids)
     assert shard.metadata == whole.metadata_digest() != part.metadata_digest()
 
@@ -80,12 +80,12 @@ def test_a_shard_is_named_by_two_numbers(which):
         UsageError,
         match=r'a shard is "i/N", number i of N counted from 1, at most 1,000,000, got .*: write',
     ):
-        sharded(Names(IDS), which)
+        select_shard(Names(IDS), which)
 
 
 def test_samples_in_memory_have_no_shards():
     with pytest.raises(UsageError, match=r"array is in the memory of this process"):
-        sharded(Names(IDS, name="array"), "1/2")
+        select_shard(Names(IDS, name="array"), "1/2")
 
 
 def test_the_name_of_a_file_has_the_number_of_its_shard():
@@ -146,7 +146,7 @@ def test_divisions_that_differ_are_refused():
 @pytest.mark.parametrize("forged", [{"of": 10**12}, {"first": 3, "last": 2}, {"last": 5}, {"stop": 101}, {"start": -1}])
 def test_numbers_that_no_shard_has_are_refused_before_they_cost_memory(forged):
     with pytest.raises(DataError, match=r"x.h5.*a shard that no set has"):
-        structured(Shard, plain(shard(2)) | forged, "x.h5")
+        structure(Shard, plain(shard(2)) | forged, "x.h5")
 
 
 def test_the_words_of_a_foreign_file_are_never_a_command_of_their_own():

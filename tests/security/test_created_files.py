@@ -13,11 +13,11 @@ from _guarded import SPECIAL, guarded, is_sentence
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.core.doors.creating import copied, created, created_text, private_folder
+from finc_eval.core.doors.creating import copy_file, create_file, create_text, private_folder
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.locks import after_other_writers_of, only_writer_of
-from finc_eval.core.storage import reserved, write_text, written_whole
+from finc_eval.core.storage import reserve, write_text, write_whole
 from finc_eval.demo.planted import LabeledSet
 from finc_eval.embeddings.files import remove_remains
 from finc_eval.embeddings.journal import Journal, Title
@@ -31,7 +31,7 @@ KEPT = b"of somebody else"
 
 
 def hold(path):
-    with reserved(path, 100) as write:
+    with reserve(path, 100) as write:
         write(lambda target: write_text(target, "paid"))
 
 
@@ -380,14 +380,14 @@ def test_other_files_have_the_permissions_of_the_umask(tmp_path):
 
 def test_created_files_are_new_and_can_be_read_back(tmp_path):
     (tmp_path / "x").write_bytes(b"old and long")
-    with created(tmp_path / "x") as file:
+    with create_file(tmp_path / "x") as file:
         file.write(b"new")
         file.seek(0)
         assert file.read() == b"new"
-    with created_text(tmp_path / "y") as text:
+    with create_text(tmp_path / "y") as text:
         text.write("a\r\nb\n")
     assert (tmp_path / "x").read_bytes() == b"new" and (tmp_path / "y").read_bytes() == b"a\r\nb\n"
-    copied(tmp_path / "x", tmp_path / "y")
+    copy_file(tmp_path / "x", tmp_path / "y")
     assert (tmp_path / "y").read_bytes() == b"new"
 
 
@@ -403,13 +403,13 @@ def test_a_file_that_appears_between_two_steps_is_not_opened(tmp_path, monkeypat
 
     monkeypatch.setattr(Path, "unlink", laid_again)
     with pytest.raises(FileExistsError):
-        created(tmp_path / "x")
+        create_file(tmp_path / "x")
     assert (tmp_path / "victim").read_bytes() == KEPT
 
 
 def test_whole_files_are_made_at_a_name_without_a_file(tmp_path):
-    with written_whole(tmp_path / "x") as temporary:
+    with write_whole(tmp_path / "x") as temporary:
         assert not os.path.lexists(temporary)
-        with created(temporary) as file:
+        with create_file(temporary) as file:
             file.write(b"x")
     assert (tmp_path / "x").read_bytes() == b"x"

@@ -41,7 +41,7 @@ REVIEWED = {
         "embeddings/folder.py": {"folder / name", "path.with_name(path.name.removesuffix(PART))"},
         "loading.py": {"folder / name"},
         "report/index.py": {"self.folder / name"},
-        "samples/encoded_rows.py": {"Path(folder, name)", "opened(self._path)"},
+        "samples/encoded_rows.py": {"Path(folder, name)", "open_file(self._path)"},
         "samples/files.py": {"Path(self.name)", "Path(self.name, name)", "Path(entry.path)"},
         "samples/opening.py": {"path.parent / nearest"},
         "samples/tar.py": {"Path(folder, name)", "local(self._paths[place.shard])"},
@@ -97,8 +97,8 @@ PLACES = {
 """Words for folders and files, as variables and as the end of names."""
 
 DOORS = {
-    "Path", "local", "load_card", "open_source", "open_stated", "opened", "open", "read_json", "read_toml", "read_text",
-    "load", "existing_file", "EmbeddingCache", "StoredFile",
+    "Path", "local", "load_card", "open_source", "open_stated", "open_file", "open", "read_json", "read_toml",
+    "read_text", "load", "existing_file", "EmbeddingCache", "StoredFile",
 }  # fmt: skip
 """Functions that open what they are given: not a field of a record, or an entry of a table."""
 

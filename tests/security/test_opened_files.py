@@ -20,10 +20,10 @@ from finc_eval.core.doors import reading
 from finc_eval.core.doors.reading import (
     NotAFileError,
     at_most,
-    changed,
     lines_of,
-    opened,
-    pinned,
+    open_file,
+    open_to_change,
+    pin,
     read_bytes,
     read_text,
 )
@@ -228,7 +228,7 @@ def test_an_endless_line_is_refused(tmp_path):
 
 def test_a_pinned_path_stays_with_its_file(tmp_path):
     (tmp_path / "x").write_text("first")
-    with pinned(tmp_path / "x") as place:
+    with pin(tmp_path / "x") as place:
         (tmp_path / "x").unlink()
         (tmp_path / "x").write_text("second")
         assert Path(place).read_text() == "first"
@@ -238,15 +238,15 @@ def test_a_file_to_change_is_not_found_behind_a_link(tmp_path):
     (tmp_path / "victim").write_text("kept")
     (tmp_path / "link").symlink_to("victim")
     with pytest.raises(OSError, match="link"):
-        changed(tmp_path / "link")
-    assert opened(tmp_path / "link").read() == b"kept"
+        open_to_change(tmp_path / "link")
+    assert open_file(tmp_path / "link").read() == b"kept"
 
 
 def test_a_device_is_not_opened_at_all(monkeypatch):
     """Some devices act when they are opened."""
     monkeypatch.setattr(os, "open", lambda *_: pytest.fail("opened"))
     with pytest.raises(NotAFileError, match="/dev/zero is a device, not a file: pass a file"):
-        opened("/dev/zero")
+        open_file("/dev/zero")
 
 
 def test_a_pipe_in_the_place_of_the_defaults_is_not_passed_over(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ import finc_eval as fe
 from finc_eval.core.errors import BudgetError, DataError
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, Number, PublicTransform, Table, release_sketch
-from finc_eval.privacy.dp.ledger_lines import root_of, sealed
+from finc_eval.privacy.dp.ledger_lines import root_of, seal
 from finc_eval.privacy.dp.population import ENTRY, KEPT, RowViews, Sketches, chance_of
 from finc_eval.privacy.dp.public_values import column_arrays
 from finc_eval.privacy.dp.records import open_records
@@ -308,8 +308,8 @@ def test_a_forged_sketch_is_damage(tmp_path, sketch):
     header = json.loads(ledger.path.read_bytes())
     line = {"data": ["a"], "mu": 0.1, "purpose": "", "name": None, "sketches": [sketch]}
     with ledger.path.open("ab") as file:
-        file.write(sealed(line, root_of(header)))
-        file.write(sealed(line, "more"))
+        file.write(seal(line, root_of(header)))
+        file.write(seal(line, "more"))
     with pytest.raises(DataError, match="damaged in line 2"):
         ledger.spendings()
 

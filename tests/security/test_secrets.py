@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.cli.sets import titled
+from finc_eval.cli.sets import title_of
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.progress import terminal
 from finc_eval.core.remote import mirror, store, urls
-from finc_eval.core.secrets import washed, washed_word
+from finc_eval.core.secrets import redact, redact_word
 from finc_eval.core.terminal import print_data, visible, visible_output
 from finc_eval.extractors.download import download, note_of
 from finc_eval.samples import open_source
@@ -89,7 +89,7 @@ def own_folders(tmp_path, monkeypatch):
 
 @given
 def test_what_is_left_of_a_url_names_its_place(url):
-    assert washed_word(url) == washed(url) == WASHED[url]
+    assert redact_word(url) == redact(url) == WASHED[url]
 
 
 AROUND = ("{} does not exist", 'got "{}"', "({}): check it", "'{}', and", "a\n{}\nb", "[x]({}).")
@@ -98,13 +98,13 @@ AROUND = ("{} does not exist", 'got "{}"', "({}): check it", "'{}', and", "a\n{}
 @pytest.mark.parametrize("around", AROUND)
 @given
 def test_a_url_in_a_sentence_is_washed_and_the_sentence_stays(url, around):
-    assert washed(around.format(url)) == around.format(WASHED[url])
+    assert redact(around.format(url)) == around.format(WASHED[url])
 
 
 @given
 def test_messages_records_and_outputs_are_washed(url, capsys):
     said = f"{url} cannot be read"
-    assert str(fe.DataError(said)) == visible(said) == washed(said)
+    assert str(fe.DataError(said)) == visible(said) == redact(said)
     made = replace(made_by("1"), command=f"finc-eval compare --gen '{url}'", config=url)
     assert not SECRET.search(f"{made.command} {made.config}")
     assert not SECRET.search(reason(ValueError(f"{'x' * 90} {url}")))
@@ -117,9 +117,9 @@ def test_messages_records_and_outputs_are_washed(url, capsys):
 @given
 def test_a_verb_refuses_without_the_secret(url, monkeypatch):
     def unreachable(one):
-        raise OSError(f'cannot ask for "{one}", which is {urls.washed_word(one)}')
+        raise OSError(f'cannot ask for "{one}", which is {urls.redact_word(one)}')
 
-    monkeypatch.setattr(store, "_found", unreachable)
+    monkeypatch.setattr(store, "_parse_info", unreachable)
     monkeypatch.setattr(store, "_store", lambda one: type("Store", (), {"info": staticmethod(unreachable)}))
     for words in ((f"--gen={url}",), ("--gen", url, "--config", url)):
         run = CliRunner().invoke(app, ["compare", *words, "--ref", url])
@@ -153,7 +153,7 @@ def test_mistakes_in_arguments_do_not_print_the_secret(words):
 
 @pytest.mark.parametrize("url", ["ftp://user:S3 CRET S3CRET@h/a", "http://us er:S3CRET S3CRET@h/a?SIG NED S1GNED"])
 def test_spaces_do_not_end_a_word_of_a_command_line(url, monkeypatch):
-    assert washed_word(f"a={url}") in ("a=ftp://h/a", "a=http://h/a")
+    assert redact_word(f"a={url}") in ("a=ftp://h/a", "a=http://h/a")
     monkeypatch.setattr("sys.argv", ["finc-eval", "compare", "--gen", url])
     assert not SECRET.search(fe.metrics(*[np.eye(30)] * 2, "vendi").provenance.command)
 
@@ -252,7 +252,7 @@ def test_the_ids_of_samples_have_no_secret(server):
 
 
 def test_the_title_of_a_set_has_no_secret():
-    assert titled("http://user:S3CRET@h/{a,b}.tar?sig=S1GNED", "gen") == "{a,b}.tar"
+    assert title_of("http://user:S3CRET@h/{a,b}.tar?sig=S1GNED", "gen") == "{a,b}.tar"
 
 
 STORES = [url for url in WASHED if re.match("(s3|gs|az|hf):/", url, re.IGNORECASE)]
@@ -357,7 +357,7 @@ def test_a_secret_of_the_environment_is_not_quoted(name, monkeypatch):
 )
 def test_other_variables_are_not_secret(name, value, monkeypatch):
     monkeypatch.setenv(name, value)
-    assert washed(f"about {value}: done") == f"about {value}: done"
+    assert redact(f"about {value}: done") == f"about {value}: done"
 
 
 ORDINARY = [
@@ -388,7 +388,7 @@ ORDINARY = [
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_an_ordinary_text_stays_as_it_is(text):
-    assert washed(text) == washed_word(text) == text
+    assert redact(text) == redact_word(text) == text
     assert str(fe.DataError(f"{text} is it")) == f"{text} is it"
 
 
@@ -404,5 +404,5 @@ def test_what_programs_read_stays_as_it_is(capsys):
 )
 def test_a_long_text_is_washed_in_linear_time(piece):
     began = time.process_time()
-    washed(piece * (1_000_000 // len(piece)))
+    redact(piece * (1_000_000 // len(piece)))
     assert time.process_time() - began < 20

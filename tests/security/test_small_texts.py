@@ -10,9 +10,9 @@ import pytest
 from _bounded import bounded
 
 import finc_eval as fe
-from finc_eval.cli.config import configured
+from finc_eval.cli.config import read_defaults
 from finc_eval.core.errors import DataError, close_match, did_you_mean
-from finc_eval.core.files.parsed import parsed_json, parsed_toml
+from finc_eval.core.files.parsed import parse_json, parse_toml
 from finc_eval.embeddings.columns import metadata_table
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.extractors.catalog import load_card
@@ -52,11 +52,11 @@ TOML = {
 @pytest.mark.parametrize("case", TOML)
 def test_toml(case):
     text, told = TOML[case]
-    assert told in bounded(lambda: type(parsed_toml(text, "t.toml")).__name__)
+    assert told in bounded(lambda: type(parse_toml(text, "t.toml")).__name__)
 
 
 @pytest.mark.parametrize(
-    "read", [Policy.of, load_card, Table.load, fe.Settings.read, lambda path: configured(fe.Settings, path)]
+    "read", [Policy.of, load_card, Table.load, fe.Settings.read, lambda path: read_defaults(fe.Settings, path)]
 )
 def test_every_toml_file_is_bounded(read, tmp_path):
     (tmp_path / "a.toml").write_text(f"{DOTS} = 1")
@@ -94,7 +94,7 @@ JSON = {
 @pytest.mark.parametrize("case", JSON)
 def test_json(case):
     text, told = JSON[case]
-    assert told in bounded(lambda: type(parsed_json(text)).__name__)
+    assert told in bounded(lambda: type(parse_json(text)).__name__)
 
 
 def rows(count, row):
@@ -252,4 +252,4 @@ def test_ids_of_a_megabyte(tmp_path):
 
 def test_what_is_refused_is_an_error_of_the_data():
     with pytest.raises(DataError, match=LONG_KEY):
-        parsed_toml(f"{DOTS} = 1", "t.toml")
+        parse_toml(f"{DOTS} = 1", "t.toml")

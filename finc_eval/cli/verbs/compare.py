@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.config import config_file, configured_keys
+from finc_eval.cli.config import config_file, default_keys
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import Config, Gen, Json, Pictures, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
@@ -145,7 +145,7 @@ def sweep(
         raise UsageError(f"a sweep of {parameter} does not use {' and '.join(useless)}: leave it out")
     for value in values or ():
         check_positive("--values", value)
-    chosen = given_options(context, "features") or "features" in configured_keys(Settings, config_file(config))
+    chosen = given_options(context, "features") or "features" in default_keys(Settings, config_file(config))
     if parameter == "sigma" and not chosen:
         settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
     sources = {"gen": gen, "ref": ref}

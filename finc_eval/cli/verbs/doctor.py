@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Json, Quiet, Work, shown, works
+from finc_eval.cli.options import Json, Quiet, Work, show_progress, works
 from finc_eval.cli.output import print_json
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, UsageError
@@ -189,7 +189,7 @@ def list_weights(extractors: Extractors = None, as_json: Json = False) -> None:
 @weights.command()
 def fetch(extractors: ExtractorNames, quiet: Quiet = False, as_json: Json = False) -> None:
     """Download weights and check them. A download that was cut is resumed."""
-    with shown(quiet) as progress:
+    with show_progress(quiet) as progress:
         paths = {name: str(fetch_weights(load_card(name), progress)) for name in extractors}
     print_json(paths) if as_json else print(*paths.values(), sep="\n")
 

@@ -12,13 +12,13 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import Group
-from finc_eval.cli.launch import describe, launched
-from finc_eval.cli.options import Json, Quiet, Samples, Work, given_options, shown, takes, works
+from finc_eval.cli.launch import describe, launch
+from finc_eval.cli.options import Json, Quiet, Samples, Work, given_options, show_progress, takes, works
 from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_card
 from finc_eval.extractors.settings import Extraction
 from finc_eval.report.terminal import print_table
@@ -64,7 +64,7 @@ def extract(
     --nproc-per-node 8 -m finc_eval extract … --shard rank --out set.h5. Then finc-eval extract merge joins what they
     made.
     """
-    extraction, work = launched(extraction, work, out)
+    extraction, work = launch(extraction, work, out)
     check_given([samples, metadata], extraction.extractor)
     if out is not None:
         check_suffix(out, ".h5")
@@ -88,7 +88,7 @@ def extract(
     if as_json:
         print_json(cache.to_dict())
         return
-    print(f"{cache.path}: {counted(cache.n, 'embedding')} of dimension {cache.dim} by {cache.extractor}")
+    print(f"{cache.path}: {plural(cache.n, 'embedding')} of dimension {cache.dim} by {cache.extractor}")
     if cache.shard is not None:
         print(f"  {describe(cache.shard)}")
     if cache.columns:
@@ -127,7 +127,7 @@ def sketch(
     their samples. With --shard, the set may also be the .h5 file that extract --shard was given as --out.
     All shards take one --feature-map-of, and finc-eval extract merge adds them up.
     """
-    extraction, work = launched(extraction, work, out)
+    extraction, work = launch(extraction, work, out)
     given = given_options(context, *OF_FEATURE_MAP)
     if feature_map_of is not None and given:
         raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
@@ -177,9 +177,9 @@ def sketch(
     if as_json:
         print_json({"path": str(out), **result.to_dict()})
     elif phi.sigma is None:
-        print(f"{out}: sketch of {counted(result.n, 'sample')}, {phi.kernel} kernel, {phi.dim} entries per embedding")
+        print(f"{out}: sketch of {plural(result.n, 'sample')}, {phi.kernel} kernel, {phi.dim} entries per embedding")
     else:
-        print(f"{out}: sketch of {counted(result.n, 'sample')}, sigma {phi.sigma:.6g}, {phi.features} frequencies")
+        print(f"{out}: sketch of {plural(result.n, 'sample')}, sigma {phi.sigma:.6g}, {phi.features} frequencies")
     if result.shards and not as_json:
         print(f"  {describe(result.shards[0])}")
 
@@ -211,7 +211,7 @@ def merge(
     check_given(shards)
     check_suffix(out, ".h5")
     try:
-        with shown(quiet) as progress:
+        with show_progress(quiet) as progress:
             made = fe.merge(shards, out, force=force, progress=progress)
     except MissingShards as error:
         print(*error.commands, sep="\n")
@@ -219,11 +219,11 @@ def merge(
     if as_json:
         print_json({"path": str(out), **made.to_dict()})
     elif isinstance(made, fe.Sketch):
-        print(f"{out}: sketch of {counted(made.n, 'sample')}, from {counted(len(shards), 'file')}")
+        print(f"{out}: sketch of {plural(made.n, 'sample')}, from {plural(len(shards), 'file')}")
     else:
-        print(f"{out}: {counted(made.n, 'embedding')} by {made.extractor}, from {counted(len(shards), 'shard')}")
+        print(f"{out}: {plural(made.n, 'embedding')} by {made.extractor}, from {plural(len(shards), 'shard')}")
         if made.failures:
-            print(f"  unreadable: {counted(len(made.failures), 'sample')}")
+            print(f"  unreadable: {plural(len(made.failures), 'sample')}")
 
 
 cache = typer.Typer(
@@ -266,11 +266,11 @@ def explain(
     from finc_eval.embeddings.cache import EmbeddingCache
     from finc_eval.embeddings.recipe import recipe_of
 
-    with EmbeddingCache(folder.find(cache)) as found, shown(quiet) as progress:
+    with EmbeddingCache(folder.find(cache)) as found, show_progress(quiet) as progress:
         card = load_card(extraction.extractor or card_again(found.extractor))
         recipe = recipe_of(card, extraction.precision)
         lines = folder.explain(found, samples, card, recipe, n=extraction.n, seed=extraction.seed, progress=progress)
-        name = f"{found.path}: {counted(found.n, 'sample')} of {found.source} by {found.extractor}"
+        name = f"{found.path}: {plural(found.n, 'sample')} of {found.source} by {found.extractor}"
         path = str(found.path)
     if as_json:
         print_json({"path": path, "used_again": not lines, "changed": lines})
@@ -296,7 +296,7 @@ def verify(caches: Caches = None, as_json: Json = False) -> None:
     damaged = [path for path, problem in problems.items() if problem]
     if damaged:
         raise DataError(
-            f"{len(damaged)} of {counted(len(paths), 'cache')} damaged: finc-eval extract cache rm "
+            f"{len(damaged)} of {plural(len(paths), 'cache')} damaged: finc-eval extract cache rm "
             f"{damaged[0].name[:12]}, "
             "and extract again"
         )
@@ -328,7 +328,7 @@ def rm(
     if as_json:
         print_json({"deleted": list(freed), "bytes": sum(freed.values())})
     else:
-        print(f"deleted {counted(len(freed), 'cache')}, {sum(freed.values()) / 1e6:,.1f} MB")
+        print(f"deleted {plural(len(freed), 'cache')}, {sum(freed.values()) / 1e6:,.1f} MB")
     if kept:
         raise kept[0]
 

@@ -15,7 +15,7 @@ from finc_eval.cli.options import Json, Ref, Work, embeds
 from finc_eval.cli.output import Force, Out, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
-from finc_eval.core.marks import job_digest, mark, mark_of, marked_text
+from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
 from finc_eval.core.storage import write_text
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
@@ -91,7 +91,7 @@ def gate(
     history = History.open(baseline[0]) if promote else None
     if history is not None:
         history.check_new() if first else history.check_begun()
-    older = {} if first else {name: str(samples_of(one)) for name, one in _labelled(baseline).items()}
+    older = {} if first else {name: str(samples_of(one)) for name, one in _label(baseline).items()}
     sources = {**older, "ref": ref}
     if init:
         from finc_eval.gates.first_policy import first_policy
@@ -102,7 +102,7 @@ def gate(
         own = mark("policy", job)
         refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
         with work.running() as run:
-            text = marked_text("policy", job, first_policy(list(older.values()), ref, extractor=extraction, run=run))
+            text = mark_text("policy", job, first_policy(list(older.values()), ref, extractor=extraction, run=run))
         write_text(policy, text)
         print(text, end="")
         return
@@ -136,6 +136,6 @@ def gate(
     raise VerdictExit(verdict.exit_code)
 
 
-def _labelled(baseline: list[str]) -> dict[str, str]:
+def _label(baseline: list[str]) -> dict[str, str]:
     labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
     return dict(zip(labels, baseline, strict=True))

@@ -28,13 +28,13 @@ from finc_eval.cli.output import (
     refuse_loss,
 )
 from finc_eval.cli.sets import check_given, paths_by_name
-from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.creating import create_file
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.record import about, plain
 from finc_eval.core.run import Run
-from finc_eval.core.storage import reserved, written_whole
-from finc_eval.core.words import counted, listed
+from finc_eval.core.storage import reserve, write_whole
+from finc_eval.core.words import join_words, plural
 from finc_eval.extractors.settings import Extraction
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def fit(
     check_given([samples], extraction.extractor)
     check_suffix(out, ".h5")
     with work.running() as run:
-        embeddings = _opened({"samples": samples}, extraction, run)["samples"]
+        embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
         labels = _labels(embeddings, label, samples)
         refuse_loss(out, lambda found: _source(found) == embeddings.digest, force)
         models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
@@ -99,7 +99,7 @@ def fit(
         print_json({"path": str(out), "classes": sizes, "settings": plain(settings), "space": models.space})
         return
     print(
-        f"{out}: models of {counted(len(sizes), 'class')}, {embeddings.n:,} samples of "
+        f"{out}: models of {plural(len(sizes), 'class')}, {embeddings.n:,} samples of "
         f"{embeddings.dim} entries, {settings}; the file holds the samples"
     )
 
@@ -126,7 +126,7 @@ def classify(
     check_suffix(out, ".csv")
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
-        embeddings = _opened({"samples": samples}, extraction, run, [fitted.space])["samples"]
+        embeddings = _open_sets({"samples": samples}, extraction, run, [fitted.space])["samples"]
         values = fitted.distances(embeddings).values
     known = embeddings.column(label) if label in embeddings.columns else None
     write_classes(out, all_ids(embeddings), fitted.classes, values, force)
@@ -165,9 +165,9 @@ def fabricate(
     check_given([samples], extraction.extractor)
     check_suffix(out, ".npz")
     with work.running() as run:
-        embeddings = _opened({"samples": samples}, extraction, run)["samples"]
+        embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
         labels = _labels(embeddings, label, samples)
-        with reserved(out, embeddings.n * embeddings.dim * BYTES_OF_AN_ENTRY) as write:
+        with reserve(out, embeddings.n * embeddings.dim * BYTES_OF_AN_ENTRY) as write:
             made = fe.kahm.fabricate_classes(
                 embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
             )
@@ -176,10 +176,10 @@ def fabricate(
         print_json({"path": str(out), **plain(made)})
         return
     low, high = noise.bounds
-    print(f"{out}: {counted(len(made.samples), 'sample')}, {made.guarantee}")
+    print(f"{out}: {plural(len(made.samples), 'sample')}, {made.guarantee}")
     print(f"entries were clipped to [{low:g}, {high:g}] before the noise (--bounds)")
     if made.kept:
-        print(f"{counted(made.kept, 'sample')} had no image, and stayed noisy")
+        print(f"{plural(made.kept, 'sample')} had no image, and stayed noisy")
 
 
 @kahm.command()
@@ -208,7 +208,7 @@ def membership(
     output = None if out is None else output_folder("kahm membership", "membership-score", sources, out, force)
     with work.running() as run:
         fitted = fe.kahm.load_models(models, device=run.torch_device)
-        sets = _opened({"members": members, "others": others}, extraction, run, [fitted.space])
+        sets = _open_sets({"members": members, "others": others}, extraction, run, [fitted.space])
         if sets["members"].digest == sets["others"].digest:
             raise DataError(f"{members} and {others} are the same samples: others are those the models have not seen")
         near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
@@ -260,13 +260,13 @@ def federate(
     with work.running() as run:
         match samples, named or None, exchange, gather, out:
             case str(asked), None, Path() as folder, None, None:
-                queries = _opened({"samples": asked}, extraction, run)["samples"]
+                queries = _open_sets({"samples": asked}, extraction, run)["samples"]
                 fe.kahm.federated.ask(folder, queries.rows_at(np.arange(queries.n)).numpy())
-                _tell(f"{folder}: asked about {counted(queries.n, 'sample')}", {"asked": queries.n}, as_json)
+                _tell(f"{folder}: asked about {plural(queries.n, 'sample')}", {"asked": queries.n}, as_json)
             case None, dict(parties), Path() as folder, None, None:
                 for name, path in parties.items():
                     fe.kahm.federated.answer(folder, name, fe.kahm.load_models(path, device=run.torch_device))
-                _tell(f"{folder}: {listed([*parties])} answered", {"answered": [*parties]}, as_json)
+                _tell(f"{folder}: {join_words([*parties])} answered", {"answered": [*parties]}, as_json)
             case None, None, Path() as folder, tuple(names), Path() as table:
                 found = fe.kahm.federated.gather(folder, names)
                 ids = [str(place) for place in range(len(found.values))]
@@ -285,14 +285,14 @@ def _classify_together(
     samples: str, parties: dict[str, str], out: Path, force: bool, as_json: bool, extraction: Extraction, run: Run
 ) -> None:
     fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
-    queries = _opened({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
+    queries = _open_sets({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
     found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
     write_classes(out, all_ids(queries), found.classes, found.values, force)
     known = queries.column("label") if "label" in queries.columns else None
     tell_classes(out, found.classes, found.values, known, as_json)
 
 
-def _opened(
+def _open_sets(
     sources: dict[str, Any], extraction: Extraction, run: Run, spaces: Sequence[str] = ()
 ) -> dict[str, Embeddings]:
     from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
@@ -310,7 +310,7 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
     labels = embeddings.column(column)
     if missing := labels.count(""):
         raise DataError(
-            f"{counted(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them one"
+            f"{plural(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them one"
         )
     return labels
 
@@ -320,7 +320,7 @@ def _tell(text: str, data: dict[str, Any], as_json: bool) -> None:
 
 
 def _write_fabricated(path: Path, samples: NDArray[np.float32], labels: Sequence[str]) -> None:
-    with written_whole(path) as temporary, created(temporary) as file:
+    with write_whole(path) as temporary, create_file(temporary) as file:
         np.savez(file, embeddings=samples, labels=np.array(labels))
 
 

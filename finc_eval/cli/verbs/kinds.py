@@ -9,7 +9,7 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.options import Gens, Json, Named, Pictures, Work, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, named_sets
+from finc_eval.cli.sets import check_given, name_sets
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 from finc_eval.partitions.settings import KindSettings
@@ -34,7 +34,7 @@ def kinds(
     The kinds are found without regard to which set a sample is from, and each set is tested against all others.
     By kinds.h5 in --out, later sets can be counted (fe.load, count).
     """
-    sources = named_sets([*(sets or ()), *gen], ref)
+    sources = name_sets([*(sets or ()), *gen], ref)
     check_given(sources.values(), extraction.extractor)
     check_shown(pictures)
     output = output_folder("kinds", "kinds", sources, out, force, titles=list(sources))

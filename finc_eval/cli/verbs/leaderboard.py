@@ -13,11 +13,11 @@ import finc_eval as fe
 from finc_eval.cli.group import DefaultGroup
 from finc_eval.cli.options import Gens, Json, Named, Ref, Work, embeds, given_options, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
-from finc_eval.cli.sets import check_given, named_sets, paths_by_name, runs_of_models
+from finc_eval.cli.sets import check_given, name_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
 from finc_eval.core.storage import write_text
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
 from finc_eval.leaderboards.settings import LeaderboardSettings
 
@@ -119,7 +119,7 @@ Beside = Annotated[
 @leaderboard.command()
 def show(board: Board, rank_by: RankBy = None, beside: Beside = None, as_json: Json = False) -> None:
     """Rank the models of a stored board, and print them."""
-    emit(_beside(opened_board(board, rank_by), beside), None, as_json)
+    emit(_beside(open_board(board, rank_by), beside), None, as_json)
 
 
 @leaderboard.command()
@@ -172,7 +172,7 @@ def export(
     from finc_eval.leaderboards.stored import file_name
 
     check_choice("--format", file_format, FORMATS)
-    found = opened_board(board)
+    found = open_board(board)
     suffix, write = FORMATS[file_format]
     origin, files = Origin(dataset, url, organization), []
     for row in found.rows:
@@ -181,7 +181,7 @@ def export(
     print_json({"files": files}) if as_json else print(*files, sep="\n")
 
 
-def opened_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
+def open_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
     """Open the leaderboard of a folder, or of a leaderboard.json, which cannot be ordered anew."""
     if path.is_dir() or rank_by is not None:
         return fe.Board(path).leaderboard(rank_by)
@@ -194,7 +194,7 @@ def opened_board(path: Path, rank_by: str | None = None) -> fe.Leaderboard:
 def _beside(board: fe.Leaderboard, others: list[str] | None) -> fe.Leaderboard:
     if not others:
         return board
-    return board.beside({label: opened_board(Path(path)) for label, path in named_sets(others).items()})
+    return board.beside({label: open_board(Path(path)) for label, path in name_sets(others).items()})
 
 
 def flat_sources(runs: dict[str, list[str]]) -> dict[str, str]:
@@ -211,4 +211,4 @@ def _print_names(board: fe.Board, sentence: str, as_json: bool) -> None:
     print(sentence)
     if outdated:
         again = f"finc-eval leaderboard render {shlex.quote(str(board.folder))}"
-        print(f"note: {listed(outdated)} show the board as it was before this; to write them again: {again}")
+        print(f"note: {join_words(outdated)} show the board as it was before this; to write them again: {again}")

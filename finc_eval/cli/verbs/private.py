@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.budget import Budget, LedgerFile, opened_ledger
+from finc_eval.cli.budget import Budget, LedgerFile, open_ledger
 from finc_eval.cli.claims import claim
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes, works
 from finc_eval.cli.output import Force, OptionalOut, Output, check_suffix, emit, make_room, output_folder, refuse_loss
-from finc_eval.cli.sets import check_given, named_sets, titled
+from finc_eval.cli.sets import check_given, name_sets, title_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import job_digest
 from finc_eval.core.record import plain
-from finc_eval.core.storage import check_free, reserved
-from finc_eval.core.words import counted
+from finc_eval.core.storage import check_free, reserve
+from finc_eval.core.words import plural
 from finc_eval.extractors.settings import Extraction
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.reference.settings import ReleaseSettings
@@ -102,13 +102,13 @@ def release(
         )
     check_given([data, public, feature_map_of], extraction.extractor)
     check_suffix(out, ".h5")
-    with reserved(out, RELEASE_BYTES) as write, work.running() as run:
-        book = opened_ledger(ledger, budget, settings)
+    with reserve(out, RELEASE_BYTES) as write, work.running() as run:
+        book = open_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        from finc_eval.embeddings.opening import embedded_sources  # loads torch: wrong options need not wait
+        from finc_eval.embeddings.opening import embed_sources  # loads torch: wrong options need not wait
 
-        sets = embedded_sources(sources, extraction, run, [] if released is None else [released.space])
+        sets = embed_sources(sources, extraction, run, [] if released is None else [released.space])
         transform: object = released
         if public is not None:
             transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
@@ -143,7 +143,7 @@ def score(
     output = None if out is None else output_folder("private sketch score", "private-score", inputs, out, force)
     with work.running() as run:
         sketch = fe.privacy.PrivateSketch.load(ref)
-        result = sketch.score(gen, name=titled(gen, "gen"), extractor=extraction, run=run)
+        result = sketch.score(gen, name=title_of(gen, "gen"), extractor=extraction, run=run)
     emit(result, output, as_json)
 
 
@@ -160,7 +160,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Rank generators by one private sketch. Most of the noise cancels in the differences of their scores."""
-    named = named_sets([*(models or ()), *gen])
+    named = name_sets([*(models or ()), *gen])
     inputs = {**named, "ref": str(ref)}
     check_given(inputs.values(), extraction.extractor)
     output = None if out is None else output_folder("private sketch compare", "private-comparison", inputs, out, force)
@@ -296,28 +296,28 @@ def generate(
     check_free(out)
     output.check()
     claim(output.files[".html"])
-    book = opened_ledger(ledger, budget, settings)
+    book = open_ledger(ledger, budget, settings)
     with work.running() as run:
         if table is not None:
             columns, described = read_columns(data), fe.privacy.Table.load(table)
             if irregular := irregular_lines(data):
                 warnings.warn(
-                    f"{data} has {counted(irregular, 'record')} with more or fewer cells than its line of names: "
+                    f"{data} has {plural(irregular, 'record')} with more or fewer cells than its line of names: "
                     "missing cells count as empty, and cells beyond it are dropped. No noise protects this number: "
                     "keep it to yourself",
                     stacklevel=1,
                 )
             n = settings.count or len(next(iter(columns.values())))
-            with reserved(out, n * len(described.levels) * BYTES_OF_A_CELL) as write:
+            with reserve(out, n * len(described.levels) * BYTES_OF_A_CELL) as write:
                 made = fe.privacy.synthesize_table(columns, described, settings, ledger=book, run=run)
-                synthesis = _written(
+                synthesis = _write(
                     made.synthesis, output, {}, partial(write, partial(write_arrays, arrays=made.values))
                 )
         else:
             images, labels = read_images(data)
             _check_classes(data, labels is not None, classes)
             n = settings.count or len(images)
-            with reserved(out, n * (prod(images.shape[1:]) + BYTES_OF_A_CELL)) as write:
+            with reserve(out, n * (prod(images.shape[1:]) + BYTES_OF_A_CELL)) as write:
                 drawn = fe.privacy.synthesize_images(
                     images,
                     None if labels is None else list(labels),
@@ -329,7 +329,7 @@ def generate(
                 arrays = {"images": drawn.images} | ({} if drawn.labels is None else {"labels": drawn.labels})
                 pictures = {"synthetic": drawn.images}
                 written = partial(write, partial(write_arrays, arrays=arrays))
-                synthesis = _written(drawn.synthesis, output, pictures, written)
+                synthesis = _write(drawn.synthesis, output, pictures, written)
     emit(synthesis, None, as_json)
     if not as_json:
         print("", *reversed(output.files.values()), out, sep="\n")
@@ -345,7 +345,7 @@ def _check_classes(data: Path, labeled: bool, classes: Sequence[str] | None) -> 
         raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")
 
 
-def _written(synthesis: Synthesis, output: Output, pictures: Mapping[str, Any], write: Callable[[], None]) -> Synthesis:
+def _write(synthesis: Synthesis, output: Output, pictures: Mapping[str, Any], write: Callable[[], None]) -> Synthesis:
     """Write the page and the JSON, then the data, whatever becomes of the page.
 
     The same command replaces a page that has no data, and never data that were paid for.

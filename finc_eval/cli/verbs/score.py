@@ -18,11 +18,11 @@ from finc_eval.cli.class_tables import is_table_of
 from finc_eval.cli.options import Json, Samples, Work, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
-from finc_eval.core.doors.creating import created_text
+from finc_eval.core.doors.creating import create_text
 from finc_eval.core.files.csv_text import cell
 from finc_eval.core.record import Record
-from finc_eval.core.storage import written_whole
-from finc_eval.core.words import counted, percent
+from finc_eval.core.storage import write_whole
+from finc_eval.core.words import percent, plural
 from finc_eval.extractors.settings import Extraction
 from finc_eval.naming.unique_names import with_id
 from finc_eval.report.terminal import print_notes, print_table
@@ -79,7 +79,7 @@ def score(
     with work.running() as run:
         sources = {"samples": samples}
         embeddings = open_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
-        with written_whole(out) as temporary, created_text(temporary) as file:
+        with write_whole(out) as temporary, create_text(temporary) as file:
             writer = csv.writer(file)
             writer.writerow(columns)
             for batch, scores in result.score_batches(embeddings, result.directions):
@@ -102,8 +102,8 @@ def score(
     if found:
         _print_counts(found, embeddings.n)
     print_notes(notes)
-    on = counted(len(result.directions), "direction")
-    print(f"{out}: kinds of {counted(embeddings.n, 'sample')}, and their scores on {on}")
+    on = plural(len(result.directions), "direction")
+    print(f"{out}: kinds of {plural(embeddings.n, 'sample')}, and their scores on {on}")
 
 
 def _on(result: fe.Comparison) -> list[str]:
@@ -115,7 +115,7 @@ def _on(result: fe.Comparison) -> list[str]:
 
     unsure = sum(mode.p_value > ALPHA for mode in result.directions)
     are = "is" if unsure == 1 else "are"
-    of = f"{unsure} of {counted(len(result.directions), 'direction')}"
+    of = f"{unsure} of {plural(len(result.directions), 'direction')}"
     return [*notes, *[f"{of} {are} not significant, and may be chance"] * (unsure > 0)]
 
 
@@ -137,4 +137,4 @@ def _print_counts(kinds: Sequence[KindCount], n: int) -> None:
         for one in kinds
     ]
     columns = ["kind", "samples", "share", "of gen", "of ref"]
-    print_table(f"Kinds of {counted(n, 'sample')}", columns, rows, names=["kind"])
+    print_table(f"Kinds of {plural(n, 'sample')}", columns, rows, names=["kind"])

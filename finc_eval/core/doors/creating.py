@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import TextIO
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
@@ -16,7 +16,7 @@ PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 """Permissions of what only its owner may see, whatever the umask is."""
 
 
-def created(path: Path, *, private: bool = False) -> io.BufferedRandom:
+def create_file(path: Path, *, private: bool = False) -> io.BufferedRandom:
     """Create a file in place of a file or link, and open it for writing and reading; OSError where a folder is.
 
     Nobody but the owner may read a private file.
@@ -28,14 +28,14 @@ def created(path: Path, *, private: bool = False) -> io.BufferedRandom:
     return os.fdopen(descriptor, "w+b")
 
 
-def created_text(path: Path, errors: str = "strict") -> TextIO:
-    """Create a text file in UTF-8, as `created` does; ends of lines are written as they are."""
-    return io.TextIOWrapper(created(path), "utf-8", errors, newline="")
+def create_text(path: Path, errors: str = "strict") -> TextIO:
+    """Create a text file in UTF-8, as `create_file` does; ends of lines are written as they are."""
+    return io.TextIOWrapper(create_file(path), "utf-8", errors, newline="")
 
 
-def copied(source: Path, target: Path) -> None:
-    """Copy a file to a name, as `opened` and `created` do."""
-    with opened(source) as old, created(target) as new:
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file to a name, as `open_file` and `create_file` do."""
+    with open_file(source) as old, create_file(target) as new:
         shutil.copyfileobj(old, new)
 
 

@@ -50,7 +50,7 @@ def check_regular(path: str | Path, state: os.stat_result | None = None, *, or_f
         raise NotAFileError(path, next((kind for is_one, kind in SPECIAL if is_one(mode)), "a device"))
 
 
-def opened(path: str | Path) -> io.BufferedReader:
+def open_file(path: str | Path) -> io.BufferedReader:
     """Open a file for reading.
 
     Raises:
@@ -60,7 +60,7 @@ def opened(path: str | Path) -> io.BufferedReader:
     return os.fdopen(_descriptor(path, READING), "rb")
 
 
-def changed(path: str | Path) -> io.BufferedRandom:
+def open_to_change(path: str | Path) -> io.BufferedRandom:
     """Open a file that is there for reading and writing; a link at its name is refused.
 
     Raises:
@@ -82,9 +82,9 @@ def _descriptor(path: str | Path, flags: int) -> int:
 
 
 @contextmanager
-def pinned(path: str | Path) -> Iterator[str]:
+def pin(path: str | Path) -> Iterator[str]:
     """Yield a path of an opened file, for libraries that open by themselves: no other file can take its place."""
-    with opened(path) as file:
+    with open_file(path) as file:
         yield f"/proc/self/fd/{file.fileno()}" if sys.platform == "linux" else str(path)
 
 
@@ -96,7 +96,7 @@ def read_bytes(path: str | Path, copies: int = 1) -> bytes:
         DataError: it takes more than is decoded at once.
         OSError: it cannot be read.
     """
-    with opened(path) as file:
+    with open_file(path) as file:
         check_decoded(copies * os.fstat(file.fileno()).st_size, str(path))
         try:
             return at_most(file, max_decoded() // copies)
@@ -135,7 +135,7 @@ def read_text(
 
 def lines_of(path: str | Path) -> Iterator[str]:
     """Yield the lines of a text in UTF-8, with their ends; ValueError for an endless line, or another encoding."""
-    with io.TextIOWrapper(opened(path), "utf-8", newline="") as text:
+    with io.TextIOWrapper(open_file(path), "utf-8", newline="") as text:
         while line := text.readline(MAX_LINE):
             if len(line) == MAX_LINE:
                 raise ValueError(f"a line has more than {MAX_LINE:,} letters")

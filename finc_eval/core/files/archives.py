@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.memory import max_decoded
 
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
@@ -43,7 +43,7 @@ class Metered(io.BufferedReader):
     """
 
     def __init__(self, path: Path, left: float) -> None:
-        super().__init__(opened(path).detach())
+        super().__init__(open_file(path).detach())
         self.left = left
 
     def read(self, size: int | None = -1, /) -> bytes:
@@ -67,7 +67,7 @@ class TarHeaders(Metered):
         return data
 
 
-def opened_zip(path: Path) -> zipfile.ZipFile:
+def open_zip_file(path: Path) -> zipfile.ZipFile:
     """Open a zip file, whose list of members takes no more memory than is allowed.
 
     Raises:
@@ -85,7 +85,7 @@ def opened_zip(path: Path) -> zipfile.ZipFile:
         raise
 
 
-def opened_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
+def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     """Open a member of a zip file, to be read in pieces; ValueError where it can only be unpacked whole."""
     if info.compress_type not in PACKED:
         raise ValueError("packed by another method than deflate: pack it again")

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from finc_eval.core.doors.reading import NotAFileError, at_most, opened
+from finc_eval.core.doors.reading import NotAFileError, at_most, open_file
 
 REVISION = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 REFERENCE = re.compile(r"ref: (refs/[^\x00-\x20\x7f]+)")
@@ -71,5 +71,5 @@ def _text(path: Path, most: int = MAX_REFERENCE) -> str:
     """Read a regular file that no link leads to, without the end of its last line."""
     if path.resolve() != path:
         raise ValueError("a link")
-    with opened(path) as file:
+    with open_file(path) as file:
         return at_most(file, most).decode("utf-8").rstrip("\r\n")

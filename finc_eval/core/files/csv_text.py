@@ -10,8 +10,8 @@ from typing import Any
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded, max_decoded
-from finc_eval.core.terminal import spelled_out
-from finc_eval.core.words import counted
+from finc_eval.core.terminal import spell_out
+from finc_eval.core.words import plural
 
 FORMULA = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
 """Beginnings of a text that a spreadsheet takes for a formula."""
@@ -69,8 +69,8 @@ def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
         letters = 0
         if line and len(line) != len(columns):
             raise DataError(
-                f"line {lines.line_num} of {name} has {counted(len(line), 'value')} for "
-                f"{counted(len(columns), 'column')}: give each column one, and quote a value with a comma"
+                f"line {lines.line_num} of {name} has {plural(len(line), 'value')} for "
+                f"{plural(len(columns), 'column')}: give each column one, and quote a value with a comma"
             )
         if line:
             yield dict(zip(columns, line, strict=True))
@@ -99,7 +99,7 @@ def gather_columns(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, li
 
 def check_cells(columns: int, rows: int, name: str) -> None:
     """Raise DataError for a table whose values take more memory than is allowed."""
-    check_decoded(BYTES_PER_CELL * columns * rows, f"{name} with {counted(columns, 'column')} of {rows:,} values")
+    check_decoded(BYTES_PER_CELL * columns * rows, f"{name} with {plural(columns, 'column')} of {rows:,} values")
 
 
 def _check_columns(columns: int, name: str) -> None:
@@ -113,5 +113,5 @@ def cell(value: object) -> object:
         return None
     if not isinstance(value, str):
         return value
-    text = spelled_out(value).replace("\n", "\\n")
+    text = spell_out(value).replace("\n", "\\n")
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from finc_eval.core.doors.reading import NotAFileError, opened
+from finc_eval.core.doors.reading import NotAFileError, open_file
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.parsed import parsed_json
+from finc_eval.core.files.parsed import parse_json
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import PROGRAM
 
@@ -69,7 +69,7 @@ class Front:
     def of(cls, data: bytes) -> Front | None:
         """Read a front; None where this is not one, or a damaged one."""
         try:
-            found = parsed_json(data.decode("ascii"))
+            found = parse_json(data.decode("ascii"))
         except (UnicodeDecodeError, DataError):
             return None
         match found:
@@ -89,7 +89,7 @@ class Front:
 def front_of(path: str | Path) -> Front | None:
     """Read the front of a file; None for files without one, and for those that cannot be read."""
     try:
-        with opened(local(path)) as file:
+        with open_file(local(path)) as file:
             return Front.of(file.read(FRONT_BYTES))
     except (OSError, NotAFileError):
         return None
@@ -113,7 +113,7 @@ def is_other_hdf5(path: str | Path) -> bool:
 
 def _beginning(path: str | Path) -> bytes:
     try:
-        with opened(local(path)) as file:
+        with open_file(local(path)) as file:
             return file.read(FRONT_BYTES + len(HDF5_SIGNATURE))
     except (OSError, NotAFileError):
         return b""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError
 
 META = struct.Struct("<16xII16x48x48xQQ")
@@ -51,7 +51,7 @@ def lmdb_values(path: Path) -> Iterator[Value]:
     Raises:
         DataError: the file is not one of LMDB, is damaged, or holds several values a key.
     """
-    with opened(path) as file:
+    with open_file(path) as file:
         try:
             size, root = _root(file)
             if root != NO_ROOT:
@@ -66,7 +66,7 @@ def lmdb_values(path: Path) -> Iterator[Value]:
 
 def is_lmdb(path: Path) -> bool:
     """Return whether a file begins as one of LMDB does."""
-    with opened(path) as file:
+    with open_file(path) as file:
         head = file.read(HEADER_BYTES + 4)
     return head[HEADER_BYTES:] == MARK.to_bytes(4, "little")
 

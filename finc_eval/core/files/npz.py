@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.archives import DAMAGED, opened_member, opened_zip
+from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.mirror import local
 
@@ -61,7 +61,7 @@ class NpzFile:
         """
         self.path = local(path)
         try:
-            self._zip = opened_zip(self.path)
+            self._zip = open_zip_file(self.path)
         except FileNotFoundError as error:
             raise DataError(f"{path} does not exist") from error
         except DAMAGED as error:
@@ -109,7 +109,7 @@ class NpzFile:
         file.seek(info.header_offset)
         _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
         file.seek(name_bytes + extra_bytes, 1)
-        return mapped_array(file, self.path)
+        return map_array(file, self.path)
 
     def rows(self, name: str) -> NpzRows:
         """Return the rows of an array, to be read in order."""
@@ -136,7 +136,7 @@ class NpzFile:
     def _member(self, name: str) -> Iterator[IO[bytes]]:
         info = self._members[name]
         try:
-            with opened_member(self._zip, info) as stream:
+            with open_member(self._zip, info) as stream:
                 yield stream
         except DAMAGED as error:
             raise DataError(
@@ -209,7 +209,7 @@ def _verify_end(stream: IO[bytes]) -> None:
         raise ValueError("bytes follow the array")
 
 
-def mapped_array(file: IO[bytes], path: Path) -> NDArray[Any]:
+def map_array(file: IO[bytes], path: Path) -> NDArray[Any]:
     """Map the array that follows in a file, with its header.
 
     Raises:

@@ -12,7 +12,7 @@ from pathlib import Path
 from struct import unpack_from
 from typing import IO, Any, NamedTuple
 
-from finc_eval.core.doors.reading import opened, pinned
+from finc_eval.core.doors.reading import open_file, pin
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
 
@@ -49,7 +49,7 @@ def parquet_table(path: Path, copies: int = 1) -> Any:
     """
     from pyarrow import parquet
 
-    with opened(path) as stream:
+    with open_file(path) as stream:
         _check_footer(stream, path)
         with parquet.ParquetFile(stream) as file:
             schema = file.schema_arrow
@@ -61,7 +61,7 @@ def parquet_schema(path: Path) -> tuple[Any, int]:
     """Return the schema of a .parquet file, of pyarrow, and its number of rows."""
     from pyarrow import parquet
 
-    with opened(path) as stream:
+    with open_file(path) as stream:
         _check_footer(stream, path)
         with parquet.ParquetFile(stream) as file:
             return file.schema_arrow, file.metadata.num_rows
@@ -80,7 +80,7 @@ def parquet_batches(path: Path, column: str, rows: Sequence[int] | None = None) 
     """
     from pyarrow import parquet
 
-    with opened(path) as stream:
+    with open_file(path) as stream:
         _check_footer(stream, path)
         with parquet.ParquetFile(stream) as file:
             _check_pages(stream, path, file, 1)
@@ -218,7 +218,7 @@ def _value(stream: IO[bytes], kind: int, left: int) -> Any:
             return _whole(stream)
         case 7:
             return stream.read(8)
-        case 8 if (size := _unsigned(stream)) <= MAX_ENTRY_BYTES:
+        case 8 if (size := _read_unsigned(stream)) <= MAX_ENTRY_BYTES:
             return stream.read(size)
         case 12 if left:
             return _structure(stream, left - 1)
@@ -231,7 +231,7 @@ def _byte(stream: IO[bytes]) -> int:
     return data[0]
 
 
-def _unsigned(stream: IO[bytes]) -> int:
+def _read_unsigned(stream: IO[bytes]) -> int:
     number = 0
     for shift in range(0, 70, 7):
         byte = _byte(stream)
@@ -242,7 +242,7 @@ def _unsigned(stream: IO[bytes]) -> int:
 
 
 def _whole(stream: IO[bytes]) -> int:
-    number = _unsigned(stream)
+    number = _read_unsigned(stream)
     return (number >> 1) ^ -(number & 1)
 
 
@@ -258,7 +258,7 @@ def check_stream(path: Path) -> None:
     import pyarrow as arrow
 
     try:
-        with pinned(path) as place, arrow.memory_map(place) as source:
+        with pin(path) as place, arrow.memory_map(place) as source:
             while source.tell() < source.size():
                 if _is_compressed(arrow.ipc.read_message(source).metadata.to_pybytes()):
                     raise DataError(f"{path} has compressed values, which are not read: save the dataset again")

@@ -35,11 +35,11 @@ MALFORMED = (ValueError, RecursionError)
 """Errors of parsers on text that is not of their format, or nested endlessly."""
 
 
-def parsed_json(text: str | bytes, where: str = "the text") -> Any:
+def parse_json(text: str | bytes, where: str = "the text") -> Any:
     """Parse JSON; DataError for anything else, for NaN, infinity, and what takes too much memory."""
     check_decoded(json_size(text), where)
     try:
-        return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_refused)
+        return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_refuse)
     except MALFORMED as error:
         raise DataError(f"{where} cannot be read as JSON ({_words(error)}): it is damaged, make it again") from error
 
@@ -69,24 +69,24 @@ def json_lines(text: str, where: str) -> Iterator[Any]:
 
 
 def json_table(text: str | bytes, where: str = "the text") -> dict[str, Any]:
-    """Parse JSON that must be a table of keys and values; see `parsed_json`."""
-    found = parsed_json(text, where)
+    """Parse JSON that must be a table of keys and values; see `parse_json`."""
+    found = parse_json(text, where)
     if not isinstance(found, dict):
         raise DataError(f"{where} must be a JSON object, and is {type(found).__name__}: make it again")
     return found
 
 
 def read_json(path: str | Path) -> Any:
-    """Read a JSON file; see `parsed_json`."""
-    return parsed_json(read_text(path, "JSON"), str(path))
+    """Read a JSON file; see `parse_json`."""
+    return parse_json(read_text(path, "JSON"), str(path))
 
 
 def read_toml(path: str | Path, what: str = "a TOML file") -> dict[str, Any]:
     """Read a TOML file; DataError, which says `what` it should be, for anything else."""
-    return parsed_toml(read_text(path, what), str(path), what)
+    return parse_toml(read_text(path, what), str(path), what)
 
 
-def parsed_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, Any]:
+def parse_toml(text: str, where: str, what: str = "a TOML file") -> dict[str, Any]:
     """Parse TOML; DataError for anything else, and for too many letters or too long a key."""
     if len(text) > MAX_TOML_LETTERS:
         raise DataError(f"{where} has {len(text):,} letters, above the {MAX_TOML_LETTERS:,} of {what}: make it shorter")
@@ -144,7 +144,7 @@ def _check_depth(value: Any, left: int = MAX_DEPTH) -> None:
             _check_depth(inside, left - 1)
 
 
-def _refused(text: str) -> float:
+def _refuse(text: str) -> float:
     raise ValueError(f"{text} is not a number in JSON")
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_of
-from finc_eval.core.doors.reading import opened
+from finc_eval.core.doors.reading import open_file
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import (
     BLOCK_BYTES,
@@ -85,7 +85,7 @@ class StoredFile:
         self.path, self._remedy = local(path), remedy
         self._one_reader = threading.Lock()
         try:
-            self._file = opened(self.path)
+            self._file = open_file(self.path)
         except FileNotFoundError as error:
             raise DataError(f"{path} does not exist") from error
         except OSError as error:
@@ -311,7 +311,7 @@ def copy_content(old: StoredFile, new: NewFile, without: Collection[str] = ()) -
         DataError: the old file is damaged.
     """
     new.header |= old.header
-    for name in _kept(old, without):
+    for name in _names_without(old, without):
         stored = old.stored(name)
         rows = new.rows(name, stored.shape, stored.dtype.str)
         for block in _blocks(stored):
@@ -336,7 +336,7 @@ def join_content(
     for path in paths:
         first = first or path
         with opened(path) as file, content_of(path):
-            found = {name: file.stored(name) for name in _kept(file, without)}
+            found = {name: file.stored(name) for name in _names_without(file, without)}
             own = {name: (rows.shape[1:], rows.dtype.str) for name, rows in found.items()}
             if own != (shapes := shapes or own):
                 raise file.damaged(f"its arrays are not those of {first}")
@@ -355,7 +355,7 @@ def join_content(
         yield done
 
 
-def _kept(file: StoredFile, without: Collection[str]) -> list[str]:
+def _names_without(file: StoredFile, without: Collection[str]) -> list[str]:
     return [name for name in file.arrays if name not in without and name.rpartition("/")[0] not in without]
 
 

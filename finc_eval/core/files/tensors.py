@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finc_eval.core.doors.reading import pinned
+from finc_eval.core.doors.reading import pin
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.archives import opened_zip
-from finc_eval.core.words import counted
+from finc_eval.core.files.archives import open_zip_file
+from finc_eval.core.words import plural
 
 if TYPE_CHECKING:
     import torch
@@ -31,24 +31,24 @@ def tensors_in(path: Path) -> dict[str, torch.Tensor]:
 def _torch(path: Path) -> dict[str, torch.Tensor]:
     import torch  # seconds of import, which sets of other forms do not need
 
-    with pinned(path) as place:
-        with opened_zip(Path(place)) as archive:
+    with pin(path) as place:
+        with open_zip_file(Path(place)) as archive:
             # PyTorch packs nothing, and unpacks whatever a file has packed as a whole.
             if any(info.compress_type or info.compress_size != info.file_size for info in archive.infolist()):
                 raise ValueError("it is packed, which PyTorch does not do")
         held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
-    tensors = {"embeddings": held} if isinstance(held, torch.Tensor) else dict(_named_tensors(held))
+    tensors = {"embeddings": held} if isinstance(held, torch.Tensor) else dict(_name_tensors(held))
     for name, one in tensors.items():
         if one.layout != torch.strided or one.is_quantized or one.is_nested:
             continue
         stored = one.untyped_storage().nbytes() // one.element_size()
         if one.numel() > stored:
-            shown = f"shows {counted(stored, 'number')} as {one.numel():,}"
+            shown = f"shows {plural(stored, 'number')} as {one.numel():,}"
             raise DataError(f"{path}: the tensor {name} {shown}: save its contiguous() copy")
     return tensors
 
 
-def _named_tensors(held: object, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+def _name_tensors(held: object, prefix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """Yield the tensors and numbers in dictionaries and tuples, each with its path, such as "real.mu"."""
     import torch
 
@@ -57,7 +57,7 @@ def _named_tensors(held: object, prefix: str = "") -> Iterator[tuple[str, torch.
         if isinstance(one, torch.Tensor | int | float):
             yield f"{prefix}{name}", torch.as_tensor(one)
         else:
-            yield from _named_tensors(one, f"{prefix}{name}.")
+            yield from _name_tensors(one, f"{prefix}{name}.")
 
 
 def _safetensors(path: Path) -> dict[str, torch.Tensor]:
@@ -65,7 +65,7 @@ def _safetensors(path: Path) -> dict[str, torch.Tensor]:
     from safetensors.torch import load_file
 
     try:
-        with pinned(path) as place:
+        with pin(path) as place:
             return load_file(place)
     except SafetensorError as error:
         raise ValueError(error) from error

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import text_bytes
-from finc_eval.core.doors.creating import created
+from finc_eval.core.doors.creating import create_file
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
 from finc_eval.core.remote.urls import out_path
-from finc_eval.core.storage import PROGRAM, written_whole
+from finc_eval.core.storage import PROGRAM, write_whole
 
 if TYPE_CHECKING:
     import h5py
@@ -30,7 +30,7 @@ class Sink(io.FileIO):
     """A new file whose first failure is kept and raised by `check`; what comes after it is thrown away."""
 
     def __init__(self, path: Path) -> None:
-        with created(path) as file:
+        with create_file(path) as file:
             super().__init__(os.dup(file.fileno()), "r+b")
         self._error: OSError | None = None
 
@@ -83,12 +83,12 @@ def new_file(path: str | Path, type_name: str, layout: int) -> Iterator[NewFile]
     """
     path = out_path(path)
     check_target(path, type_name)
-    with written_whole(path) as temporary, filled_file(temporary, type_name, layout) as file:
+    with write_whole(path) as temporary, fill_file(temporary, type_name, layout) as file:
         yield file
 
 
 @contextmanager
-def filled_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
+def fill_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
     """Yield a new file at a temporary path; it gets its header and its front when the block ends well."""
     import h5py  # a fifth of a second of import, which readers do not need
 

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from finc_eval.core.doors.creating import copied, created, private_folder
+from finc_eval.core.doors.creating import copy_file, create_file, private_folder
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
 from finc_eval.core.remote.store import Found, MissingError, delete, describe, download, list_below, upload
-from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, shown, target_of, url_of
+from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, redact_url, root, target_of, url_of
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
 DEFAULT_LIMIT = 20 << 30
@@ -47,7 +47,9 @@ def local(path: str | Path) -> Path:
     """
     found = file_of(path)
     if found is None:
-        raise DataError(f"{shown(str(url_of(path)))} is a folder, and a file is needed here: name one of its files")
+        raise DataError(
+            f"{redact_url(str(url_of(path)))} is a folder, and a file is needed here: name one of its files"
+        )
     return found
 
 
@@ -58,7 +60,7 @@ def file_of(path: str | Path) -> Path | None:
         return disk_path(path)
     with LOCKS[hash(url) % len(LOCKS)]:
         found = _known.get(url) or _known.setdefault(url, describe(url))
-        return None if found.is_folder else _copied(url, found)
+        return None if found.is_folder else _copy(url, found)
 
 
 def files_below(url: str) -> dict[str, int]:
@@ -118,9 +120,9 @@ _known: dict[str, Found] = {}
 """Descriptions of objects that this process has asked for: it reads one version of each, and asks once."""
 
 
-def _copied(url: str, found: Found) -> Path:
+def _copy(url: str, found: Found) -> Path:
     if found.size is None:
-        raise DataError(f"the server of {shown(url)} does not state its size: download it, and pass the file")
+        raise DataError(f"the server of {redact_url(url)} does not state its size: download it, and pass the file")
     place = copy_path(url, found.version or SESSION)
     with suppress(OSError):
         state = place.stat()
@@ -131,21 +133,22 @@ def _copied(url: str, found: Found) -> Path:
             return place
     if found.size > limit():
         raise UsageError(
-            f"{shown(url)} has {readable(found.size)}, above the {readable(limit())} of all copies: set {LIMIT} to more"
+            f"{redact_url(url)} has {readable(found.size)}, above the {readable(limit())} of all copies: "
+            f"set {LIMIT} to more"
         )
     _room.take(found.size)
     try:
         make_folder_of(place)
         temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
         try:
-            created(temporary, private=True).close()
+            create_file(temporary, private=True).close()
             download(url, temporary, found.size)
             temporary.replace(place)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(
-            f"{shown(url)} cannot be copied to {root()} ({error.strerror or error}): check the folder"
+            f"{redact_url(url)} cannot be copied to {root()} ({error.strerror or error}): check the folder"
         ) from error
     return place
 
@@ -208,7 +211,7 @@ def _link(path: Path, other: Path) -> None:
     try:
         os.link(path, other)
     except OSError:  # a file system without links
-        copied(path, other)
+        copy_file(path, other)
 
 
 def make_folder_of(path: Path) -> None:
@@ -222,6 +225,6 @@ def make_folder_of(path: Path) -> None:
 def check_writable(path: Path) -> None:
     """Raise UsageError for a path that only looks like one of the local disk."""
     if url := url_of(path):
-        raise UsageError(f"{shown(url)} cannot be used here: name a place on a local disk")
+        raise UsageError(f"{redact_url(url)} cannot be used here: name a place on a local disk")
     if is_copy(path):
         raise UsageError(f"{path} is a copy of a remote file and is not changed: choose another output file")

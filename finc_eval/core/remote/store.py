@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.remote.urls import shown
-from finc_eval.core.secrets import WEB, washed
+from finc_eval.core.remote.urls import redact_url
+from finc_eval.core.secrets import WEB, redact
 
 DELAYS = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each repetition of a request, give or take half of them."""
@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 def describe(url: str) -> Found:
     """Describe the object or folder at a URL."""
-    return request(url, "looked up", lambda store: _found(store.info(url)))
+    return request(url, "looked up", lambda store: _parse_info(store.info(url)))
 
 
 def list_below(url: str) -> dict[str, Found]:
@@ -73,7 +73,7 @@ def list_below(url: str) -> dict[str, Found]:
     def ask(store: Any) -> dict[str, Found]:
         below = store._strip_protocol(url).rstrip("/") + "/"
         found = store.find(url, detail=True)
-        names = {name.removeprefix(below): _found(info) for name, info in found.items() if name.startswith(below)}
+        names = {name.removeprefix(below): _parse_info(info) for name, info in found.items() if name.startswith(below)}
         if not names:
             store.info(url)  # raises where neither folder nor bucket exists
         return {name: one for name, one in names.items() if name and not one.is_folder}
@@ -100,10 +100,13 @@ def _meter(url: str, size: int) -> Callable[..., None]:
 
     def check(_: object, arrived: int, **__: object) -> None:
         if arrived > size:
-            raise RemoteError(f"{shown(url)} has more than the {size:,} bytes that its server states: try again later")
+            raise RemoteError(
+                f"{redact_url(url)} has more than the {size:,} bytes that its server states: try again later"
+            )
         if arrived < (time.monotonic() - begun - SILENCE_SECONDS) * MIN_BYTES_PER_SECOND:
             raise RemoteError(
-                f"{shown(url)} arrives too slowly, {arrived:,} of {size:,} bytes so far: fetch it by another program"
+                f"{redact_url(url)} arrives too slowly, {arrived:,} of {size:,} bytes so far: "
+                "fetch it by another program"
             )
 
     return check
@@ -114,7 +117,7 @@ def upload(path: Path, url: str) -> Found:
 
     def ask(store: Any) -> Found:
         store.put_file(str(path), url)
-        found, size = _found(store.info(url)), path.stat().st_size
+        found, size = _parse_info(store.info(url)), path.stat().st_size
         if found.size != size:
             raise OSError(f"{found.size:,} of {size:,} bytes arrived")
         return found
@@ -151,8 +154,8 @@ def request(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
                 raise refusal from None
             if delay is None:
                 raise RemoteError(
-                    f"{shown(url)} could not be {what} in {len(DELAYS) + 1} attempts ({_words(_cause(error), url)}): "
-                    "check the network and the service, and run the same command again"
+                    f"{redact_url(url)} could not be {what} in {len(DELAYS) + 1} attempts "
+                    f"({_words(_cause(error), url)}): check the network and the service, and run the same command again"
                 ) from None
         time.sleep(delay * (0.5 + _jitter.random()))
     raise AssertionError("the last attempt returns or raises")
@@ -178,15 +181,15 @@ def _store(url: str) -> Any:
     except ImportError as error:
         missing = getattr(error, "name", None) or str(error)
         raise UsageError(
-            f'{shown(url)} needs a package that is not installed ({missing}): pip install "finc-eval[remote]"'
+            f'{redact_url(url)} needs a package that is not installed ({missing}): pip install "finc-eval[remote]"'
         ) from error
     except Exception as error:  # each store asks for its own variables
         raise RemoteError(
-            f"{shown(url)} cannot be asked for ({_words(error, url)}): set the variables that its store needs"
+            f"{redact_url(url)} cannot be asked for ({_words(error, url)}): set the variables that its store needs"
         ) from None
 
 
-def _found(info: dict[str, Any]) -> Found:
+def _parse_info(info: dict[str, Any]) -> Found:
     version = next((str(info[tag]) for tag in TAGS if info.get(tag)), "")
     size = info.get("size")
     return Found(None if size is None else int(size), version, info.get("type") == "directory")
@@ -200,7 +203,7 @@ def _cause(error: Exception) -> BaseException:
 
 def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
     """Return the error for what does not become better by waiting; None for all else."""
-    status, place = getattr(error, "status", None), shown(url)
+    status, place = getattr(error, "status", None), redact_url(url)
     if isinstance(error, TimeoutError):
         return RemoteError(f"the server of {place} sent nothing for {SILENCE_SECONDS} seconds: try again later")
     if isinstance(error, FileNotFoundError) or status in (404, 410):
@@ -228,4 +231,4 @@ def _words(error: BaseException, url: str) -> str:
     if isinstance(status, int):  # the words beside it are the server's, which knows the secret
         return f"{status} {http.client.responses.get(status, 'an unknown answer')}"
     said = " ".join(str(getattr(error, "strerror", None) or error).split())
-    return washed(said, about=url) or type(error).__name__
+    return redact(said, about=url) or type(error).__name__

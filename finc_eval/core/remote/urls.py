@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.secrets import STORES, URL, WEB, washed_word
+from finc_eval.core.secrets import STORES, URL, WEB, redact_word
 
 FOLDER = "FINC_EVAL_REMOTE"
 """Environment variable with the folder of the local copies."""
@@ -38,16 +38,16 @@ def url_of(path: object) -> str | None:
     if protocol not in PROTOCOLS:
         known = ", ".join(f"{one}://" for one in ("file", *PROTOCOLS))
         raise UsageError(
-            f"{washed_word(str(path))} has the unknown protocol {protocol}: pass a path, or a URL that begins with "
+            f"{redact_word(str(path))} has the unknown protocol {protocol}: pass a path, or a URL that begins with "
             f"{known}"
         )
     rest = match[2].lstrip("/")
     if protocol in WEB:
         return f"{protocol}://{rest}"
     url = f"{protocol}://{rest.rstrip('/')}"
-    if shown(url) != url:
+    if redact_url(url) != url:
         raise UsageError(
-            f"{shown(url)} was given with a user, password or signature, which object stores take from the "
+            f"{redact_url(url)} was given with a user, password or signature, which object stores take from the "
             "environment: leave them out"
         )
     return url
@@ -74,9 +74,9 @@ def disk_path(path: str | Path) -> Path:
     return Path(url2pathname(parts.path))
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a URL without what may be secret in it: its user, password, query and fragment."""
-    return washed_word(url)
+    return redact_word(url)
 
 
 def copy_path(url: str, version: str) -> Path:
@@ -92,7 +92,9 @@ def out_path(path: str | Path) -> Path:
     if url is None:
         return disk_path(path)
     if url.startswith(WEB):
-        raise UsageError(f"{shown(url)} can only be read: name an output in an object store, such as s3://bucket/file")
+        raise UsageError(
+            f"{redact_url(url)} can only be read: name an output in an object store, such as s3://bucket/file"
+        )
     return root().joinpath("out", *_parts(url))
 
 
@@ -109,7 +111,7 @@ def is_copy(path: Path) -> bool:
 def place_of(path: str | Path) -> str:
     """Return the absolute path of a file or folder; for a copy, or a file to be uploaded, its URL."""
     if url := url_of(path):
-        return shown(url)
+        return redact_url(url)
     whole = disk_path(path).expanduser().resolve()
     return _url_in(whole, "in") or _url_in(whole, "out") or str(whole)
 
@@ -119,27 +121,27 @@ def with_urls(text: str) -> str:
     if str(root()) not in text:
         return text
     places = re.compile(re.escape(str(root())) + r"/(?:in|out)/([a-z0-9]+)/([^\s'\"]+)")
-    return places.sub(lambda found: _joined([found[1], *found[2].split("/")]), text)
+    return places.sub(lambda found: _join([found[1], *found[2].split("/")]), text)
 
 
 def root() -> Path:
     """Return the folder of the local copies: $FINC_EVAL_REMOTE, or ~/.cache/finc-eval/remote."""
-    return _resolved(os.environ.get(FOLDER) or "~/.cache/finc-eval/remote")
+    return _resolve(os.environ.get(FOLDER) or "~/.cache/finc-eval/remote")
 
 
 @lru_cache
-def _resolved(folder: str) -> Path:
+def _resolve(folder: str) -> Path:
     return Path(folder).expanduser().resolve()
 
 
 def _url_in(path: Path, side: str) -> str | None:
     home = root() / side
-    return _joined(path.relative_to(home).parts) if path.is_relative_to(home) and path != home else None
+    return _join(path.relative_to(home).parts) if path.is_relative_to(home) and path != home else None
 
 
 def _parts(url: str) -> list[str]:
     """Return the names of folders and file for a URL. Each is harmless, whatever the name of the object is."""
-    protocol, _, rest = shown(url).partition("://")
+    protocol, _, rest = redact_url(url).partition("://")
     return [protocol, *(_harmless(part) for part in rest.rstrip("/").split("/"))]
 
 
@@ -150,6 +152,6 @@ def _harmless(part: str) -> str:
     return part
 
 
-def _joined(parts: list[str] | tuple[str, ...]) -> str:
+def _join(parts: list[str] | tuple[str, ...]) -> str:
     protocol, *rest = (unquote(part).replace("\0", "") for part in parts if not VERSION.fullmatch(part))
     return f"{protocol}://{'/'.join(rest)}"

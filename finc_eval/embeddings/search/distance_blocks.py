@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.device import Device, sent, usable_device
+from finc_eval.core.device import Device, send, usable_device
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.samples.source import prefetched
+from finc_eval.samples.source import prefetch
 
 BLOCK_ROWS = 2048
 """Rows of a block of distances, and its columns: 16 MiB, which the allocator uses again and again. Larger blocks are
@@ -158,7 +158,7 @@ class DistanceBlock:
         size = max(PAIR_ENTRIES // self.x.rows.shape[1], 1)
         for start in range(0, len(differ), size):
             part = differ[start : start + size]
-            squared[part] = _squared(self.x.rows, i[part], self.y.rows, j[part], size)
+            squared[part] = _square_distances(self.x.rows, i[part], self.y.rows, j[part], size)
         return squared
 
     def approximate(self, rows: slice, accuracy: float) -> torch.Tensor:
@@ -204,7 +204,7 @@ def blocks(x: Embeddings, y: Embeddings, device: Device = None) -> Iterator[Dist
     """Yield the distances of all pairs of two sets of one dimension."""
     frame = Frame.of(x, y, usable_device(device))
     width = BLOCK_ROWS * max(1, min(BLOCK_ROWS // x.n, HELD_BLOCKS))  # as many pairs, of few queries
-    for held in _held(x, frame):
+    for held in _hold(x, frame):
         for base in _rows(y, range(0, y.n, width), frame):
             for queries in held:
                 yield DistanceBlock.of(queries, base, frame.unit)
@@ -216,7 +216,7 @@ def blocks_within(y: Embeddings, device: Device = None) -> Iterator[DistanceBloc
     Each block off the diagonal is computed once and yielded twice, the second time transposed.
     """
     frame = Frame.of(y, y, usable_device(device))
-    for held in _held(y, frame):
+    for held in _hold(y, frame):
         for base in chain(held, _rows(y, range(held[-1].places.stop, y.n, BLOCK_ROWS), frame)):
             for queries in held:
                 if queries is base:
@@ -238,7 +238,7 @@ def true_pairs(mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return flat // mask.shape[1], flat % mask.shape[1]
 
 
-def _squared(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor, j: torch.Tensor, size: int) -> torch.Tensor:
+def _square_distances(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor, j: torch.Tensor, size: int) -> torch.Tensor:
     """Return ‖x_i − y_j‖² of at most `size` pairs in float64, summed in an order that other pairs do not change."""
     if x.is_cuda:  # where that order may depend on the shape
         whole = [torch.nn.functional.pad(index, (0, size - len(index))) for index in (i, j)]
@@ -248,7 +248,7 @@ def _squared(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor, j: torch.Tensor,
     return torch.from_numpy(np.einsum("ij,ij->i", difference, difference))
 
 
-def _held(source: Embeddings, frame: Frame) -> Iterator[list[Rows]]:
+def _hold(source: Embeddings, frame: Frame) -> Iterator[list[Rows]]:
     step = HELD_BLOCKS * BLOCK_ROWS
     for begin in range(0, source.n, step):
         yield list(_rows(source, range(begin, min(begin + step, source.n), BLOCK_ROWS), frame))
@@ -262,9 +262,9 @@ def _read(source: Embeddings, starts: range, device: torch.device) -> Iterator[t
     """Yield blocks of rows on a device, with their first index; the next block is read while one is in use."""
 
     def block(start: int) -> tuple[int, torch.Tensor]:
-        return start, sent(source.rows_at(np.arange(start, min(start + starts.step, source.n))), device)
+        return start, send(source.rows_at(np.arange(start, min(start + starts.step, source.n))), device)
 
-    return prefetched(map(block, starts))
+    return prefetch(map(block, starts))
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class Smallest:
         """Add the keys of a block; a pair must not come twice."""
         where, width = block.lower.device, block.lower.shape[1]
         given = self._radii
-        radii = torch.zeros(1, device=where) if given is None else sent(torch.from_numpy(given[block.columns]), where)
+        radii = torch.zeros(1, device=where) if given is None else send(torch.from_numpy(given[block.columns]), where)
         radii = radii.expand(width)
         scaled = block.scaled(radii)
         keys = self._key.of(block.lower, scaled)
@@ -316,7 +316,7 @@ class Smallest:
         The bound is the k-th key so far or, in the first block, the largest of k upper bounds.
         """
         known = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree)
-        limit = sent(known.to(block.lower.dtype), block.lower.device)
+        limit = send(known.to(block.lower.dtype), block.lower.device)
         if limit.isinf().any() and keys.shape[1] >= self._k:
             columns = keys.topk(self._k, largest=False).indices
             rows = torch.arange(len(columns), device=columns.device)[:, None]

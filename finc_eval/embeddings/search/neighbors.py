@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from finc_eval.core.checks import check_choice, check_count
 from finc_eval.core.device import Device
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks, blocks_within
@@ -269,6 +269,6 @@ def check_enough(base: Embeddings, k: int, *, itself: bool = True) -> None:
     check_count("k", k)
     if base.n < k + itself:
         raise DataError(
-            f"{base.name} has {counted(base.n, 'sample')}, too few for {counted(k, 'neighbor')} of each: "
+            f"{base.name} has {plural(base.n, 'sample')}, too few for {plural(k, 'neighbor')} of each: "
             f"pass at least {k + itself}, or a smaller k"
         )

@@ -18,7 +18,7 @@ SPATIAL_CHANNELS = 7
 """First channels of Mixed_6d's first branch, which sFID (Nash et al., 2021) takes: 17 x 17 x 7 = 2023 values."""
 
 
-def _pooled(images: torch.Tensor) -> torch.Tensor:
+def _pool(images: torch.Tensor) -> torch.Tensor:
     return avg_pool2d(images, kernel_size=3, stride=1, padding=1, count_include_pad=False)
 
 
@@ -26,7 +26,7 @@ class _BlockA(inception.InceptionA):  # type: ignore[misc]
     def _forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         small = self.branch5x5_2(self.branch5x5_1(x))
         double = self.branch3x3dbl_3(self.branch3x3dbl_2(self.branch3x3dbl_1(x)))
-        return [self.branch1x1(x), small, double, self.branch_pool(_pooled(x))]
+        return [self.branch1x1(x), small, double, self.branch_pool(_pool(x))]
 
 
 class _BlockC(inception.InceptionC):  # type: ignore[misc]
@@ -34,12 +34,12 @@ class _BlockC(inception.InceptionC):  # type: ignore[misc]
         single = self.branch7x7_3(self.branch7x7_2(self.branch7x7_1(x)))
         double = self.branch7x7dbl_3(self.branch7x7dbl_2(self.branch7x7dbl_1(x)))
         double = self.branch7x7dbl_5(self.branch7x7dbl_4(double))
-        return [self.branch1x1(x), single, double, self.branch_pool(_pooled(x))]
+        return [self.branch1x1(x), single, double, self.branch_pool(_pool(x))]
 
 
 class _BlockE(inception.InceptionE):  # type: ignore[misc]
     def _pool(self, x: torch.Tensor) -> torch.Tensor:
-        return _pooled(x)
+        return _pool(x)
 
     def _forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         single = self.branch3x3_1(x)

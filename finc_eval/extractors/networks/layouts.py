@@ -52,7 +52,7 @@ def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
         result[name] = tensor
     height, width = network.patch_embed.grid_size  # type: ignore[union-attr, misc]
     if "pos_embed" in result:
-        result["pos_embed"] = _resampled(result["pos_embed"].float(), int(height), int(width))
+        result["pos_embed"] = _resample(result["pos_embed"].float(), int(height), int(width))
     return result
 
 
@@ -72,7 +72,7 @@ LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
 }
 
 
-def _resampled(positions: torch.Tensor, height: int, width: int) -> torch.Tensor:
+def _resample(positions: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """Resample positions, (1, 1 + side², d) with that of the class token first, to a grid of (height, width)."""
     of_class, of_patches = positions[:, :1], positions[:, 1:]
     side = round(of_patches.shape[1] ** 0.5)

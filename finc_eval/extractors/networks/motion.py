@@ -74,7 +74,7 @@ class Motion(torch.nn.Module):
         velocity = flow.view(n, count - 1, 2, height, width) * (rate / height)[:, :, None, None, None]
         coarse = avg_pool2d(velocity.flatten(0, 2)[:, None], BLOCK).view(*velocity.shape[:3], height // BLOCK, -1)
         return {
-            "motion": _described(gray, coarse, unexplained.view(n, count - 1), rate, valid),
+            "motion": _join_histograms(gray, coarse, unexplained.view(n, count - 1), rate, valid),
             "fvmd": _fvmd(velocity, valid),
         }
 
@@ -90,7 +90,7 @@ def load(card: Card, weights: Path | None) -> Motion:
     return Motion()
 
 
-def _described(
+def _join_histograms(
     gray: torch.Tensor, velocity: torch.Tensor, unexplained: torch.Tensor, rate: torch.Tensor, valid: torch.Tensor
 ) -> torch.Tensor:
     """Join the histograms of a clip.
@@ -107,7 +107,7 @@ def _described(
         _polar(velocity, SPEED, 4, 1.5),
         _polar(velocity.diff(dim=1) * rate[:, 1:, None, None, None], FORCE, 3, 2),
     ]
-    cells = _over_time(_pooled(per_pixel[0], CELLS), valid)
+    cells = _over_time(_pool(per_pixel[0], CELLS), valid)
     forces = _over_time(per_pixel[1].mean((3, 4)), both)
     speeds = _log(velocity.norm(dim=2), SPEED)
     speed = speeds.mean((2, 3))
@@ -153,7 +153,7 @@ def _polar(vectors: torch.Tensor, unit: float, levels: int, step: float) -> torc
     return torch.cat([length[:, :, :1], moving], 2)
 
 
-def _pooled(values: torch.Tensor, side: int) -> torch.Tensor:
+def _pool(values: torch.Tensor, side: int) -> torch.Tensor:
     """Average pictures (n, t, c, height, width) to (n, t, c, side, side)."""
     return adaptive_avg_pool2d(values.flatten(0, 1), side).view(*values.shape[:3], side, side)
 
@@ -243,7 +243,7 @@ def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     Where FVMD follows points that a network tracks, the flow is read on the same 20 x 20 points of every frame.
     """
     scale = FVMD_SIDE / FVMD_RATE
-    points = _pooled(velocity, FVMD_POINTS) * scale
+    points = _pool(velocity, FVMD_POINTS) * scale
     points = points.movedim(2, -1)
     both = valid[:, 1:] & valid[:, :-1]
     found = []
@@ -269,39 +269,39 @@ def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tenso
         Displacement in pixels, to the right and downwards, (n, 2, height, width); and the mean difference of evened
         pixels that it leaves between the frames, (n,).
     """
-    pairs = [(_evened(first), _evened(second))]
+    pairs = [(_even_contrast(first), _even_contrast(second))]
     one, other = first, second
     while min(one.shape[2:]) >= 2 * MIN_SIDE:
         one, other = avg_pool2d(one, 2), avg_pool2d(other, 2)
-        pairs.append((_evened(one), _evened(other)))
+        pairs.append((_even_contrast(one), _even_contrast(other)))
     flow = first.new_zeros(len(first), 2, *pairs[-1][0].shape[2:])
     for before, after in reversed(pairs):
         size = before.shape[2:]
         if flow.shape[2:] != size:
             flow = 2 * interpolate(flow, size, mode="bilinear", align_corners=False)
-        flow = _refined(flow, before, after)
+        flow = _refine(flow, before, after)
     before, after = pairs[0]
-    return flow, (_moved(after, flow) - before).abs().mean((1, 2, 3))
+    return flow, (_warp(after, flow) - before).abs().mean((1, 2, 3))
 
 
-def _refined(flow: torch.Tensor, before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
+def _refine(flow: torch.Tensor, before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
     """Refine the flow at one size: each step solves (ΣJJᵀ + λI)·δ = −ΣJ·e in the window around every pixel."""
     edges = pad(before, (1, 1, 1, 1), mode="replicate")
     across = (edges[:, :, 1:-1, 2:] - edges[:, :, 1:-1, :-2]) / 2
     down = (edges[:, :, 2:, 1:-1] - edges[:, :, :-2, 1:-1]) / 2
-    products = _windowed(torch.cat([across * across, across * down, down * down], 1))
+    products = _average_windows(torch.cat([across * across, across * down, down * down], 1))
     xx, xy, yy = products[:, :1] + DAMPING, products[:, 1:2], products[:, 2:] + DAMPING
     determinant = xx * yy - xy * xy
     for _ in range(STEPS):
-        error = _moved(after, flow) - before
-        errors = _windowed(torch.cat([across * error, down * error], 1))
+        error = _warp(after, flow) - before
+        errors = _average_windows(torch.cat([across * error, down * error], 1))
         ex, ey = errors[:, :1], errors[:, 1:]
         step = torch.cat([xy * ey - yy * ex, xy * ex - xx * ey], 1) / determinant
         flow = flow + step.clamp(-1, 1)
-    return _windowed(flow)
+    return _average_windows(flow)
 
 
-def _moved(frames: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
+def _warp(frames: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
     """Read each pixel where the flow says that it has moved to."""
     height, width = frames.shape[2:]
     rows = torch.arange(height, device=flow.device, dtype=flow.dtype)
@@ -312,7 +312,7 @@ def _moved(frames: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
     return grid_sample(frames, place, mode="bilinear", padding_mode="border", align_corners=True)
 
 
-def _windowed(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
+def _average_windows(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
     """Average over the window around each pixel, without what lies beyond the border.
 
     Sums of shifted pictures take a fifth of the time of torch's pooling on a CPU.
@@ -329,7 +329,7 @@ def _windowed(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
     return values
 
 
-def _evened(frames: torch.Tensor) -> torch.Tensor:
+def _even_contrast(frames: torch.Tensor) -> torch.Tensor:
     """Subtract the local mean and divide by the local contrast."""
-    mean, square = (_windowed(values, 2 * WINDOW - 1) for values in (frames, frames * frames))
+    mean, square = (_average_windows(values, 2 * WINDOW - 1) for values in (frames, frames * frames))
     return (frames - mean) / ((square - mean * mean).clamp_min(0) + CONTRAST**2).sqrt()

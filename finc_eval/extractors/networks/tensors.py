@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from finc_eval.core.doors.reading import NotAFileError, pinned
+from finc_eval.core.doors.reading import NotAFileError, pin
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.layouts import LAYOUTS, Tensors
@@ -68,7 +68,7 @@ def _is_named_tensor(item: tuple[object, object]) -> bool:
 
 def _read(path: Path) -> object:
     try:
-        with pinned(path) as place:
+        with pin(path) as place:
             if path.suffix == ".safetensors":
                 from safetensors.torch import load_file
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.guarantee import Bound
@@ -27,9 +27,7 @@ def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) 
     """
     given = column_array(labels, "labels")
     if len(given) != count:
-        raise DataError(
-            f"{counted(count, 'sample')} came with {counted(len(given), 'label')}: pass one label per sample"
-        )
+        raise DataError(f"{plural(count, 'sample')} came with {plural(len(given), 'label')}: pass one label per sample")
     return torch.from_numpy(places_of(given, classes, "labels"))
 
 

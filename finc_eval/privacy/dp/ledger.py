@@ -17,12 +17,12 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from finc_eval.core.doors.creating import created
-from finc_eval.core.doors.reading import changed, read_bytes
+from finc_eval.core.doors.creating import create_file
+from finc_eval.core.doors.reading import open_to_change, read_bytes
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
-from finc_eval.core.storage import PROGRAM, disk_errors, written_whole
+from finc_eval.core.storage import PROGRAM, disk_errors, write_whole
 from finc_eval.privacy.dp.accounting import compose, epsilon_of, remaining
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
 from finc_eval.privacy.dp.ledger_lines import (
@@ -33,9 +33,9 @@ from finc_eval.privacy.dp.ledger_lines import (
     Spending,
     check_of,
     digits_of,
-    parsed_line,
+    parse_line,
     root_of,
-    sealed,
+    seal,
     spending_in,
 )
 from finc_eval.privacy.dp.population import Hashes, Identity, Sketches
@@ -105,7 +105,7 @@ class Ledger:
             UsageError: the budget is out of range.
         """
         planned = PlannedLedger(path, epsilon, delta, adjacency)
-        with _locked(planned.path):
+        with _lock(planned.path):
             if planned.path.exists():
                 raise BudgetError(f"{path} exists, and a budget is set once: leave the budget out")
             planned.write()
@@ -143,7 +143,7 @@ class Ledger:
                 f"the budget of {self.path} has {self.budget.adjacency} adjacency and the release has "
                 f"{guarantee.adjacency} adjacency, which do not add: keep one ledger for each"
             )
-        with _locked(self.path):
+        with _lock(self.path):
             header, lines = self._content()
             own = Sketches(views, str(header.get(SALT, "")))
             keys, resemblance = _with_those_alike(lines, keys, name, own)
@@ -212,7 +212,7 @@ class Ledger:
             raise DataError(f"{self.path} does not exist: set a budget to begin a ledger there") from error
         except OSError as error:
             raise DataError(f"{self.path} cannot be read ({error.strerror}): nothing is released") from error
-        header = parsed_line(first) or {}
+        header = parse_line(first) or {}
         if (header.get("program"), header.get("kind")) != (PROGRAM, LEDGER_TYPE):
             raise DataError(f"{self.path} is not a finc-eval ledger: name another file, or a new one and its budget")
         if header.get("schema") != LEDGER_LAYOUT:
@@ -224,7 +224,7 @@ class Ledger:
         spendings: list[Spending] = []
         before = root_of(header)
         for number, text in enumerate(rest, 2):
-            line = parsed_line(text)
+            line = parse_line(text)
             spending = spending_in(line, before)
             if line is None or spending is None:
                 if number == len(rest) + 1:
@@ -243,21 +243,21 @@ class Ledger:
         return header, spendings
 
     def _append(self, spending: Spending) -> None:
-        with disk_errors(self.path, "nothing is released"), changed(self.path) as file:
+        with disk_errors(self.path, "nothing is released"), open_to_change(self.path) as file:
             # What is behind the valid lines was cut off. An editor may have removed the end of the last valid one.
             _, spendings = self._content()
             whole = b"\n".join(file.read().split(b"\n")[: 1 + len(spendings)])
             first, *lines = whole.split(b"\n")
-            header = parsed_line(first) or {}
-            before = (parsed_line(lines[-1]) or {})[CHECK] if lines else root_of(header)
+            header = parse_line(first) or {}
+            before = (parse_line(lines[-1]) or {})[CHECK] if lines else root_of(header)
             file.truncate(len(whole))
             file.seek(0, os.SEEK_END)
-            file.write(b"\n" + sealed(asdict(spending), before))
+            file.write(b"\n" + seal(asdict(spending), before))
             file.flush()
             os.fsync(file.fileno())
             # A kill in between leaves a number that is too small, and nothing is lost by that.
             file.seek(0)
-            file.write(sealed(header | {COUNT: digits_of(len(lines) + 1)}))
+            file.write(seal(header | {COUNT: digits_of(len(lines) + 1)}))
             file.flush()
             os.fsync(file.fileno())
 
@@ -292,11 +292,11 @@ class PlannedLedger(Ledger):
             SALT: self._salt,
             COUNT: digits_of(len(spendings)),
         }
-        lines, before = sealed(header), root_of(header)
+        lines, before = seal(header), root_of(header)
         for spending in spendings:
-            lines += sealed(asdict(spending), before)
+            lines += seal(asdict(spending), before)
             before = check_of(asdict(spending), before)
-        with written_whole(self.path) as temporary, created(temporary, private=True) as file:
+        with write_whole(self.path) as temporary, create_file(temporary, private=True) as file:
             file.write(lines)
         _sync_folder(self.path)
 
@@ -353,7 +353,7 @@ def _about(lines: Sequence[Spending], data: Iterable[str]) -> tuple[Spending, ..
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     """Keep other processes from reading what is left, and spending it, at the same time."""
     with ExitStack() as held:
         with disk_errors(path):

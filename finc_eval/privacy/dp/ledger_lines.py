@@ -38,7 +38,7 @@ class Spending(Record):
     sketches: tuple[str, ...] = ()
 
 
-def parsed_line(text: bytes) -> dict[str, Any] | None:
+def parse_line(text: bytes) -> dict[str, Any] | None:
     """Return the table in a line, or None."""
     try:
         return json_table(text)
@@ -46,7 +46,7 @@ def parsed_line(text: bytes) -> dict[str, Any] | None:
         return None
 
 
-def sealed(content: dict[str, Any], before: str = "") -> bytes:
+def seal(content: dict[str, Any], before: str = "") -> bytes:
     """Return a line with its checksum."""
     return json.dumps(_without(content, CHECK) | {CHECK: check_of(content, before)}).encode() + b"\n"
 

@@ -102,7 +102,7 @@ class Sketches:
 
     def __post_init__(self) -> None:
         salt = np.uint64(int(sha256_of("salt", self.salt)[:16], 16))
-        self._counted.extend(np.unique(mixed(mixed(view) ^ salt), return_counts=True) for view in self.views)
+        self._counted.extend(np.unique(mix(mix(view) ^ salt), return_counts=True) for view in self.views)
 
     def texts(self) -> tuple[str, ...]:
         """Return the sketches as texts of a ledger."""
@@ -125,7 +125,7 @@ def sketch_of(text: str) -> tuple[Hashes, NDArray[np.int64]] | None:
     return (numbers, counts) if sound else None
 
 
-def mixed(values: Hashes) -> Hashes:
+def mix(values: Hashes) -> Hashes:
     """Return numbers all of whose bits depend on all bits of these (the finalizer of SplitMix64)."""
     values = values + np.uint64(0x9E3779B97F4A7C15)
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

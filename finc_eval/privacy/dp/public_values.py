@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.words import listed
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.columns import text
 
 NUMBERS, TEXTS = "biuf", "USO"
@@ -74,7 +74,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str) -> NDArray[
     if values.dtype.kind in NUMBERS and all(number is None for number in numbers):
         raise DataError(
             f"{name}: the values are numbers ({values.dtype}), and the public list has none, only "
-            f"{listed([*map(repr, known)])}: pass the values as they are written there"
+            f"{join_words([*map(repr, known)])}: pass the values as they are written there"
         )
     by_number = {number: place for place, number in enumerate(numbers) if number is not None}
     if len(by_number) < sum(number is not None for number in numbers):  # "1" and "1.0" are two values of the list

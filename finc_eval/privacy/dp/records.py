@@ -16,7 +16,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.array_files import is_array_file, read_arrays
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.opening import unmerged
+from finc_eval.embeddings.opening import unmerged_error
 from finc_eval.embeddings.space import ARRAY_SPACE, space_named
 from finc_eval.privacy.dp.population import Identity, RowViews
 
@@ -72,7 +72,7 @@ def open_records(source: object, name: str) -> Records:
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
     if isinstance(source, EmbeddingCache) and source.shard is not None:
-        raise unmerged(str(source.path), source.shard)
+        raise unmerged_error(str(source.path), source.shard)
     return _cached_records(source) if isinstance(source, EmbeddingCache) else _array_records(source, name)
 
 

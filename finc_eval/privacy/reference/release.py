@@ -14,7 +14,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
-from finc_eval.embeddings.opening import embedded_sources
+from finc_eval.embeddings.opening import embed_sources
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
 from finc_eval.feature_maps.hermite_series import degree_probabilities
@@ -90,7 +90,7 @@ def release_sketch(
     chosen, run = settings_from(ReleaseSettings, settings, options), Run.of(run)
     guarantee = chosen.guarantee
     is_fitted = isinstance(public, PrivateSketch | PublicTransform)
-    sets = embedded_sources(
+    sets = embed_sources(
         {"private": private} if is_fitted else {"private": private, "public": public},
         extractor,
         run,

@@ -14,19 +14,19 @@ from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
 from finc_eval.privacy.reference.result import PairedDifference, Part
 
 
-def estimated_part(name: str, ref: NoisyMean, gen: SampleMean, confidence: float) -> Part:
+def estimate_part(name: str, ref: NoisyMean, gen: SampleMean, confidence: float) -> Part:
     """Estimate the squared distance of a generator, or of some of its features."""
     value = mean_distance.squared_distance(ref, gen)
     error = sqrt(mean_distance.variance(ref, gen))
     return Part(name, len(ref.mean), value, error, mean_distance.interval(ref, gen, confidence))
 
 
-def estimated_parts(
+def estimate_parts(
     ref: NoisyMean, gen: SampleMean, entries: Mapping[str, torch.Tensor], confidence: float
 ) -> tuple[Part, ...]:
     """Estimate the squared distance part by part; `entries` are the indices of φ in each part, by the part's name."""
     return tuple(
-        estimated_part(name, *mean_distance.part(ref, gen, chosen), confidence) for name, chosen in entries.items()
+        estimate_part(name, *mean_distance.part(ref, gen, chosen), confidence) for name, chosen in entries.items()
     )
 
 

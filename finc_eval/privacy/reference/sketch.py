@@ -20,7 +20,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import plain, structured
+from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import Signature
@@ -46,7 +46,7 @@ from finc_eval.privacy.reference.mean_distance import (
     smallest_detected,
 )
 from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
-from finc_eval.privacy.reference.scoring import estimated_part, estimated_parts, paired_differences
+from finc_eval.privacy.reference.scoring import estimate_part, estimate_parts, paired_differences
 from finc_eval.privacy.reference.transform import PublicTransform
 from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
@@ -327,7 +327,7 @@ class PrivateSketch(Shown):
             DataError: the file is missing, damaged, or not a private sketch.
         """
         with existing_file(path, PRIVATE_SKETCH, PRIVATE_SKETCH_LAYOUT, "ask its owner for the file again") as file:
-            header = structured(SketchHeader, file.header, f"{path} is damaged: its header")
+            header = structure(SketchHeader, file.header, f"{path} is damaged: its header")
             phi = read_feature_map(file)
             if not isinstance(phi, HermiteFeatures):
                 raise ValueError(f"it has features of the kernel {phi.kernel}")
@@ -349,7 +349,7 @@ class PrivateSketch(Shown):
 
     def _score(self, sample: SampleMean, name: str, confidence: float) -> PrivateScore:
         ref = self.noisy_mean
-        whole = estimated_part("all", ref, sample, confidence)
+        whole = estimate_part("all", ref, sample, confidence)
         hidden = any(release.sampling < 0 for release in self.releases)
         return PrivateScore(
             provenance=Provenance.here("cpu"),
@@ -361,8 +361,8 @@ class PrivateSketch(Shown):
             noise_interval=noise_interval(ref, sample, confidence),
             confidence=confidence,
             smallest_detected=smallest_detected(ref, confidence),
-            degrees=estimated_parts(ref, sample, self._entries_by_degree(), confidence),
-            classes=estimated_parts(ref, sample, self._entries_by_class(), confidence),
+            degrees=estimate_parts(ref, sample, self._entries_by_degree(), confidence),
+            classes=estimate_parts(ref, sample, self._entries_by_class(), confidence),
             guarantees=self.guarantees,
             signature=self.signature,
             notes=(VARIATION_HIDDEN,) if hidden else (),

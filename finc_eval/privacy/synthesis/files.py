@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from finc_eval.core.doors.creating import created, created_text
+from finc_eval.core.doors.creating import create_file, create_text
 from finc_eval.core.doors.reading import read_text
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
-from finc_eval.core.storage import written_whole
+from finc_eval.core.storage import write_whole
 from finc_eval.privacy.dp.public_values import column_arrays
 
 SUFFIXES = (".csv", ".npz")
@@ -54,12 +54,12 @@ def read_images(path: str | Path) -> tuple[NpzRows, np.ndarray | None]:
 
 def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
     """Write columns as .csv or .npz, or images as .npz. The file appears when it is complete."""
-    with written_whole(path) as temporary:
+    with write_whole(path) as temporary:
         if Path(path).suffix == ".npz":
-            with created(temporary) as file:
+            with create_file(temporary) as file:
                 np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # mypy takes them for allow_pickle
         else:
-            with created_text(temporary) as text:
+            with create_text(temporary) as text:
                 writer = csv.writer(text)
                 writer.writerow(arrays)
                 writer.writerows(zip(*(column.tolist() for column in arrays.values()), strict=True))

@@ -13,7 +13,7 @@ POOLED_CELLS = 7
 """Cells of a pooled image in each direction."""
 
 
-def pooled(shape: Shape) -> torch.Tensor:
+def pool(shape: Shape) -> torch.Tensor:
     """Return the view of an image as `POOLED_CELLS` cells in each direction, each a sum of pixels: (c·h·w, cells).
 
     Its columns have norm 1 and no pixel in common, so norms do not grow.

@@ -18,7 +18,7 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
 from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
-from finc_eval.privacy.synthesis.image_views import Shape, pooled
+from finc_eval.privacy.synthesis.image_views import Shape, pool
 from finc_eval.privacy.synthesis.methods import (
     FREQUENCIES,
     AnySynthesis,
@@ -166,7 +166,7 @@ def image_statistics(shape: Shape) -> tuple[Statistic, ...]:
 
     Records are channels first.
     """
-    view = pooled(shape)
+    view = pool(shape)
     pixels = shape[0] * shape[1] * shape[2]
     first = BoundedMoments(pixels, 1, length_scale=sqrt(pixels * DRAWING_SQUARE))
     # The norm of the pooled image is at most the norm of the image.

@@ -189,7 +189,7 @@ def synthesis_of(
     )
 
 
-def made_columns(table: Table, records: torch.Tensor) -> tuple[MadeColumn, ...]:
+def make_columns(table: Table, records: torch.Tensor) -> tuple[MadeColumn, ...]:
     """Return the columns of synthetic records, (n, k) one-hot, in the levels of their description."""
     found = []
     for column, levels in zip(table.columns, table.level_indices(records).T, strict=True):

@@ -34,7 +34,7 @@ from finc_eval.privacy.synthesis.result import (
     SyntheticImages,
     SyntheticTable,
     first_of_each,
-    made_columns,
+    make_columns,
     synthesis_of,
 )
 from finc_eval.privacy.synthesis.settings import (
@@ -115,7 +115,7 @@ def synthesize_table(
     sampled = generator.sample(drawn, chosen.seed)
     made = synthesis_of(str(chosen.method), generator, target, table.label.values if table.label else (), drawn, course)
     return SyntheticTable(
-        table.decoded(sampled, drawn, chosen.seed), replace(made, columns=made_columns(table, sampled))
+        table.decoded(sampled, drawn, chosen.seed), replace(made, columns=make_columns(table, sampled))
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from finc_eval.comparison.headline import top_level
-from finc_eval.core.words import counted, quoted
+from finc_eval.core.words import plural, quote
 from finc_eval.naming.unique_names import in_common
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
@@ -52,12 +52,12 @@ def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:
 def of_kinds(kinds: Sequence[Kind], others: Sequence[Kind]) -> str:
     """Return "10 kinds", and the words that all their names have and no name of the others has."""
     common = in_common(kinds, others)
-    return counted(len(kinds), "kind") + (f", all {quoted(common)}" if common else "")
+    return plural(len(kinds), "kind") + (f", all {quote(common)}" if common else "")
 
 
 def not_differing(count: int) -> str:
     """Return "1 kind that does not differ" or "2 kinds that do not differ"."""
-    return f"{counted(count, 'kind')} that {'does' if count == 1 else 'do'} not differ"
+    return f"{plural(count, 'kind')} that {'does' if count == 1 else 'do'} not differ"
 
 
 def set_apart(kind: Kind) -> str:

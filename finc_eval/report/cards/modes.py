@@ -91,7 +91,7 @@ def mode_card(
         tag=remark(mode) or TOO[mode.role],
         is_muted=remark(mode) is not None,
         says=sentence(mode, names),
-        drawing=forest(mode.title, drawn_shares(mode, names), scale),
+        drawing=forest(mode.title, draw_shares(mode, names), scale),
         views=tuple(view_of(mode, label, title[label], shown) for label in SETS_OF[mode.role]),
         facts={heading: text(mode) for heading, text in FACTS.items()},
         evidence=mode.evidence,
@@ -134,7 +134,7 @@ def mode_row(
         remark=remark(mode) or said,
         is_muted=remark(mode) is not None,
         samples=[(own, mode.typical(own)[:LEAD_SAMPLES]), (own, mode.opposite(own)[:LEAD_SAMPLES])],
-        drawing=forest(mode.title, drawn_shares(mode, titles), scale),
+        drawing=forest(mode.title, draw_shares(mode, titles), scale),
         links=links,
     )
 
@@ -151,7 +151,7 @@ def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
     return View(label, title, SET_NAMES[label], grids)
 
 
-def drawn_shares(mode: Direction, names: tuple[str, str]) -> list[Drawn]:
+def draw_shares(mode: Direction, names: tuple[str, str]) -> list[Drawn]:
     """Return the shares of both sets to draw, with the titles of the sets."""
     return [
         Drawn("gen", names[0], mode.share_gen, mode.share_gen_interval),

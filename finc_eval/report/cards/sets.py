@@ -9,7 +9,7 @@ from typing import Any
 
 from finc_eval.comparison.headline import top_level
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.words import counted, listed, percent, points
+from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
@@ -133,7 +133,7 @@ def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
     return replace(
         _row(kind, common, cells),
         below=inside,
-        summary=f"{counted(len(inside), 'kind')}: {listed([f'{row.words} {row.id}'.strip() for row in inside])}"
+        summary=f"{plural(len(inside), 'kind')}: {join_words([f'{row.words} {row.id}'.strip() for row in inside])}"
         if inside
         else "",
     )
@@ -271,7 +271,8 @@ def _says(kind: Kind, common: Common) -> str:
 def _shares_of(kind: Kind, common: Common) -> str:
     own, titles = kind.set_with_most, common.titles
     rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in kind.shares.items() if label != own]
-    return f"{percent(kind.shares[own].share, 1)} of the samples of {titles[own]} are of this kind, and {listed(rest)}."
+    part = percent(kind.shares[own].share, 1)
+    return f"{part} of the samples of {titles[own]} are of this kind, and {join_words(rest)}."
 
 
 def _drawing(kind: Kind, common: Common) -> Any:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from finc_eval.core.terminal import visible
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 from finc_eval.report.exports.made import Made
 from finc_eval.report.exports.outline import Outline, Table
 
@@ -50,7 +50,7 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
         body += [block] if block else []
     if left_out:
         are = "is" if left_out == 1 else "are"
-        body.append(f"{counted(left_out, 'row')} {are} left out, see the page or the JSON file.")
+        body.append(f"{plural(left_out, 'row')} {are} left out, see the page or the JSON file.")
     return "\n\n".join([*head, *body, *tail]) + "\n"
 
 
@@ -120,7 +120,7 @@ def _write_list(title: str, texts: Sequence[str]) -> list[str]:
     if not texts:
         return []
     more = len(texts) - MAX_SENTENCES
-    lines = [*texts[:MAX_SENTENCES], *([f"{counted(more, 'more')} in the JSON file"] if more > 0 else [])]
+    lines = [*texts[:MAX_SENTENCES], *([f"{plural(more, 'more')} in the JSON file"] if more > 0 else [])]
     return [f"**{title}**", "\n".join(f"- {paragraph(line)}" for line in lines)]
 
 

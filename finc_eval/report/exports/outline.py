@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from finc_eval.core.signature import Signature
-from finc_eval.core.words import counted
+from finc_eval.core.words import plural
 
 if TYPE_CHECKING:
     from finc_eval.embeddings.set_info import SetInfo
@@ -138,7 +138,7 @@ def sizes(sets: Mapping[str, SetInfo]) -> dict[str, int | None]:
 def unreadable(sets: Mapping[str, SetInfo]) -> list[str]:
     """Return a sentence for each set with samples that could not be read."""
     return [
-        f"{counted(info.unreadable, 'sample')} of {label} could not be read."
+        f"{plural(info.unreadable, 'sample')} of {label} could not be read."
         for label, info in sets.items()
         if info.unreadable
     ]

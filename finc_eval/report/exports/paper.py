@@ -60,7 +60,7 @@ def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
 
     if not isinstance(result, Comparison | Kinds):
         raise UsageError(f"result must be a comparison or kinds, got {type(result).__name__}")
-    known, modes = _found(result, alpha)
+    known, modes = _find(result, alpha)
     rows = [_shares(mode) for mode in modes]
     if not rows:
         raise DataError(f"nothing is significant at {alpha:g}, so there is nothing to draw")
@@ -86,7 +86,7 @@ def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
     return figure
 
 
-def _found(result: Comparison | Kinds, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
+def _find(result: Comparison | Kinds, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
     known: Sequence[Any] = result.kinds or (() if isinstance(result, Kinds) else result.directions)
     return known, significant(known, alpha)
 

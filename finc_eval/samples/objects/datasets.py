@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from finc_eval.core.errors import DataError
-from finc_eval.samples.in_memory import parted, plain, to_pixels
+from finc_eval.samples.in_memory import part, plain, to_pixels
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
@@ -54,7 +54,7 @@ class DatasetSource(Source):
         name, label = self.ids[number], None
         who = f"item {number} of the dataset"
         try:
-            item, found = parted(self._dataset[number], who, self.reading.image_key)
+            item, found = part(self._dataset[number], who, self.reading.image_key)
             if isinstance(item, tuple | list) and len(item) > 0:
                 item, found = item[0], item[1] if len(item) > 1 else None
             label = None if found is None else self._label(found)

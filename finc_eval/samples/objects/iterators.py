@@ -9,8 +9,8 @@ from typing import Any
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.words import counted
-from finc_eval.samples.in_memory import is_batch, is_image, parted, plain, to_pixels
+from finc_eval.core.words import plural
+from finc_eval.samples.in_memory import is_batch, is_image, part, plain, to_pixels
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
 
@@ -108,16 +108,16 @@ def iterate(source: Any, n: int | None, reading: Reading | None = None) -> Itera
                 f"a function must take the number of images to return, got one of {signature(source)}: "
                 "write def make(count) -> a batch of count images"
             ) from None
-        return IteratorSource(_called(source, n, reading.image_key if reading else None), n, reading=reading)
+        return IteratorSource(_call(source, n, reading.image_key if reading else None), n, reading=reading)
     if n is None and hasattr(source, "dataset") and hasattr(source.dataset, "__len__"):
         # The length of a data loader is its number of batches.
-        return IteratorSource(source, _drawn(source), whole=True, reading=reading)
+        return IteratorSource(source, _count_drawn(source), whole=True, reading=reading)
     if n is None and hasattr(source, "__len__"):
         return IteratorSource(source, len(source), of_batches=False, whole=True, reading=reading)
     return IteratorSource(source, n, reading=reading)
 
 
-def _drawn(loader: Any) -> int:
+def _count_drawn(loader: Any) -> int:
     """Return the number of samples that a data loader draws: that of its sampler, which may repeat its dataset."""
     size, sampler = getattr(loader, "batch_size", None), getattr(loader, "sampler", None)
     if size is None or not isinstance(sampler, Sized):
@@ -126,14 +126,16 @@ def _drawn(loader: Any) -> int:
     return n // size * size if getattr(loader, "drop_last", False) else n
 
 
-def _called(function: Callable[[int], Any], n: int, key: str | None) -> Iterator[Any]:
+def _call(function: Callable[[int], Any], n: int, key: str | None) -> Iterator[Any]:
     done = 0
     while done < n:
         count = min(FUNCTION_BATCH, n - done)
         batch = function(count)
-        images, _ = parted(batch, "the batch of the function", key)
+        images, _ = part(batch, "the batch of the function", key)
         if not is_batch(images) or not len(images):
-            raise DataError(f"the function, asked for {count} images, gave {_said(batch)}: return a batch of images")
+            raise DataError(
+                f"the function, asked for {count} images, gave {_describe(batch)}: return a batch of images"
+            )
         done += len(images)
         yield batch
 
@@ -141,12 +143,12 @@ def _called(function: Callable[[int], Any], n: int, key: str | None) -> Iterator
 def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator[tuple[Any, str | None]]:
     """Yield every image and its label, or None."""
     for item in items:
-        batch, labels = parted(item, "an item of the iterator", key)
+        batch, labels = part(item, "an item of the iterator", key)
         if is_image(batch) or isinstance(batch, bytes | PathLike):
             yield batch, None if labels is None else str(plain(labels))
         elif not is_batch(batch):
             raise DataError(
-                f"the iterator yields {_said(item)}: it must yield images (PIL, uint8 arrays or tensors) or batches"
+                f"the iterator yields {_describe(item)}: it must yield images (PIL, uint8 arrays or tensors) or batches"
             )
         elif not of_batches:
             raise UsageError("the iterator yields batches, and its length counts those: pass the number of images as n")
@@ -154,12 +156,12 @@ def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator
             names = [None] * len(batch) if labels is None else [str(label) for label in plain(labels)]
             if len(names) != len(batch):
                 raise DataError(
-                    f"the iterator yields {counted(len(batch), 'image')} with {counted(len(names), 'label')}: "
+                    f"the iterator yields {plural(len(batch), 'image')} with {plural(len(names), 'label')}: "
                     "give each one"
                 )
             yield from zip(batch, names, strict=True)
 
 
-def _said(item: Any) -> str:
+def _describe(item: Any) -> str:
     shape = getattr(item, "shape", None)
     return f"a {type(item).__name__}" + ("" if shape is None else f" of shape {tuple(shape)}")

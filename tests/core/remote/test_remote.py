@@ -12,7 +12,7 @@ import pytest
 import finc_eval as fe
 from finc_eval.core.remote import mirror, store
 from finc_eval.core.remote.mirror import local
-from finc_eval.core.storage import write_text, written_whole
+from finc_eval.core.storage import write_text, write_whole
 
 DATA = bytes(range(256)) * 400
 
@@ -135,7 +135,7 @@ def test_threads_that_need_one_file_fetch_it_once(s3):
 
 
 def test_a_file_is_uploaded_whole_or_not_at_all(s3):
-    with pytest.raises(ZeroDivisionError), written_whole(f"{s3.url}/a.txt") as temporary:
+    with pytest.raises(ZeroDivisionError), write_whole(f"{s3.url}/a.txt") as temporary:
         temporary.write_text("half")
         raise ZeroDivisionError
     s3.broken, s3.only, s3.method = ["503"] * 50, "a.txt", "PUT"

@@ -20,7 +20,7 @@ from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
 from finc_eval.privacy.dp.accounting import epsilon_of, mu_of
 from finc_eval.privacy.dp.ledger import PlannedLedger
-from finc_eval.privacy.dp.ledger_lines import sealed as _line
+from finc_eval.privacy.dp.ledger_lines import seal as _line
 
 DELTA = 1e-5
 HEADER = b'{"program": "finc-eval", "kind": "privacy ledger"'

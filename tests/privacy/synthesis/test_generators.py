@@ -15,7 +15,7 @@ from finc_eval.privacy.synthesis.generators import (
     Network,
     Smooth,
 )
-from finc_eval.privacy.synthesis.image_views import channel_by_channel, cosine_basis, pooled
+from finc_eval.privacy.synthesis.image_views import channel_by_channel, cosine_basis, pool
 from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.released_features import Statistic
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
@@ -141,7 +141,7 @@ def test_cosines_are_orthonormal_and_the_first_is_flat(shape):
 
 
 def test_a_pooled_image_is_no_longer_than_the_image_and_has_no_negative_entry():
-    view = pooled((28, 28, 3))
+    view = pool((28, 28, 3))
     assert view.shape == (2352, 147)
     assert float(view.min()) >= 0
     torch.testing.assert_close(view.T @ view, torch.eye(147), rtol=0, atol=1e-5)
