@@ -69,6 +69,7 @@ def extract(
     exclude: Sequence[str] | str = (),
     image_key: str | None = None,
     range: tuple[float, float] | None = None,
+    prompts: str | Path | None = None,
     force: bool = False,
     run: Run | None = None,
 ) -> EmbeddingCache:
@@ -95,10 +96,11 @@ def extract(
         seconds: duration that the frames of a window of a video span, which gives the rate in place of `fps`.
         shard: "i/N" to embed only part i of N of the set, counted from 1, in a file whose name has both:
             "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
-        include: patterns of the names of files that are samples; see `open_source` for this and the next three.
+        include: patterns of the names of files that are samples; see `open_source` for this and the next four.
         exclude: patterns of the names of files that are not samples.
         image_key: name of the images where a sample has several things by name.
         range: the numbers that are black and white, such as (-1, 1), in arrays, tensors and deep image files.
+        prompts: column or file of the prompts.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
             the same extractor, whose samples have changed since, and never a larger set by a subset of `n`.
         run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
@@ -115,8 +117,7 @@ def extract(
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
-        >>> gen, _ = example_sets(50)
-        >>> images = (255 * gen).astype("uint8").reshape(50, 28, 28)
+        >>> images = (255 * example_sets(50)[0]).astype("uint8").reshape(50, 28, 28)
         >>> fe.extract(images, "pixels", out="gen.h5")
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
@@ -134,7 +135,7 @@ def extract(
         fps=fps,
         seconds=seconds,
         metadata=metadata,
-        reading=Reading(include, exclude, image_key, range),  # type: ignore[arg-type]  # a single pattern, too
+        reading=Reading(include, exclude, image_key, range, prompts and str(prompts)),  # type: ignore[arg-type]
         run=run,
         stacklevel=4,
     )
@@ -305,13 +306,12 @@ class _Job:
     def _finish(
         self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress, digests: Digests | None = None
     ) -> None:
-        samples = self.samples
         writer.finish(
             identity,
             path,
-            labels=samples.labels,
-            prompts=samples.prompts,
-            columns=samples.columns,
+            labels=self.samples.labels,
+            prompts=self.samples.prompts,
+            columns=self.samples.columns,
             digests=digests,
             progress=progress,
         )

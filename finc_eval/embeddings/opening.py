@@ -127,7 +127,7 @@ def open_sets(
         preferred: extractor to use where `extractor` names none.
 
     Raises:
-        UsageError: the extractor cannot be used; `n` or another extractor is given for sets that are embedded already.
+        UsageError: the extractor cannot be used; `n`, `prompts` or another extractor is given for embedded sets.
     """
     how = extraction_of(extractor)
     ready = {label: open_one(source, label) for label, source in sources.items() if not is_samples(source)}
@@ -135,6 +135,11 @@ def open_sets(
         raise UsageError(
             f"n takes samples before they are embedded, and {next(iter(ready))} is embedded already: leave n out, or "
             "embed fewer samples (finc-eval extract --n)"
+        )
+    if how.prompts is not None and ready:
+        raise UsageError(
+            f"prompts are read with samples, and {next(iter(ready))} is embedded already: leave prompts out, or pass "
+            "the samples"
         )
     if how.extractor is not None and ready:
         _check_made_by(how.extractor, ready, needed=len(ready) < len(sources))

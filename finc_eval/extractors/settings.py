@@ -81,6 +81,13 @@ class Extraction(Configured):
             "default: 0,255, and other types than uint8 are refused"
         ),
     ] = None
+    prompts: Annotated[
+        str | None,
+        about(
+            "column of the prompts, or their file: .csv or .jsonl with the names of samples; or .txt, .tsv, .csv or "
+            ".jsonl, whose line k is for samples whose name, or folder, begins with k; default: what is found with them"
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, get_args(NetworkPrecision))
@@ -95,7 +102,7 @@ class Extraction(Configured):
     @property
     def reading(self) -> Reading:
         """Files and values that are samples, and the range of numbers."""
-        return Reading(self.include, self.exclude, self.image_key, self.range)  # type: ignore[arg-type]
+        return Reading(self.include, self.exclude, self.image_key, self.range, self.prompts)  # type: ignore[arg-type]
 
 
 AnyExtractor = Extraction | str | Path | None

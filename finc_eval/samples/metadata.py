@@ -6,22 +6,23 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import PurePosixPath
 from posixpath import basename, splitext
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.archives import DAMAGED
 from finc_eval.core.files.csv_text import check_cells, csv_rows, gather_columns
-from finc_eval.core.files.parsed import foreign_json, json_lines, json_size
+from finc_eval.core.files.parsed import foreign_json, json_lines, json_size, read_text
+from finc_eval.core.files.png_texts import PNG, png_prompt
 from finc_eval.core.memory import check_decoded
-from finc_eval.core.words import plural
+from finc_eval.core.words import join_words, plural
 from finc_eval.samples.source import align, reason
 
-PROMPT_KEYS = ("prompt", "caption", "text")
+PROMPT_KEYS = ("prompt", "caption", "text", "prompts")
 LABEL_KEYS = ("label", "class")
 
 NAME_KEYS = ("file_name", "filename", "file", "path", "image", "name")
@@ -30,15 +31,17 @@ NAME_KEYS = ("file_name", "filename", "file", "path", "image", "name")
 PROMPT_LISTS = ("prompts.txt", "prompts.tsv")
 """Files with a prompt in each line, for samples that are numbered by it."""
 
+NAMED_SUFFIXES = (".csv", ".jsonl")
+LIST_SUFFIXES = (".txt", ".tsv", *NAMED_SUFFIXES)
+"""Suffixes of files of prompts; those that may name samples."""
+
 NUMBER = re.compile(r"\d+")
 
 SEEDED = re.compile(r"(?P<prompt>.+)[ _-](?P<seed>\d+)")
 """Name of a file of a prompt and the number of its image."""
 
-PNG = b"\x89PNG\r\n\x1a\n"
-
-PNG_HEAD = 1 << 16
-"""Bytes of a PNG file in which its text is looked for."""
+PNG_HEADS = (1 << 16, 1 << 22)
+"""Bytes of a PNG file in which its text is looked for; the second where its pixels do not begin in the first."""
 
 MAX_COMPARED = 1000
 """Names that are compared with those of the samples where none is one."""
@@ -212,32 +215,73 @@ def _key(row: dict[str, Any], keys: Sequence[str]) -> str | None:
 
 
 def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
-    """Read prompts.txt or prompts.tsv: line k is the prompt of the samples whose name, or folder, begins with k."""
+    """Read prompts.txt or prompts.tsv, for samples whose names or folders begin with numbers."""
     for name in PROMPT_LISTS:
-        if (text := _text(name, read)) is None:
-            continue
-        lines = [line.strip("\r") for line in text.split("\n")]
-        lines = lines[: max((place for place, line in enumerate(lines, 1) if line.strip()), default=0)]
-        numbers = [NUMBER.match(PurePosixPath(one).parts[0]) for one in ids]
-        if not lines or not all(numbers):
-            return None
-        cells = [line.split("\t") for line in lines]
-        head = [cell.strip().lower() for cell in cells[0]]
-        named = name.endswith(".tsv") and any(key in head for key in PROMPT_KEYS)
-        rows = (
-            [dict(zip(head, row, strict=False)) for row in cells[1:]]
-            if named
-            else [{"prompt": row[0]} for row in cells]
-        )
-        places = [int(number[0]) for number in numbers if number]
-        first = int(max(places) == len(rows) and min(places) > 0)
-        if max(places) - first >= len(rows):
-            raise DataError(
-                f"{where}/{name} has {plural(len(rows), 'prompt')}, and a sample has the number {max(places)}: "
-                "number the samples by the lines, from 0 or from 1"
-            )
-        return [rows[place - first] for place in places]
+        if (text := _text(name, read)) is not None:
+            is_numbered = text.strip() and all(NUMBER.match(PurePosixPath(one).parts[0]) for one in ids)
+            return [*_rows_of_lines(text, f"{where}/{name}", ids)] if is_numbered else None
     return None
+
+
+def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the prompts of samples by the name of their file, or of the column that has them.
+
+    Args:
+        given: name of a column; or the path of a .csv or .jsonl with the names of samples, or of a .txt, .tsv, .csv or
+            .jsonl whose line k is for the samples whose name, or folder, begins with k.
+        ids: ids of the samples.
+        columns: the columns of their metadata.
+
+    Raises:
+        UsageError: there is neither such a column nor such a file.
+        DataError: the file cannot be read, or does not fit the samples.
+    """
+    if given in columns:
+        return list(columns[given])
+    suffix = PurePosixPath(given).suffix.lower()
+    if suffix not in LIST_SUFFIXES:
+        has = f"the columns {', '.join(columns)}" if columns else "no columns"
+        files = join_words(LIST_SUFFIXES, "or")
+        raise UsageError(f"prompts is {given!r}, and the samples have {has}: name a column, or a {files} file")
+    text = read_text(given, "a list of prompts").removeprefix("\ufeff")
+    kept = suffix in NAMED_SUFFIXES and _parsed(f"metadata{suffix}", text.encode(), ids, given)
+    if kept and kept.prompts:
+        return kept.prompts
+    return [row.get("prompt", "") for row in _rows_of_lines(text, given, ids)]
+
+
+def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, str]]:
+    """Return the rows of a list of prompts, of which line k is for the samples whose name, or folder, begins with k."""
+    suffix = PurePosixPath(where).suffix.lower()
+    lines = [line.strip("\r") for line in text.split("\n")]
+    lines = lines[: max((place for place, line in enumerate(lines, 1) if line.strip()), default=0)]
+    if suffix == ".jsonl":
+        rows = [_plain(row) or {} for row in json_lines(text, where)]
+    elif suffix == ".csv":
+        rows = list(csv_rows(io.StringIO(text, newline=""), where))
+    else:
+        cells = [line.split("\t") for line in lines]
+        is_headed = suffix == ".tsv" and cells and any(cell.strip().lower() in PROMPT_KEYS for cell in cells[0])
+        rows = [dict(zip(cells[0] if is_headed else ["prompt"], row, strict=False)) for row in cells[bool(is_headed) :]]
+    rows = [{key.strip().lower(): str(value) for key, value in row.items() if key} for row in rows]
+    rows = [{"prompt": row[key], **row} if (key := _key(row, PROMPT_KEYS)) else row for row in rows]
+    if not any("prompt" in row for row in rows):
+        raise DataError(f"{where} has no prompts: call their column prompt")
+    numbers = [NUMBER.match(PurePosixPath(one).parts[0]) for one in ids]
+    if not all(numbers):
+        unnumbered = next(one for one, number in zip(ids, numbers, strict=True) if not number)
+        raise DataError(
+            f"{where} has a prompt a line, and {unnumbered!r} has no number: begin the names of samples or folders "
+            "with the number of the line, or add a column file_name"
+        )
+    places = [int(number[0]) for number in numbers if number]
+    first = int(max(places) == len(rows) and min(places) > 0)
+    if max(places) - first >= len(rows):
+        raise DataError(
+            f"{where} has {plural(len(rows), 'prompt')}, and a sample has the number {max(places)}: "
+            "number the samples by the lines, from 0 or from 1"
+        )
+    return [rows[place - first] for place in places]
 
 
 def _in_folders(ids: Sequence[str], where: str, read: Read) -> Rows | None:
@@ -273,8 +317,11 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read the prompts that programs keep in the text of PNG files."""
 
     def prompt_of(name: str) -> str | None:
-        with suppress(ValueError, DataError, *DAMAGED):  # such a sample is refused where it is read
-            return png_prompt(read(name, PNG_HEAD)) if name.lower().endswith(".png") else None
+        if name.lower().endswith(".png"):
+            with suppress(ValueError, *DAMAGED):  # such a sample is refused where it is read
+                for most in PNG_HEADS:
+                    if (found := png_prompt(head := read(name, most))) or b"IDAT" in head or not head.startswith(PNG):
+                        return found
         return None
 
     if not ids or prompt_of(ids[0]) is None:
@@ -309,39 +356,6 @@ def _plain(row: Any) -> dict[str, Any] | None:
     if not isinstance(row, dict):
         return None
     return {str(key): value for key, value in row.items() if isinstance(value, str | int | float)}
-
-
-def png_prompt(data: bytes) -> str | None:
-    """Return the prompt in the text chunks of the beginning of a PNG file; None without one."""
-    texts = dict(_png_texts(data))
-    if "parameters" in texts:  # Stable Diffusion web UIs: the prompt, then what to avoid, then settings
-        prompt = re.split(r"\n(?:Negative prompt: |Steps: )", texts["parameters"])[0]
-        return prompt.strip() or None
-    for key in ("invokeai_metadata", "Comment"):  # InvokeAI, NovelAI
-        with suppress(ValueError, DataError):
-            found = foreign_json(texts.get(key, ""), key)
-            if isinstance(found, dict):
-                prompt = found.get("positive_prompt") or found.get("prompt")
-                if isinstance(prompt, str):
-                    return prompt.strip() or None
-    prompt = texts.get("prompt", "").strip()
-    return prompt if prompt and not prompt.startswith("{") else None
-
-
-def _png_texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield keys and texts of the chunks of a PNG file before its pixels."""
-    place = len(PNG)
-    while data.startswith(PNG) and place + 8 <= len(data):
-        size, kind = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
-        body = data[place + 8 : place + 8 + size]
-        key, separator, text = body.partition(b"\0")
-        if kind == b"IDAT" or len(body) < size:
-            return
-        if kind == b"tEXt" and separator:
-            yield key.decode("latin-1"), text.decode("latin-1")
-        elif kind == b"iTXt" and text[:1] == b"\0":  # not compressed; then language, keyword, text
-            yield key.decode("latin-1"), text[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
-        place += 12 + size
 
 
 def _from_stylegan(content: Any, ids: Sequence[str], where: str) -> Metadata | None:

@@ -31,6 +31,7 @@ from finc_eval.samples.files import (
 from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, tensor_values
+from finc_eval.samples.metadata import read_prompts
 from finc_eval.samples.objects.datasets import DatasetSource
 from finc_eval.samples.objects.iterators import iterate
 from finc_eval.samples.reading import Reading, only, split_glob
@@ -57,6 +58,7 @@ def open_source(
     exclude: Sequence[str] | str = (),
     image_key: str | None = None,
     range: tuple[float, float] | None = None,
+    prompts: str | Path | None = None,
 ) -> Source:
     """Open a set of samples in any form.
 
@@ -84,6 +86,9 @@ def open_source(
             array, or what follows the first dot in names of tar members ("left.png").
         range: the numbers that are black and white, such as (-1, 1), in arrays, tensors and image files of more than
             8 bits; default: 0 and 255, and other types than uint8 are refused.
+        prompts: column of the metadata that has the prompts; or the path of a .csv or .jsonl that names the samples,
+            or of a .txt, .tsv, .csv or .jsonl whose line k, from 0 or from 1, is the prompt of the samples whose name,
+            or folder, begins with k. Default: prompts that are found with the samples.
 
     Raises:
         UsageError: a choice does not fit the source; `n` is missing, not a positive whole number, or more than the set
@@ -108,6 +113,8 @@ def open_source(
     reading = Reading(include, exclude, image_key, range)  # type: ignore[arg-type]  # it takes a single pattern, too
     opened = _open_images(source, n, reading) if clip is None else _open_clips(source, clip, n, reading)
     opened.reading = reading
+    if prompts is not None:
+        opened.columns = {**opened.columns, "prompt": read_prompts(str(prompts), opened.ids, opened.columns)}
     if n is None or n == len(opened.ids):
         return opened
     if n > len(opened.ids):

@@ -1,4 +1,4 @@
-"""`Reading`: which files and values of a set are its samples, and which numbers are black and white."""
+"""`Reading`: which files and values of a set are its samples and prompts, and which numbers are black and white."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Reading(Record):
         image_key: name of the images: a key of dictionaries, a column, an array, or what follows the first dot of the
             name of a tar's member.
         range: the numbers that are black and white in arrays, tensors and files of more than 8 bits.
+        prompts: column or file of the prompts.
 
     Raises:
         UsageError: a pattern is empty, or the range is not two increasing finite numbers.
@@ -42,6 +43,7 @@ class Reading(Record):
     exclude: tuple[str, ...] = ()
     image_key: str | None = None
     range: tuple[float, float] | None = None
+    prompts: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("include", "exclude"):
@@ -53,7 +55,7 @@ class Reading(Record):
     @property
     def choices(self) -> dict[str, Any]:
         """The same as keywords of `open_source`."""
-        return {name: getattr(self, name) for name in ("include", "exclude", "image_key", "range")}
+        return {name: getattr(self, name) for name in ("include", "exclude", "image_key", "range", "prompts")}
 
     def takes(self, name: str) -> bool:
         """Return whether the patterns choose a file, by its path in the set."""

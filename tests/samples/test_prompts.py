@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from finc_eval.core.errors import DataError
+import finc_eval as fe
+from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.png_texts import png_prompt
+from finc_eval.core.run import Run
+from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.samples import open_source
-from finc_eval.samples.metadata import png_prompt
 
 PROMPTS = ["a red cat on grass", "a blue dog, very large"]
 HOSTILE = "</script><b>\x00 \u202e{{7*7}}"
@@ -113,16 +116,139 @@ def test_untrusted_text_stays_text(tmp_path):
     assert png_prompt(b"not a picture") is None
 
 
+ENCODED = {"class_type": "CLIPTextEncode", "inputs": {"text": "a cat", "clip": ["4", 1]}}
+AVOIDED = {"class_type": "CLIPTextEncode", "inputs": {"text": "blurry", "clip": ["4", 1]}}
+SAMPLER = {"class_type": "KSampler", "inputs": {"seed": 5, "positive": ["6", 0], "negative": ["7", 0]}}
+
+
+def comfy(**nodes):
+    """A graph of ComfyUI, the text to avoid first; NaN is what it writes for what has not changed."""
+    graph = {"7": AVOIDED, "6": ENCODED, "3": SAMPLER, "9": {"class_type": "SaveImage", "is_changed": [float("nan")]}}
+    return json.dumps(graph | {name.strip("_"): node for name, node in nodes.items()})
+
+
+WORKFLOW = {
+    "nodes": [
+        {"id": 7, "type": "CLIPTextEncode", "inputs": [{"name": "clip", "link": 1}], "widgets_values": ["blurry"]},
+        {"id": 6, "type": "CLIPTextEncode", "inputs": [{"name": "clip", "link": 1}], "widgets_values": ["a cat"]},
+        {"id": 3, "type": "KSampler", "inputs": [{"name": "negative", "link": 3}, {"name": "positive", "link": 2}]},
+        {"id": "x", "inputs": [3, None, {"name": []}], "widgets_values": {"a": 1}},
+        None,
+    ],
+    "links": [[1, 4, 1, 6, 0, "CLIP"], [2, 6, 0, 3, 1, "CONDITIONING"], [3, 7, 0, 3, 2, "CONDITIONING"], 5, []],
+}
+
+
 @pytest.mark.parametrize(
     ("key", "text", "prompt"),
     [
+        ("parameters", "a cat\nNegative prompt: blurry\nSteps: 20, Seed: 1", "a cat"),
+        ("parameters", "Negative prompt: blurry\nSteps: 20", None),
+        ("parameters", "Steps: 20, Sampler: Euler", None),
+        ("parameters", json.dumps({"sui_image_params": {"prompt": "a cat", "seed": 1}}), "a cat"),
+        ("parameters", json.dumps({"prompt": "a cat", "negative_prompt": "blurry"}), "a cat"),
         ("invokeai_metadata", json.dumps({"positive_prompt": "a cat"}), "a cat"),
+        ("sd-metadata", json.dumps({"image": {"prompt": [{"prompt": "a cat", "weight": 1}]}}), "a cat"),
+        ("sd-metadata", json.dumps({"image": [{"prompt": "a cat"}]}), None),
         ("Comment", json.dumps({"prompt": "a cat", "steps": 28}), "a cat"),
         ("prompt", "a cat", "a cat"),
         ("prompt", json.dumps({"3": {"class_type": "KSampler"}}), None),
+        ("prompt", comfy(), "a cat"),
+        ("prompt", comfy(_6={"inputs": {"text": ["8", 0]}}, _8={"inputs": {"string": "a cat"}}), "a cat"),
+        ("prompt", comfy(_6={"inputs": {"text_g": "a cat", "text_l": "other"}}), "a cat"),
+        ("prompt", comfy(_6={"inputs": {"conditioning": ["8", 0]}}, _8=ENCODED), "a cat"),
+        ("prompt", comfy(_3={"inputs": {"conditioning": ["6", 0]}}), "a cat"),
+        ("prompt", comfy(_6={"inputs": {"conditioning": ["6", 0]}}), None),
+        ("prompt", comfy(_6={"inputs": [1]}), None),
+        ("prompt", comfy(_3={"inputs": {"positive": ["none", 0]}}), None),
+        ("workflow", json.dumps(WORKFLOW), "a cat"),
+        ("workflow", json.dumps({"nodes": [{"id": []}], "links": 3}), None),
+        ("workflow", "[" * 100_000, None),
+        ("prompt", "{" * 100_000, None),
         ("Software", "paint", None),
     ],
 )
 def test_texts_of_common_programs_are_read(tmp_path, key, text, prompt):
     picture(tmp_path / "a.png", text, key)
     assert png_prompt((tmp_path / "a.png").read_bytes()) == prompt
+
+
+def test_a_prompt_behind_a_long_text_is_read(tmp_path):
+    picture(tmp_path / "a.png", comfy(note={"inputs": {"other": "x" * 200_000}}), "prompt")
+    assert open_source(tmp_path).prompts == ["a cat"]
+
+
+def written(folder, name):
+    """Two images each of two prompts, numbered from 1, and a file of prompts in another folder."""
+    for number in (1, 2):
+        for seed in range(2):
+            picture(folder / f"images/{number}_{seed}.png")
+    rows = [(f"{number + 1}_{seed}.png", one) for number, one in enumerate(PROMPTS) for seed in range(2)]
+    (folder / name).write_text(
+        {
+            "list.txt": "\n".join(PROMPTS),
+            "list.tsv": "\n".join(["Prompt\tCategory", *(f"{one}\tanimals" for one in PROMPTS)]),
+            "list.csv": "\n".join(["Prompts,Category", *(f'"{one}",animals' for one in PROMPTS)]),
+            "list.jsonl": "\n".join(json.dumps({"tag": "x", "prompt": one}) for one in PROMPTS),
+            "names.csv": "\n".join(["file_name,caption", *(f'{name},"{one}"' for name, one in rows[::-1])]),
+            "names.jsonl": "\n".join(json.dumps({"file_name": name, "text": one}) for name, one in rows[::-1]),
+        }[name]
+    )
+    return folder / "images", folder / name
+
+
+@pytest.mark.parametrize("name", ["list.txt", "list.tsv", "list.csv", "list.jsonl", "names.csv", "names.jsonl"])
+def test_a_file_of_prompts_is_named(tmp_path, name):
+    images, path = written(tmp_path, name)
+    (images / "prompts.txt").write_text("what is found\nbeside the samples")
+    expected = [one for one in PROMPTS for _ in range(2)]
+    assert fe.extract(images, "pixels", out=tmp_path / "a.h5", prompts=path).column("prompt") == expected
+
+
+def test_a_column_of_prompts_is_named(tmp_path):
+    for number in range(2):
+        picture(tmp_path / f"{number}.png")
+    rows = "\n".join(f'{number}.png,"{one}"' for number, one in enumerate(PROMPTS))
+    (tmp_path / "metadata.csv").write_text("file_name,instruction\n" + rows)
+    assert fe.extract(tmp_path, "pixels", out=tmp_path / "a.h5", prompts="instruction").column("prompt") == PROMPTS
+    with pytest.raises(UsageError, match="prompts is 'instrution', and the samples have the columns instruction"):
+        open_source(tmp_path, prompts="instrution")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("p.txt", "one", "has 1 prompt, and a sample has the number 2"),
+        ("p.txt", "", "has no prompts"),
+        ("p.jsonl", "[1]", "has no prompts"),
+        ("p.jsonl", "{", "line 1 cannot be read as JSON"),
+        ("p.csv", "tag,other\n1,2\n3,4", "has no prompts: call their column prompt"),
+        ("p.txt", b"\xff\xfe\x00", "is a binary file, not a list of prompts"),
+        ("absent.txt", None, "does not exist"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(tmp_path, name, text, message):
+    images, _ = written(tmp_path, "list.txt")
+    if text is not None:
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(DataError, match=message):
+        open_source(images, prompts=tmp_path / name)
+
+
+def test_names_without_numbers_need_names_in_the_file(tmp_path):
+    picture(tmp_path / "images/cat.png")
+    (tmp_path / "list.txt").write_text("a cat")
+    with pytest.raises(DataError, match=r"'cat\.png' has no number: begin the names of samples"):
+        open_source(tmp_path / "images", prompts=tmp_path / "list.txt")
+
+
+def test_prompts_of_embedded_sets_are_refused(tmp_path):
+    images, path = written(tmp_path, "list.txt")
+    fe.extract(images, "pixels", out=tmp_path / "a.h5")
+    with pytest.raises(UsageError, match="prompts are read with samples, and a is embedded already"):
+        open_sets(
+            {"a": tmp_path / "a.h5", "b": images},
+            as_embeddings,
+            fe.Extraction("pixels", prompts=str(path)),
+            Run(),
+        )

@@ -1,0 +1,139 @@
+"""`png_prompt`: the prompt that a program left in the text of a PNG file.
+
+The text is of strangers. It is parsed, with bounds on its depth and on the steps that are followed in it, and returned
+as it is; nothing in it is run, or looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.files.parsed import foreign_json
+
+Item = TypeVar("Item")
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+KEYS = ("parameters", "invokeai_metadata", "sd-metadata", "Comment", "prompt", "workflow")
+"""Keys of the texts of Stable Diffusion web UIs, Fooocus and SwarmUI, of InvokeAI (now, and once), of NovelAI, and of
+ComfyUI, in the order of the search."""
+
+STATED = (("positive_prompt",), ("prompt",), ("image", "prompt"), ("sui_image_params", "prompt"))
+"""Places of the prompt in the JSON of programs that state it."""
+
+AFTER_PROMPT = re.compile(r"(?:^|\n)(?:Negative prompt: |Steps: )")
+
+TEXTS = ("text", "text_g", "t5xxl", "clip_l", "prompt", "string", "value")
+"""Inputs of a node of ComfyUI that are a text."""
+
+MOST_NODES = 1000
+"""Nodes of ComfyUI that are visited."""
+
+
+def png_prompt(data: bytes) -> str | None:
+    """Return the prompt in the text chunks of the beginning of a PNG file; None without one."""
+    texts = dict(_png_texts(data))
+    for key in KEYS:
+        text = texts.get(key, "").strip()
+        found: Any = None
+        if text.startswith("{"):
+            try:
+                found = foreign_json(text, key)
+            except DataError:
+                continue
+        prompt = (_find_in_json(found) if found else text if key == "prompt" else None) or (
+            AFTER_PROMPT.split(text)[0] if key == "parameters" and not found else ""
+        )
+        if prompt.strip():
+            return prompt.strip()
+    return None
+
+
+def _find_in_json(found: Any) -> str:
+    """Return the prompt that JSON states, or that is encoded for a sampler in a graph of ComfyUI."""
+    for path in STATED:
+        inside = found
+        for key in path:
+            inside = inside.get(key) if isinstance(inside, Mapping) else None
+        if isinstance(inside, list) and inside and isinstance(inside[0], Mapping):
+            inside = inside[0].get("prompt")  # InvokeAI 2: weighted prompts
+        if isinstance(inside, str):
+            return inside
+    nodes = _graph(found)
+    return next(filter(None, (_trace(nodes, node) for node in _samplers(nodes))), "")
+
+
+def _graph(found: Any) -> dict[str, Mapping[str, Any]]:
+    """Return the inputs of the nodes of a graph of ComfyUI by their ids; a link is [id, number of the output]."""
+    if isinstance(found, Mapping) and isinstance(found.get("nodes"), list):  # a workflow: links apart, texts unnamed
+        rows = [row for row in _keep(found.get("links"), list) if len(row) > 2]
+        links = {str(row[0]): str(row[1]) for row in rows}
+        nodes: dict[str, Mapping[str, Any]] = {}
+        for node in _keep(found["nodes"], dict):
+            given = {str(one.get("name")): str(one.get("link")) for one in _keep(node.get("inputs"), dict)}
+            inputs: dict[str, Any] = {name: [links[link], 0] for name, link in given.items() if link in links}
+            if "text" not in inputs:  # not from another node
+                inputs["text"] = next(iter(_keep(node.get("widgets_values"), str)), "")
+            nodes[str(node.get("id"))] = inputs
+        return nodes
+    if not isinstance(found, Mapping):
+        return {}
+    every = {str(key): node.get("inputs") for key, node in found.items() if isinstance(node, Mapping)}
+    return {key: inputs for key, inputs in every.items() if isinstance(inputs, Mapping)}
+
+
+def _keep(value: Any, kind: type[Item]) -> list[Item]:
+    """Return the items of a list that are of a type."""
+    return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
+
+
+def _samplers(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the nodes that take a positive prompt, or else those whose prompt no other node takes further."""
+    positive = [key for key, inputs in nodes.items() if _link(inputs.get("positive"))]
+    if positive:
+        return positive
+    conditioned = [key for key, inputs in nodes.items() if _link(inputs.get("conditioning"))]
+    taken = {_link(nodes[key]["conditioning"]) for key in conditioned}
+    return [key for key in conditioned if key not in taken]
+
+
+def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:
+    """Return the first text on the way from a sampler to what its positive prompt is made of."""
+    waiting, seen = [start], set[str]()
+    while waiting and len(seen) < MOST_NODES:
+        here = waiting.pop()
+        inputs = nodes.get(here)
+        if here in seen or inputs is None:
+            continue
+        seen.add(here)
+        stated = next((one for key in TEXTS if isinstance(one := inputs.get(key), str) and one.strip()), None)
+        if stated is not None and here != start:
+            return stated
+        on = [key for key in inputs if key in TEXTS or key == "positive" or key.startswith(("conditioning", "cond"))]
+        waiting += [link for key in reversed(on) if (link := _link(inputs[key]))]
+    return ""
+
+
+def _link(value: Any) -> str:
+    """Return the node that an input is linked to; "" for one that is not a link."""
+    is_link = isinstance(value, list) and len(value) == 2 and isinstance(value[0], int | str)
+    return str(value[0]) if is_link else ""
+
+
+def _png_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """Yield keys and texts of the chunks of a PNG file before its pixels."""
+    place = len(PNG)
+    while data.startswith(PNG) and place + 8 <= len(data):
+        size, kind = int.from_bytes(data[place : place + 4]), data[place + 4 : place + 8]
+        body = data[place + 8 : place + 8 + size]
+        key, separator, text = body.partition(b"\0")
+        if kind == b"IDAT" or len(body) < size:
+            return
+        if kind == b"tEXt" and separator:
+            yield key.decode("latin-1"), text.decode("latin-1")
+        elif kind == b"iTXt" and text[:1] == b"\0":  # not compressed; then language, keyword, text
+            yield key.decode("latin-1"), text[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
+        place += 12 + size
