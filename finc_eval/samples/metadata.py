@@ -244,7 +244,7 @@ def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[
         files = join_words(LIST_SUFFIXES, "or")
         raise UsageError(f"prompts is {given!r}, and the samples have {has}: name a column, or a {files} file")
     text = read_text(given, "a list of prompts").removeprefix("\ufeff")
-    kept = suffix in NAMED_SUFFIXES and _parsed(f"metadata{suffix}", text.encode(), ids, given)
+    kept = suffix in NAMED_SUFFIXES and _parse(f"metadata{suffix}", text.encode(), ids, given)
     if kept and kept.prompts:
         return kept.prompts
     return [row.get("prompt", "") for row in _rows_of_lines(text, given, ids)]
