@@ -192,7 +192,7 @@ def prompts(runs=50, n=2000):
 
 
 def null(runs=NULL_RUNS, n=1500, modes=20):
-    """Return in how many runs random members are described, and named, by labels, styles and prompts."""
+    """Return in how many runs random members are described, and named, by labels, styles, numbers, dates and prompts."""
     weights, described, named = 1 / np.arange(1, len(WORDS) + 1), 0, 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
@@ -202,6 +202,8 @@ def null(runs=NULL_RUNS, n=1500, modes=20):
                 metadata={
                     "label": rng.zipf(1.5, n).clip(max=200).astype(str),
                     "style": rng.choice(["photo", "drawing"], n),
+                    "seconds": rng.uniform(0, 100, n).round(1).astype(str),
+                    "date": (np.datetime64("2024-01-01") + rng.integers(0, 360, n)).astype(str),
                     "prompt": [" ".join(text) for text in rng.choice(WORDS, (n, 8), p=weights / weights.sum())],
                 },
             )
