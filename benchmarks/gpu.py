@@ -248,7 +248,7 @@ def random_backbone(card, device, weights=None):
 
 
 def random_embedder(card, device, precision="float32"):
-    with patch.multiple(network, load_backbone=random_backbone, checked_weights=lambda card: None):
+    with patch.multiple(network, load_backbone=random_backbone, check_weights=lambda card: None):
         return network.Embedder(card, device, precision)
 
 
