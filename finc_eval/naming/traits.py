@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,7 +90,8 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     pixels = np.asarray(image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX), np.float64) / 255
     gray = pixels @ np.array([0.299, 0.587, 0.114])
     laplacian = 4 * gray[1:-1, 1:-1] - gray[:-2, 1:-1] - gray[2:, 1:-1] - gray[1:-1, :-2] - gray[1:-1, 2:]
-    largest, smallest = pixels.max(2), pixels.min(2)
+    channels = np.moveaxis(pixels, 2, 0)  # a reduction of so short an axis is slow
+    largest, smallest = reduce(np.maximum, channels), reduce(np.minimum, channels)
     saturation = (largest - smallest) / np.maximum(largest, 1e-9)
     return np.array(
         [
@@ -172,16 +174,16 @@ def _measure_motion(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float
 
 
 def _hues(pixels: NDArray[np.float64], colored: NDArray[np.bool_]) -> list[float]:
-    red, green, blue = np.moveaxis(pixels, 2, 0)
+    red, green, blue = pixels[colored].T
     # The hue as an angle in the plane of opponent colors.
     angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
-    return [float((colored & ((angle - low) % 360 < high - low)).mean()) for low, high in HUES.values()]
+    return [float(((angle - low) % 360 < high - low).sum() / colored.size) for low, high in HUES.values()]
 
 
 def _border(gray: NDArray[np.float64], tolerance: float = 2 / 255) -> float:
     """Return the share of the side that is a uniform margin: the widest frame of one value."""
-    for width in range(SIDE // 4):
-        ring = np.concatenate([gray[width], gray[-1 - width], gray[:, width], gray[:, -1 - width]])
-        if np.ptp(np.append(ring, gray[0, 0])) > tolerance:
-            return width / SIDE
-    return 0.25
+    lines = np.concatenate([gray, gray[::-1], gray.T, gray.T[::-1]]).reshape(4, SIDE, SIDE)[:, : SIDE // 4]
+    corner = gray[0, 0]
+    spread = np.maximum(lines.max((0, 2)), corner) - np.minimum(lines.min((0, 2)), corner)
+    uneven = spread > tolerance
+    return float(uneven.argmax()) / SIDE if uneven.any() else 0.25
