@@ -192,7 +192,7 @@ def prompts(runs=50, n=2000):
 
 
 def null(runs=NULL_RUNS, n=1500, modes=20):
-    """Return in how many runs random members are described, and named, by labels, styles, numbers, dates and prompts."""
+    """Return in how many runs random members are described, and named: by labels, styles, numbers, dates, prompts."""
     weights, described, named = 1 / np.arange(1, len(WORDS) + 1), 0, 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
