@@ -22,6 +22,7 @@ from finc_eval.partitions.counts import Counted, Counter, Counts, Examples, coun
 from finc_eval.partitions.difference import Difference, paired_variation, total_variation
 from finc_eval.partitions.kind import Kind, describe_kinds, names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.mix import Mixes
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import EffectiveCounts, Tally
 from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
@@ -166,17 +167,44 @@ def divide(
     """
     run = Run.of(run)
     kinds = kinds or KindTree.of_sets(list(sets.values()) if pairing is None else pairing.fitted_to, seed, run)
-    counted, cells = {}, []
+    counted, cells = {}, {}
     for label, one in sets.items():
-        counter = Counter(kinds, run=run.named(f"count {label}"))
-        counted[label] = counter.of(one)
-        cells.append(counter.kinds()[:, 0].astype(np.int64))
+        counted[label], cells[label] = _count_cells(one, label, kinds, run)
     tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
     tests = test_kinds(tallies, rho, part)
     if pairing is not None:
-        within = WithinBlocks.of(pairing.blocked, np.concatenate(cells), kinds.tree.members, seed)
-        tests = test_within_blocks(tests, within, part)
+        members = kinds.tree.members
+        within = WithinBlocks.of(pairing.blocked, np.concatenate([*cells.values()]), members, seed)
+        tests = replace(
+            test_within_blocks(tests, within, part), mixes=_divide_mixes(pairing, cells, members, kinds, run)
+        )
     return Answer(kinds, counted, tallies, Choice.of(kinds.tree, tests), pairing is None and bool(designs(sets)))
+
+
+def _count_cells(one: Embeddings, label: str, kinds: KindTree, run: Run) -> tuple[Counted, NDArray[np.int64]]:
+    """Count a set, and return the leaf of each sample, too."""
+    counter = Counter(kinds, run=run.named(f"count {label}"))
+    return counter.of(one), counter.kinds()[:, 0].astype(np.int64)
+
+
+def _divide_mixes(
+    pairing: Pairing, cells: Mapping[str, NDArray[np.int64]], members: NDArray[np.bool_], kinds: KindTree, run: Run
+) -> Mixes | None:
+    """Return the parts of differences that unlike mixes of the paired values make; None if all sets have one mix."""
+    blocks = len(pairing.names)
+    values = 1 + max([blocks - 1, *(int(place.max()) for _, place in pairing.apart.values())])
+    counts, sizes = [], []
+    for label, block in pairing.block.items():
+        where, leaf = block, cells[label]
+        if label in pairing.apart:
+            rest, place = pairing.apart[label]
+            where = np.concatenate([where, place])
+            leaf = np.concatenate([leaf, _count_cells(rest, label, kinds, run)[1]])
+        table = np.bincount(where * members.shape[1] + leaf, minlength=values * members.shape[1])
+        counts.append(table.reshape(values, -1) @ members.T.astype(float))
+        sizes.append(np.bincount(where, minlength=values).astype(float))
+    weights = np.concatenate([pairing.blocked.weights, np.zeros(values - blocks)])
+    return Mixes.of(np.array(counts), np.array([*sizes, weights]), is_whole=pairing.is_whole)
 
 
 def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str, EffectiveCounts]:
@@ -202,12 +230,7 @@ def within_blocks(pairing: Pairing, column: str | None, seed: int, run: Run) -> 
 
 def cells_of(pairing: Pairing, kinds: KindTree, run: Run) -> NDArray[np.int64]:
     """Return the leaf of each sample of paired sets, one set after the other."""
-    found = []
-    for label, one in pairing.sets.items():
-        counter = Counter(kinds, run=run.named(f"count {label}"))
-        counter.of(one)
-        found.append(counter.kinds()[:, 0].astype(np.int64))
-    return np.concatenate(found)
+    return np.concatenate([_count_cells(one, label, kinds, run)[1] for label, one in pairing.sets.items()])
 
 
 def main_counts(tree: Tree, tallies: Mapping[str, Tally]) -> dict[str, EffectiveCounts]:

@@ -110,6 +110,8 @@ class Pairing:
         sets: samples of these values, by label, grouped by the column where they had no groups.
         block: block of each of these samples, by label.
         is_whole: whether samples of a block are grouped further, so that they are not independent.
+        apart: samples of other values, by label, and numbers of these values, from the number of blocks on; only of
+            sets that have such samples.
     """
 
     info: Pairs
@@ -117,12 +119,14 @@ class Pairing:
     sets: dict[str, Embeddings]
     block: dict[str, NDArray[np.int64]]
     is_whole: bool
+    apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = field(default_factory=dict)
 
     def of(self, *labels: str) -> Pairing:
         """Return the pairing of some of the sets, in this order."""
         info = replace(self.info, sets={label: self.info.sets[label] for label in labels})
         sets = {label: self.sets[label] for label in labels}
-        return Pairing(info, self.names, sets, {label: self.block[label] for label in labels}, self.is_whole)
+        apart = {label: self.apart[label] for label in labels if label in self.apart}
+        return Pairing(info, self.names, sets, {label: self.block[label] for label in labels}, self.is_whole, apart)
 
     @property
     def fitted_to(self) -> list[Embeddings]:
@@ -209,18 +213,23 @@ def _pair(
                 ]
             is_whole = True
     every = np.unique(np.concatenate(list(own.values())))
+    others = np.setdiff1d([*every, ""], shared)
     found: dict[str, Embeddings] = {}
     block, info = {}, {}
+    apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = {}
     for label, one in sets.items():
         rows = np.flatnonzero(inside[label])
         kept = one if len(rows) == one.n else Subset(one, rows)
         alone = kept.group_hashes() is not None or column not in one.columns
         found[label] = kept if alone else kept.grouped(column)
         block[label] = np.searchsorted(shared, values[label][rows])
+        if len(rows) < one.n:
+            rest = np.flatnonzero(~inside[label])
+            apart[label] = Subset(one, rest), len(shared) + np.searchsorted(others, values[label][rest])
         lacks = np.setdiff1d(every, own[label])
         info[label] = PairedSet(len(rows), one.n - len(rows), len(lacks), tuple(lacks[:MAX_KEPT].tolist()))
     about_it = Pairs(column, len(shared), pairs is not None, info)
-    return Pairing(about_it, shared, found, block, is_whole), [about_it.sentence, *about_it.missing()]
+    return Pairing(about_it, shared, found, block, is_whole, apart), [about_it.sentence, *about_it.missing()]
 
 
 def _values(label: str, one: Embeddings, column: str) -> NDArray[np.str_]:

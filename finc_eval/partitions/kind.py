@@ -17,6 +17,7 @@ from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
 from finc_eval.partitions.counts import Counted, Examples
+from finc_eval.partitions.mix import Mix
 from finc_eval.partitions.tests import KindTests
 
 NOT_ZERO = float(np.finfo(np.float32).eps)
@@ -61,6 +62,8 @@ class Kind(Record, Shown):
         difference: share in that set, with most or with least, minus the share in all others together.
         interval: interval of the difference; all intervals of a result hold together with probability 0.95.
         children: of a heading, the ids of the listed kinds that it holds.
+        mix: of paired sets, the part of the plain difference that unlike mixes of prompts make; `difference` is then
+            the other part, within prompts. None where the mixes are equal.
     """
 
     id: str
@@ -73,6 +76,7 @@ class Kind(Record, Shown):
     difference: float
     interval: tuple[float, float]
     children: tuple[str, ...] = ()
+    mix: Mix | None = None
 
     def _summary(self) -> str:
         shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())
@@ -179,7 +183,8 @@ class _Intervals:
         rest_k, rest_n = k.sum(0) - k, n.sum(0) - n
         # Of two sets, both differences are one.
         differences = tests.members.size // 2 if len(tests.labels) == 2 else tests.members.size
-        confidence = 1 - (1 - DEFAULT_CONFIDENCE) / (tests.members.size + differences)
+        all_of_them = tests.members.size + differences * (1 if tests.mixes is None else 2)
+        confidence = 1 - (1 - DEFAULT_CONFIDENCE) / all_of_them
         self.low, self.high = clopper_pearson(k, n, confidence)
         self.share, self.rest = k / n, rest_k / rest_n
         rest_low, rest_high = clopper_pearson(rest_k, rest_n, confidence)
@@ -190,6 +195,15 @@ class _Intervals:
             low, high = within.intervals(confidence)
             self.differences = np.concatenate([within.difference, -within.difference]) if both else within.difference
             self.ends = (np.concatenate([low, -high]), np.concatenate([high, -low])) if both else (low, high)
+        self.mixes = tests.mixes
+        self.mix_ends = None if tests.mixes is None else tests.mixes.intervals(confidence)
+
+    def of_mix(self, own: int, number: int) -> Mix | None:
+        """Return the part of the difference of a set from the others that the mixes of prompts make."""
+        if self.mixes is None or self.mix_ends is None:
+            return None
+        low, high = (float(end[own, number]) for end in self.mix_ends)
+        return Mix(float(self.mixes.plain[own, number]), float(self.mixes.value[own, number]), (low, high))
 
     def of_difference(self, own: int, number: int, *, significant: bool, less: bool) -> tuple[float, float]:
         """Return the interval of the difference of a set from the others."""
@@ -235,4 +249,5 @@ def _kind(
         interval=intervals.of_difference(
             own, number, significant=p_value <= ALPHA and tests.family.rho >= 1, less=is_less
         ),
+        mix=intervals.of_mix(own, number),
     )

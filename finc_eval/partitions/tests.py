@@ -14,6 +14,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.numerics.blocks import RADEMACHER, WithinBlocks, step_down
 from finc_eval.numerics.exact_tests import ShareTests, detectable_share
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER
+from finc_eval.partitions.mix import Mixes
 from finc_eval.partitions.pooled import FIT_SAMPLES
 from finc_eval.partitions.tally import Tally
 
@@ -44,6 +45,7 @@ class KindTests:
         adjusted: p-value adjusted for the whole family of r·t tests, shape (r, t).
         family: the tests of unpaired sets.
         within: differences within blocks, where the sets are paired: the tests are then of these.
+        mixes: parts of the plain differences that unlike mixes of the paired values make; None if the mixes are equal.
     """
 
     labels: tuple[str, ...]
@@ -57,6 +59,7 @@ class KindTests:
     adjusted: Array
     family: ShareTests
     within: WithinBlocks | None = None
+    mixes: Mixes | None = None
 
     @property
     def shares(self) -> Array:

@@ -33,7 +33,7 @@ from finc_eval.report.cards.modes import (
 )
 from finc_eval.report.cards.rows import Link, Row, Rows
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables
+from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables
 from finc_eval.report.drawings.forest import forest_axis
 from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.drawings.svg import Axis
@@ -93,7 +93,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         titles=names,
         lead=lead(comparison),
         captions=comparison.captions,
-        prompt_tables=prompt_tables(comparison.prompts, dict(zip(SET_NAMES, names, strict=True))),
+        prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
         directions_title=_directions_title(comparison),
         tests=tests_in_words(comparison),
         method_name=METHOD_NAMES[comparison.settings.method.name],

@@ -9,7 +9,7 @@ from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import UNDER, kind_tables
+from finc_eval.report.cards.texts import UNDER, kind_tables, mix_tables
 from finc_eval.report.exports.made import call, sources
 from finc_eval.report.exports.outline import Outline, several, sizes, unreadable
 from finc_eval.report.formats import p_value
@@ -40,7 +40,8 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         for (label, info), one in zip(result.sets.items(), result.differences.values(), strict=True)
     ]
     facts.append(("Groups", result.settings.groups or "windows of a video"))
-    sections = [Section("modes", "", cards=cards), Section("settings", "Settings and data", facts=facts)]
+    mixes = [Section("mix", one.title, one.legend, table=one) for one in mix_tables(result.kinds, _titles(result))]
+    sections = [Section("modes", "", cards=cards), *mixes, Section("settings", "Settings and data", facts=facts)]
     return render(result, outline(result), result.gallery_of(samples), forest=table, sections=sections)
 
 

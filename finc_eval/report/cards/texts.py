@@ -16,6 +16,9 @@ from finc_eval.report.formats import bare_percent, p_value, points_interval, sha
 TEXT_SAMPLES = 6
 """Samples of each set and kind that a notebook shows."""
 
+KINDS_OF_MIX = 12
+"""Kinds whose differences are divided in a table, those with the largest parts."""
+
 UNDER = "· "
 """Mark of a kind that is under the heading above it."""
 
@@ -30,7 +33,8 @@ def kind_tables(
 ) -> list[Table]:
     """Return a table of all kinds that differ, below their sums and headings, and of all others; none without any.
 
-    `more` are rows that follow the kinds.
+    Where the sets have unlike mixes of prompts, a table of the parts of differences follows. `more` are rows that
+    follow the kinds.
     """
     known = {kind.id: kind for kind in kinds}
     rows: list[list[Cell | str]] = []
@@ -41,11 +45,45 @@ def kind_tables(
             rows += [_row(UNDER + with_id(kind), kind, titles) for kind in below(one, known)]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
     if not rows:
-        return []
+        return mix_tables(kinds, titles)
     rows += [_sum(not_differing(len(others)), others, titles)] if others else []
     apart, difference = ([], "Difference") if len(titles) == 2 else (["Set apart"], "Apart by")
     columns = ["Kind", *apart, *(f"{one}, %" for one in titles.values()), f"{difference}, points", "Adj. p"]
-    return [Table(title, columns, [*rows, *more], names=["Kind"], words=apart)]
+    return [Table(title, columns, [*rows, *more], names=["Kind"], words=apart), *mix_tables(kinds, titles)]
+
+
+def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
+    """Return how kinds differ because of the models, and of unlike mixes of prompts; none where the mixes are equal."""
+    mixes = [(kind, kind.mix) for kind in kinds if kind.mix]
+    largest = sorted(mixes, key=lambda one: -max(abs(one[1].plain), abs(one[1].value)))[:KINDS_OF_MIX]
+    if not largest:
+        return []
+    rows: list[list[Cell | str]] = []
+    for kind, mix in largest:
+        apart = kind.set_with_least or kind.set_with_most
+        sign = -1 if len(titles) == 2 and apart != next(iter(titles)) else 1
+        value, low, high = (sign * one for one in (mix.value, *mix.interval))
+        within, ends = difference_of(kind, [*titles])
+        rows.append(
+            [
+                with_id(kind),
+                *([apart] if len(titles) > 2 else []),
+                points(sign * mix.plain),
+                f"{points(within)} {points_interval(ends)}",
+                f"{points(value)} {points_interval((min(low, high), max(low, high)))}",
+            ]
+        )
+    first = ["Kind", *(["Set"] if len(titles) > 2 else [])]
+    return [
+        Table(
+            "The model's part and the prompts' part",
+            [*first, "Difference, points", "On the same prompts", "By the mix of prompts"],
+            rows,
+            names=["Kind"],
+            legend="The sets have unlike numbers of images of the prompts. A difference is the sum of both parts: what "
+            "images of the same prompts differ in, and what the unlike mixes of prompts add.",
+        )
+    ]
 
 
 def _sum(words: str, kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Cell | str]:
