@@ -79,7 +79,7 @@ class Mixes:
             unseen.append((parts[0][3] + parts[1][3]) / 2)
         if max(unseen) <= NO_MIX:
             return None
-        return cls(*map(np.array, (plain, value, variance, unseen)), sizes.sum(1))
+        return cls(np.array(plain), np.array(value), np.array(variance), np.array(unseen), sizes.sum(1))
 
     def intervals(self, confidence: float) -> tuple[Array, Array]:
         """Return the ends of an interval of each part, shape (s, t)."""
