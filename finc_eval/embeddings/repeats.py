@@ -115,21 +115,43 @@ def repeats_as_groups(
                 f"{only}: the tests count each once (if all are draws of their own, name a column of different values "
                 "as groups)"
             )
-    return grouped, sentences + _warn_of_shared(hashes)
+    return grouped, sentences + [
+        f"{sentence}: the sets are not independent, and what they share cannot differ"
+        for (label, _), sentence in _find_shared(hashes).items()
+        if len(own := hashes[label]) - _distinct(own) <= FEW_REPEATS * len(own)
+    ]
 
 
-def _warn_of_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> list[str]:
-    """Return a sentence on each pair of sets that share samples, of which one has few repeats of its own."""
-    sentences = []
+def _find_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, ...], str]:
+    """Return a sentence on each pair of sets that share samples."""
+    sentences = {}
     for (label, own), (other_label, other) in combinations(hashes.items(), 2):
         shared, n = int(np.isin(own, other).sum()), len(own)
-        if shared > FEW_REPEATS * n and n - _distinct(own) <= FEW_REPEATS * n:
+        if shared > FEW_REPEATS * n:
             some = f"all {n:,}" if shared == n else f"{shared:,} of the {n:,}"
-            sentences.append(
-                f"{some} samples of {label} {IN_BOTH} {other_label}, with equal embeddings: the sets are not "
-                "independent, and what they share cannot differ"
-            )
+            sentences[label, other_label] = f"{some} samples of {label} {IN_BOTH} {other_label}, with equal embeddings"
     return sentences
+
+
+def describe_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[tuple[str, ...], str]:
+    """Return a sentence on each set with equal samples and each pair of sets that share some, by the labels."""
+    hashes = {label: row_hashes(one, run) for label, one in sets.items()}
+    found: dict[tuple[str, ...], str] = {}
+    for label, own in hashes.items():
+        times = np.unique(own, return_counts=True)[1]
+        if len(times) == 1:
+            found[(label,)] = same_embedding(sets[label].name)
+        elif len(own) - len(times) > FEW_REPEATS * len(own):
+            found[(label,)] = (
+                f"{label} has only {plural(len(times), 'distinct sample')} among {len(own):,}, one of them "
+                f"{times.max():,} times: its distance to its k-th neighbor is 0 for k below {times.max():,}"
+            )
+    return found | _find_shared(hashes)
+
+
+def same_embedding(name: str) -> str:
+    """Return the sentence on a set without any variance."""
+    return f"all samples of {name} have the same embedding: look at them before trusting a number"
 
 
 def _distinct(hashes: NDArray[np.uint64]) -> int:

@@ -19,6 +19,7 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, open_sets
+from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
@@ -270,6 +271,7 @@ def _compute(
     """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
     failures = {}
+    of_sets = _describe_sets(sets, run)
     classes = {} if by is None else {label: rows_by_class(one, by) for label, one in sets.items()}
     for done, metric in enumerate(chosen):
         run.progress("metrics", done, len(chosen))
@@ -294,10 +296,11 @@ def _compute(
             for one in used.values()
             if metric.extractor and _is_anonymous(one)
         )
-        about = tuple(
-            note for label, one in used.items() if isinstance(one, Embeddings) for note in notes_on(label, one)
-        )
-        scores += [replace(score, notes=(*score.notes, *assumed, *stored, *about, *missing)) for score in computed]
+        about = tuple(note for labels, notes in of_sets.items() if used.keys() >= set(labels) for note in notes)
+        scores += [
+            replace(score, notes=tuple(dict.fromkeys((*score.notes, *assumed, *stored, *about, *missing))))
+            for score in computed
+        ]
         scores += by_class
     run.progress("metrics", len(chosen), len(chosen))
     return Scores(
@@ -307,6 +310,15 @@ def _compute(
         failures,
         provenance=Provenance.here(run.device),
     )
+
+
+def _describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
+    """Return what to know of each set, and of each pair of sets, whatever the metric, by their labels."""
+    held = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
+    found = {(label,): notes_on(label, one) for label, one in held.items()}
+    for labels, sentence in describe_equal(held, run).items():
+        found.setdefault(labels, []).append(sentence)
+    return found
 
 
 def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object]) -> list[Metric]:

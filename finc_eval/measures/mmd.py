@@ -164,8 +164,10 @@ def cmmd(
 
 
 def unbiased_estimate(sums: KernelSums, confidence: float) -> MmdEstimate:
-    """Return the unbiased MMD² of these sums with its interval."""
-    return _estimate(sums.unbiased(), sums.standard_error(), confidence, len(sums.xx), len(sums.yy))
+    """Return the unbiased MMD² of these sums with its interval, which reaches 0, the least possible MMD²."""
+    value, error = sums.unbiased(), sums.standard_error()
+    low, high = normal_interval(value, error, confidence)
+    return MmdEstimate(value, error, low, max(high, 0.0), confidence, len(sums.xx), len(sums.yy))
 
 
 def unit_length(rows: torch.Tensor) -> torch.Tensor:
@@ -202,10 +204,6 @@ def sums_within(x: Embeddings, kernel: PairKernel, where: torch.device) -> tuple
 
 def _blocks(x: Embeddings, start: int, where: torch.device) -> Iterator[tuple[slice, torch.Tensor]]:
     return row_blocks(x, where, KERNEL_BLOCK, start)
-
-
-def _estimate(value: float, error: float, confidence: float, n: int, m: int) -> MmdEstimate:
-    return MmdEstimate(value, error, *normal_interval(value, error, confidence), confidence, n, m)
 
 
 def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:

@@ -42,6 +42,12 @@ class Score(Record, Shown):
     higher_is_better: bool | None = None
     notes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.interval is not None:
+            # Computed in another order, the number can lie a rounding error outside.
+            number = self.value if self.unbiased is None else self.unbiased
+            object.__setattr__(self, "interval", (min(self.interval[0], number), max(self.interval[1], number)))
+
     def _summary(self) -> str:
         interval = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)
         return f"{self.name} {self.value:.4g}{interval}"

@@ -155,8 +155,8 @@ def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterat
 
 def _interval(log_score: float, half: float, error: float, gain: float, confidence: float, most: int) -> VendiInterval:
     """Return the interval of a score from that of its logarithm. Scores are at least one, and at most the rank of K."""
-    low, high = max(exp(log_score - half), 1.0), min(exp(log_score + half), float(most))
-    return VendiInterval(exp(log_score), low, high, error, exp(gain) - 1, confidence)
+    low, value, high = (min(max(exp(end), 1.0), float(most)) for end in (log_score - half, log_score, log_score + half))
+    return VendiInterval(value, low, high, error, exp(gain) - 1, confidence)
 
 
 def _of_usable_size(source: object) -> Embeddings:

@@ -212,5 +212,5 @@ def test_a_set_of_one_embedding_only_has_a_distance_and_a_warning():
     found = frechet_distance(drawn(1).expand(50, DIM), law(n=100))
     assert found.covariance_term == pytest.approx(float(SCALES.square().sum()), rel=1e-9)
     assert found.warnings == (
-        "all samples of the generated set have the same embedding: look at them before trusting a distance",
+        "all samples of the generated set have the same embedding: look at them before trusting a number",
     )
