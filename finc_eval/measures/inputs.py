@@ -17,7 +17,9 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.search.neighbors import open_pair
+from finc_eval.embeddings.set_info import notes_on
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings, from_sketch
 from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
@@ -187,6 +189,15 @@ def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 
             f"{ref.name} has {plural(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"
         )
     return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))
+
+
+def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
+    """Return what to know of each set, and of each pair of sets, whatever the metric, by their labels."""
+    held = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
+    found = {(label,): notes_on(label, one) for label, one in held.items()}
+    for labels, sentence in describe_equal(held, run).items():
+        found.setdefault(labels, []).append(sentence)
+    return found
 
 
 def rows_by_class(one: MetricSet, column: str) -> Rows:

@@ -19,8 +19,6 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, open_sets
-from finc_eval.embeddings.repeats import describe_equal
-from finc_eval.embeddings.set_info import notes_on
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.measures.frechet import SPATIAL
@@ -29,6 +27,7 @@ from finc_eval.measures.inputs import (
     Metric,
     MetricInputs,
     MetricSet,
+    describe_sets,
     is_moments_alone,
     open_set,
     rows_by_class,
@@ -271,7 +270,7 @@ def _compute(
     """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
     failures = {}
-    of_sets = _describe_sets(sets, run)
+    of_sets = describe_sets(sets, run)
     classes = {} if by is None else {label: rows_by_class(one, by) for label, one in sets.items()}
     for done, metric in enumerate(chosen):
         run.progress("metrics", done, len(chosen))
@@ -310,15 +309,6 @@ def _compute(
         failures,
         provenance=Provenance.here(run.device),
     )
-
-
-def _describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
-    """Return what to know of each set, and of each pair of sets, whatever the metric, by their labels."""
-    held = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
-    found = {(label,): notes_on(label, one) for label, one in held.items()}
-    for labels, sentence in describe_equal(held, run).items():
-        found.setdefault(labels, []).append(sentence)
-    return found
 
 
 def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object]) -> list[Metric]:
