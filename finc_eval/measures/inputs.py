@@ -194,7 +194,7 @@ def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 
 def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:
     """Return what to know of each set, and of each pair of sets, whatever the metric, by their labels."""
     held = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
-    found = {(label,): notes_on(label, one) for label, one in held.items()}
+    found: dict[tuple[str, ...], list[str]] = {(label,): notes_on(label, one) for label, one in held.items()}
     for labels, sentence in describe_equal(held, run).items():
         found.setdefault(labels, []).append(sentence)
     return found
