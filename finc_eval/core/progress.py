@@ -1,7 +1,7 @@
 """Progress of long work, as one callable: `progress(stage, done, total)`.
 
 The library draws bars in notebooks, and is silent elsewhere unless it is handed another one; the command line hands it
-`terminal()`.
+`terminal()`, which says of a long stage, from its first batch, how long it will take. Short work says nothing.
 """
 
 from __future__ import annotations
@@ -9,15 +9,61 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, suppress
+from typing import Any, Self
 
-from finc_eval.core.terminal import visible
+from finc_eval.core.terminal import VisibleStream, visible
+from finc_eval.core.words import duration
 
 Progress = Callable[[str, int, int], None]
 
-SECONDS_BETWEEN_LINES = 10.0
+LONG = 10.0
+"""Seconds that a stage must take to be told of in advance, and that lie between two lines of a log."""
+
+MAX_SECONDS_BETWEEN_LINES = 300.0
+"""Lines of a log become rarer, but not so rare that a server ends the job, as some do after ten minutes of silence."""
+
+SECONDS_WITHOUT_BAR = 2.0
+"""Duration of commands that draw no bar."""
+
+MEASURED = 0.5
+"""Seconds from which the speed of a stage is measured well enough to be told."""
+
+
+class Stage(str):
+    """Name of a stage, and how to make it shorter.
+
+    Attributes:
+        shorter: an option, and how much of the stage there is with it: ("--n 2000", 12000).
+    """
+
+    shorter: tuple[str, int] | None
+
+    def __new__(cls, name: str, shorter: tuple[str, int] | None = None) -> Self:
+        """Return the name, which is a string."""
+        stage = super().__new__(cls, name)
+        stage.shorter = shorter
+        return stage
+
+
+class Whole:
+    """Several parts of one work as one stage, over which their progress goes on.
+
+    Args:
+        progress: progress of the whole.
+        stage: its name.
+        total: its size.
+    """
+
+    def __init__(self, progress: Progress, stage: str, total: int) -> None:
+        self._progress, self._stage, self._total, self._begun = progress, stage, total, 0
+
+    def part(self, size: int) -> Progress:
+        """Return the progress of the next part, whose stage is that of the whole."""
+        start = self._begun
+        self._begun += size
+        return lambda _, done, total: self._progress(self._stage, start + done, self._total)
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -55,7 +101,7 @@ def _notebook_bar(stage: str, total: int) -> Any:
         warnings.simplefilter("ignore")  # without ipywidgets the bar is a line of text
         from tqdm.auto import tqdm
 
-        return tqdm(total=total, desc=visible(stage))
+        return tqdm(total=total, desc=visible(stage), leave=False)
     return None
 
 
@@ -63,42 +109,94 @@ automatic = NotebookBars()
 """Progress of calls that name none."""
 
 
+class Pace:
+    """Measures how fast a stage is."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self._stage: str | None = None
+        self._start, self._first, self._before = 0.0, 0, 0
+        self._told: set[str] = set()
+
+    def seconds_left(self, stage: str, done: int, total: int) -> float | None:
+        """Return the time left at the speed so far; None where it is not known."""
+        now = time.monotonic()
+        if stage != self._stage:
+            self._stage, self._before, self._first = stage, done, done
+        if self._first == self._before:  # the first batch, which is slower, is measured to its end alone
+            self._start, self._first = now, done
+        took = now - self._start
+        return None if done <= self._first or took < MEASURED else took / (done - self._first) * (total - done)
+
+    def announcement(self, stage: str, done: int, total: int, left: float | None) -> str | None:
+        """Return how long a stage will take; None if it is short, or was said before."""
+        if left is None or left < LONG or stage in self._told:
+            return None
+        self._told.add(stage)
+        each, shorter = left / (total - done), getattr(stage, "shorter", None)
+        before = f", of which {self._before:,} are done" if self._before else ""
+        told = f"{stage}{before}: about {duration(each * (total - self._before))}"
+        if shorter is not None and 2 * shorter[1] <= total:
+            told += f"; {shorter[0]} takes {duration(each * shorter[1])}"
+        return told
+
+
 @contextmanager
 def terminal() -> Iterator[Progress]:
     """Yield a `Progress` that draws on standard error.
 
-    One bar per stage on a terminal. Where standard error is a file or a pipe (CI logs), a plain line when a
-    stage begins, when it ends, and every ten seconds between.
+    One bar on a terminal, that of the present stage. Where standard error is a file or a pipe (CI logs), plain lines,
+    the first after ten seconds, and each next one later. A long stage is announced with its duration.
     """
     if not sys.stderr.isatty():
         yield _lines()
         return
 
     # Only the command line draws bars; importing the library should not pay for rich.
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
+    pace = Pace()
+
+    class LateBars(Bars):
+        def get_renderables(self) -> Iterable[RenderableType]:
+            return super().get_renderables() if time.monotonic() - pace.begun > SECONDS_WITHOUT_BAR else ()
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bars(*columns, console=Console(stderr=True)) as bars:
-        tasks: dict[str, TaskID] = {}
+    # The bar itself goes to the stream below, which makes nothing visible; what others print meanwhile does not.
+    console = Console(file=getattr(sys.stderr, "rich_proxied_file", sys.stderr))
+    with (
+        LateBars(*columns, console=console, transient=True, redirect_stdout=False) as bars,
+        redirect_stderr(VisibleStream(sys.stderr)),
+    ):
+        shown: list[tuple[str, TaskID]] = []
 
         def draw(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(visible(stage), total=total)
-            bars.update(tasks[stage], completed=done, total=total)
+            told = pace.announcement(stage, done, total, pace.seconds_left(stage, done, total))
+            if told is not None:
+                bars.console.print(visible(told), markup=False, highlight=False)
+            if not shown or shown[0][0] != stage:
+                if shown:
+                    bars.remove_task(shown.pop()[1])
+                shown.append((stage, bars.add_task(visible(stage), total=total)))
+            bars.update(shown[0][1], completed=done, total=total)
 
         yield draw
 
 
 def _lines() -> Progress:
-    last_line: dict[str, float] = {}
+    pace = Pace()
+    last = pace.begun
 
     def write(stage: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        due = stage not in last_line or now - last_line[stage] >= SECONDS_BETWEEN_LINES
-        if due or done == total:
-            last_line[stage] = now
-            print(f"{stage}: {done}/{total}", file=sys.stderr, flush=True)
+        nonlocal last
+        left, now = pace.seconds_left(stage, done, total), time.monotonic()
+        told = pace.announcement(stage, done, total, left)
+        if told is None and now - last >= min(max(LONG, (now - pace.begun) / 4), MAX_SECONDS_BETWEEN_LINES):
+            told = f"{stage}: {done:,} of {total:,}" + ("" if not left else f", {duration(left)} left")
+        if told is not None:
+            last = now
+            print(told, file=sys.stderr, flush=True)
 
     return write

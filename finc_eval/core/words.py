@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
 
@@ -38,6 +39,21 @@ def plural(count: int, thing: str) -> str:
     if count != 1:
         thing = f"{thing[:-1]}ies" if thing.endswith("ry") else f"{thing}es" if thing.endswith("s") else f"{thing}s"
     return f"{count:,} {thing}"
+
+
+def join_sizes(numbers: Sequence[int]) -> str:
+    """Write the sizes of several sets: "5 × 1,000 + 2,000", or of sets of more than four sizes their sum."""
+    sizes = Counter(numbers)
+    terms = [f"{times} × {size:,}" if times > 1 else f"{size:,}" for size, times in sizes.items()]
+    return " + ".join(terms) if len(terms) <= 4 else f"{sum(numbers):,}"
+
+
+def duration(seconds: float) -> str:
+    """Write a duration roughly: "40 seconds", "12 minutes", "3 hours"."""
+    for length, unit in ((3600, "hour"), (60, "minute")):
+        if seconds >= 1.5 * length:
+            return plural(round(seconds / length), unit)
+    return plural(10 * round(seconds / 10) if seconds >= 20 else max(1, round(seconds)), "second")
 
 
 def quote(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -13,7 +14,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.extract import extract
+from finc_eval.embeddings.extract import SetExtraction, extract_all
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
@@ -148,10 +149,9 @@ def open_sets(
     chosen = (
         how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())]) or DEFAULT_EXTRACTOR
     )
-    return {
-        label: ready[label] if label in ready else open_one(embed_source(source, how, chosen, label, run), label)
-        for label, source in sources.items()
-    }
+    waiting = {label: source for label, source in sources.items() if label not in ready}
+    caches = _embed(waiting, replace(how, extractor=chosen), run, alone=not ready)
+    return {label: ready[label] if label in ready else open_one(caches[label], label) for label in sources}
 
 
 def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: bool) -> None:
@@ -186,21 +186,23 @@ def embed_sources(
     }
 
 
-def embed_source(source: object, how: Extraction, extractor: str, label: str, run: Run) -> object:
-    """Embed samples, under the label of their set."""
-    return extract(
-        source,  # type: ignore[arg-type]
-        extractor,
-        n=how.n,
-        seed=how.seed,
-        strict=how.strict,
-        precision=how.precision,
-        fps=how.fps,
-        seconds=how.seconds,
-        shard=how.shard,
-        **how.reading.choices,
-        run=run.prefixed(label),
-    )
+def _embed(sources: Mapping[str, object], how: Extraction, run: Run, *, alone: bool) -> dict[str, EmbeddingCache]:
+    """Embed samples by label; `alone` says whether no other sets are embedded already."""
+    sets = {
+        label: SetExtraction(
+            source,  # type: ignore[arg-type]
+            how.extractor or DEFAULT_EXTRACTOR,
+            n=how.n,
+            seed=how.seed,
+            precision=how.precision,
+            fps=how.fps,
+            seconds=how.seconds,
+            reading=how.reading,
+            run=run,
+        )
+        for label, source in sources.items()
+    }
+    return extract_all(sets, run, shard=how.shard, strict=how.strict, alone=alone)
 
 
 def is_samples(source: object) -> bool:

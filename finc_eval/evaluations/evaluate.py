@@ -94,7 +94,7 @@ def evaluate(
     return Evaluation(
         comparison=compare(x, y, settings, run=run),
         scores=part("scores", lambda: metrics(x, y, METRICS, index=settings.index, run=run)),
-        methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run)),
+        methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run.prefixed("methods"))),
         audit=None if train is None else part("audit", lambda: _audit(sets, settings, run)),
         encodings=_encodings(two),
         missing=missing,

@@ -26,6 +26,9 @@ from finc_eval.partitions.tree import Tree
 OF_ALL = "all-"
 """Beginning of the ids of kinds of all sets together, which differ from the kinds of the reference."""
 
+OF_REF = "kinds of the reference"
+"""Name of their stages in the progress."""
+
 MOST = 0.15
 """Largest share of the smallest kind that is limited, unless the policy names the share. What fewer samples show is too
 little to pass."""
@@ -79,7 +82,7 @@ class CountedSets:
 
 def tree_of_reference(sets: GateSets, seed: int, run: Run) -> KindTree:
     """Divide the reference into kinds: given these, all releases are alike, whatever their numbers of samples."""
-    return KindTree.of_sets([sets.ref], seed, run)
+    return KindTree.of_sets([sets.ref], seed, run.prefixed(OF_REF))
 
 
 def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> CountedSets:
@@ -103,6 +106,7 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     """
     generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
     every = sets.all | {REF: _as_many(sets.ref, generated)}
+    run = run.prefixed("kinds of all sets")
     return by_tree(sets, KindTree.of_sets(list(every.values()), seed, run), run, OF_ALL)
 
 

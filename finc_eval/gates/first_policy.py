@@ -15,7 +15,7 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.divisions import by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
+from finc_eval.gates.divisions import OF_REF, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, upper_quantile
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
@@ -56,7 +56,7 @@ def first_policy(
         lines.append(f'extractor = "{sets.space}"  # that the limits are for')
     lines += [*_lose_lines(sets, run), *_new_lines(sets, run)]
     lines += _metric_line(sets, run)
-    repeated = 1 - len(np.unique(row_hashes(sets.gen, run))) / n
+    repeated = 1 - len(np.unique(row_hashes(sets.gen, run.prefixed("duplicates")))) / n
     most = max(DUPLICATES, repeated + min(repeated, 1 - repeated) / 2)
     lines.append(f"basics.duplicates = {most:.3g}  # share of samples that may repeat another")
     if isinstance(sets.gen, CachedEmbeddings):
@@ -66,7 +66,7 @@ def first_policy(
 
 def _lose_lines(sets: GateSets, run: Run) -> list[str]:
     """Return the limit on lost kinds: half of a share, or more where so few samples judge large kinds alone."""
-    found = by_tree(sets, tree_of_reference(sets, 0, run), run)
+    found = by_tree(sets, tree_of_reference(sets, 0, run), run.prefixed(OF_REF))
     for lose in LOSE:
         limits = KindLimits(lose=lose)
         judged = judge_kinds(found, limits, lose, fewest(sets))
@@ -104,7 +104,7 @@ def _floor(one: LostShare | GainedShare, family: int) -> float:
 def _metric_line(sets: GateSets, run: Run) -> list[str]:
     limit = MetricLimit(worse=NOISE, difference=NOISE)
     for metric in METRICS:
-        found, _ = score_evidence(sets, {metric: limit}, ALPHA, run)
+        found, _ = score_evidence(sets, {metric: limit}, ALPHA, run.prefixed(metric))
         for one, rule, what in zip(found, ("worse", "difference"), ("part", "amount"), strict=True):
             if isinstance(one, Normal):
                 least = 2 * upper_quantile(ALPHA, one.degrees) * one.error

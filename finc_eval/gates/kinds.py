@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words
 from finc_eval.gates.divisions import (
+    OF_REF,
     CountedSets,
     JudgedKinds,
     by_column,
@@ -91,7 +92,9 @@ def kind_evidence(
         ]
         return lacking, Division((limits.column,), (), ())
     values = by_column(sets, limits.column) if limits.column else None
-    known = values or (by_tree(sets, kinds, run) if kinds is not None and limits.lose is not None else None)
+    known = values or (
+        by_tree(sets, kinds, run.prefixed(OF_REF)) if kinds is not None and limits.lose is not None else None
+    )
     is_sought = limits.lose is not None and not limits.only
     fresh = values or (by_tree_of_all(sets, seed, run) if is_sought or limits.new is not None else None)
     evidence: list[KindEvidence] = []
@@ -99,7 +102,7 @@ def kind_evidence(
     unseen: list[str] = []
     for against in sets.comparisons:
         if limits.moved is not None or not sets.part:
-            distance, moved = _distance(against, values, limits.moved, seed, run)
+            distance, moved = _distance(against, values, limits.moved, seed, run.prefixed(against.rule("moved")))
             distances.append(distance)
             evidence += [] if limits.moved is None else [_alone(moved)]
         if limits.lose is not None and known is not None:

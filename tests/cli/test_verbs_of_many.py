@@ -19,7 +19,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
         "--values", "30,10", "--features", 100,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    assert "gen: extract" in result.stderr and "sketch ref" in result.stderr and "compare: 2/2" in result.stderr
+    assert result.stderr == ""  # short work says nothing
     twin = json.loads((out / "sweep-sigma.json").read_text())
     rows = table_rows(result.stdout)
     assert [row[0] for row in rows] == ["10", "30"]
@@ -73,7 +73,7 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
             if group["name"] in shown:
                 assert shown[group["name"]][column] == "; ".join(texts)
     assert shown and "|novel:0.4|" in result.stdout
-    assert "data:image/" in (out / "methods.html").read_text() and "rarity: decompose" in result.stderr
+    assert "data:image/" in (out / "methods.html").read_text()
 
 
 def test_changes_follows_the_kinds_between_releases(caches, tmp_path):

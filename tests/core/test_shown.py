@@ -92,7 +92,8 @@ def test_notebooks_draw_a_bar_for_each_stage_and_other_programs_none(monkeypatch
     drawn = []
 
     class Bar:
-        def __init__(self, total, desc):
+        def __init__(self, total, desc, leave):
+            assert not leave  # a bar that is done makes room for the next
             self.n, self.total = 0, total
             drawn.append((desc, total))
 

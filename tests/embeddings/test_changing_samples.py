@@ -74,7 +74,7 @@ FORMS = {"set": as_folder, "set.zip": as_zip, "set.tar": as_tar, "set.npz": as_n
 
 def rewriting(change, at=16):
     def progress(stage, done, total):
-        if stage == "extract" and done == at:
+        if stage.startswith("embed") and done == at:
             change()
 
     return Run(batch_size=BATCH, workers=1, progress=progress)

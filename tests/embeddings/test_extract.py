@@ -8,11 +8,12 @@ import zipfile
 import numpy as np
 import pytest
 from _cards import pixel_card
-from _extraction import BATCH, ROUNDING, N, Steps, extract, extraction, message
+from _extraction import BATCH, ROUNDING, N, Steps, extract, message
 from PIL import Image
 
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.files import part_of
+from finc_eval.embeddings.job import Job
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.preprocess import resize_frames
 from finc_eval.samples import fingerprint
@@ -72,7 +73,7 @@ def test_strict_refuses_unreadable_samples_and_leaves_no_cache(tmp_path, broken_
     assert not out.exists()
     steps = Steps()
     assert len(extract(broken_folder, out=out, progress=steps).failures) == 2
-    assert steps.of("extract") == [N]  # the work of the strict run was kept
+    assert steps.of("embed") == [N]  # the work of the strict run was kept
     assert "2 unreadable samples" in message(extract, broken_folder, out=out, strict=True)
 
 
@@ -92,11 +93,11 @@ def test_the_same_samples_are_not_extracted_again(tmp_path, folder, images, monk
     assert first.path == tmp_path / "default" / f"{first.key}.h5"
     written = first.path.stat().st_mtime_ns
     shutil.copytree(folder, tmp_path / "another name")
-    monkeypatch.setattr(extraction._Job, "_embedded", None)
+    monkeypatch.setattr(Job, "_embedded", None)
     for source in (folder, tmp_path / "another name"):
         steps = Steps()
         assert extract(source, progress=steps).path == first.path
-        assert steps.of("extract") == []
+        assert steps.of("embed") == []
     assert extract(first) is first
     shutil.copy(first.path, tmp_path / "copy.h5")
     np.testing.assert_array_equal(extract(folder, out=tmp_path / "copy.h5"), first)
@@ -132,7 +133,7 @@ def test_the_embeddings_of_another_set_or_extractor_are_not_replaced(tmp_path, f
 def test_unfinished_embeddings_of_another_set_are_not_replaced(tmp_path, folder, images):
     out = tmp_path / "gen.h5"
     with pytest.raises(KeyboardInterrupt):
-        extract(folder, out=out, batch_size=BATCH, progress=Steps("extract", 4, KeyboardInterrupt()))
+        extract(folder, out=out, batch_size=BATCH, progress=Steps("embed", 4, KeyboardInterrupt()))
     assert "gen.h5.part holds unfinished embeddings of other samples" in message(extract, images[:8], out=out)
     Image.fromarray(255 - images[5]).save(folder / "005.png")
     assert extract(folder, out=out).n == N, "the same folder, whose samples have changed"
@@ -140,7 +141,7 @@ def test_unfinished_embeddings_of_another_set_are_not_replaced(tmp_path, folder,
 
 def test_embeddings_that_are_cached_are_copied_to_the_file_that_is_asked_for(tmp_path, folder, monkeypatch):
     cached = extract(folder)
-    monkeypatch.setattr(extraction._Job, "_fill", None)
+    monkeypatch.setattr(Job, "_fill", None)
     copy = extract(folder, out=tmp_path / "gen.h5")
     assert (copy.path, copy.key, copy.source) == (tmp_path / "gen.h5", cached.key, str(folder))
     np.testing.assert_array_equal(copy, cached)

@@ -34,7 +34,7 @@ def step(*_):
         os.kill(os.getpid(), signal.SIGKILL)
 
 def progress(stage, done, total):
-    if target == "wait" and stage == "extract":
+    if target == "wait" and stage.startswith("embed"):
         print("extracting", flush=True)
         sys.stdin.readline()
     if stage.startswith(target):
@@ -59,12 +59,12 @@ def child(*arguments):
 def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
     out = tmp_path / "gen.h5"
     with pytest.raises(KeyboardInterrupt):
-        extract(images, out=out, batch_size=BATCH, progress=Steps("extract", 3, KeyboardInterrupt()))
+        extract(images, out=out, batch_size=BATCH, progress=Steps("embed", 3, KeyboardInterrupt()))
     assert part_of(out).exists()
     assert not out.exists()
     steps = Steps()
     cache = extract(images, out=out, batch_size=BATCH, progress=steps)
-    assert steps.of("extract, resumed") == [16, 24, 32, 40]
+    assert steps.of("embed") == [16, 24, 32, 40]
     np.testing.assert_array_equal(cache, extract(images))
     assert not part_of(out).exists()
 
@@ -72,8 +72,8 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
 @pytest.mark.parametrize(
     ("target", "count", "resumes_at"),
     [
-        pytest.param("extract", 1, 0, marks=pytest.mark.long),  # nothing done yet
-        ("extract", 3, 16),  # between batches
+        pytest.param("embed", 1, 0, marks=pytest.mark.long),  # nothing done yet
+        ("embed", 3, 16),  # between batches
         pytest.param("fsync", 1, 8, marks=pytest.mark.long),  # rows written, their checkpoint not
         ("fsync", 3, 24),
         ("write cache", 1, N),  # while the whole cache is written
@@ -90,7 +90,7 @@ def test_kill_9_loses_nothing_that_was_done(tmp_path, broken_folder, target, cou
 
     steps = Steps()
     cache = extract(broken_folder, out=out, batch_size=BATCH, progress=steps)
-    assert steps.of("extract")[:1] == ([] if resumes_at is None else [resumes_at])
+    assert steps.of("embed")[:1] == ([] if resumes_at is None else [resumes_at])
     whole = extract(broken_folder, out=tmp_path / "whole.h5", batch_size=BATCH)
     np.testing.assert_array_equal(cache, whole)
     np.testing.assert_array_equal(cache.content, whole.content)
@@ -123,14 +123,14 @@ def test_a_disk_that_fills_up_keeps_what_was_done(tmp_path, images, monkeypatch)
     assert "run the same command again" in text
     steps = Steps()
     np.testing.assert_array_equal(extract(images, out=out, batch_size=BATCH, progress=steps), extract(images))
-    assert steps.of("extract, resumed")[0] == 24
+    assert steps.of("embed")[0] == 24
 
 
 def test_a_disk_without_room_is_refused_before_the_work(tmp_path, images, monkeypatch):
     monkeypatch.setattr(cache_writer.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1000}))
     steps = Steps()
     assert "MB free and gen.h5 needs about" in message(extract, images, out=tmp_path / "gen.h5", progress=steps)
-    assert steps.of("extract") == []
+    assert steps.of("embed") == []
 
 
 def test_a_folder_that_vanishes_midway_leaves_no_cache_that_would_pass_for_the_whole(tmp_path, folder):
@@ -138,7 +138,7 @@ def test_a_folder_that_vanishes_midway_leaves_no_cache_that_would_pass_for_the_w
 
     def vanish(stage, done, total):
         steps.append((stage, done))
-        if stage == "extract" and done == 16:
+        if stage.startswith("embed") and done == 16:
             folder.rename(gone)
 
     text = message(extract, folder, out=out, batch_size=4, workers=1, progress=vanish)
@@ -148,7 +148,7 @@ def test_a_folder_that_vanishes_midway_leaves_no_cache_that_would_pass_for_the_w
     again = Steps()
     cache = extract(folder, out=out, batch_size=4, progress=again)
     assert cache.failures == []
-    assert again.of("extract, resumed")[0] >= 16
+    assert again.of("embed")[0] >= 16
     np.testing.assert_array_equal(cache, extract(folder))
 
 
@@ -181,8 +181,8 @@ def test_what_fails_before_the_first_row_leaves_nothing_behind(tmp_path, images)
 def test_rows_that_were_done_survive_an_error_of_the_next_run(tmp_path, images):
     out = tmp_path / "gen.h5"
     with pytest.raises(KeyboardInterrupt):
-        extract(images, out=out, batch_size=BATCH, progress=Steps("extract", 4, KeyboardInterrupt()))
+        extract(images, out=out, batch_size=BATCH, progress=Steps("embed", 4, KeyboardInterrupt()))
     message(extract, images, out=out, batch_size=N, device="gpu")
     steps = Steps()
     extract(images, out=out, batch_size=BATCH, progress=steps)
-    assert steps.of("extract, resumed")[0] >= BATCH
+    assert steps.of("embed")[0] >= BATCH

@@ -5,11 +5,11 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from _extraction import N, extract, extraction, leftovers, message
+from _extraction import N, extract, leftovers, message
 from PIL import Image
 
 from finc_eval.embeddings import writer as cache_writer
-from finc_eval.embeddings.files import only_writer
+from finc_eval.embeddings.files import STREAM, only_writer
 from finc_eval.samples import fingerprint
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
@@ -88,12 +88,12 @@ def test_what_can_be_read_only_once_is_locked_while_it_is_read(tmp_path, images)
 
 @pytest.mark.parametrize("out", [None, "gen.h5"])
 def test_what_a_kill_leaves_of_a_stream_is_removed_by_the_next_one_but_not_what_another_writes(tmp_path, images, out):
-    folder, living = tmp_path / "default", f"{extraction.STREAM}{'b' * 32}.h5"
+    folder, living = tmp_path / "default", f"{STREAM}{'b' * 32}.h5"
     folder.mkdir()
     with only_writer(folder / living):
         for name in (
-            f"{extraction.STREAM}{'a' * 32}.h5.part",
-            f".{extraction.STREAM}{'a' * 32}.h5.new",
+            f"{STREAM}{'a' * 32}.h5.part",
+            f".{STREAM}{'a' * 32}.h5.new",
             f"{living}.part",
         ):
             (folder / name).write_bytes(b"left")

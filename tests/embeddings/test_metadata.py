@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.embeddings import extract as extraction
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.columns import match_metadata, metadata_table
+from finc_eval.embeddings.job import Job
 
 IMAGES = np.random.default_rng(0).integers(0, 255, (6, 8, 8, 3), dtype=np.uint8)
 CSV = 'file_name,clip,note\n0.png,a,x\n1.png,a,\n2.png,b,"y, z"\n3.png,b,x\n4.png,c,x\n5.png,,x\n'
@@ -60,7 +60,7 @@ def test_metadata_given_later_are_added_without_embedding_again(tmp_path, folder
     with fe.extract(folder, "pixels", tmp_path / "c.h5") as cache:
         assert cache.columns == ()
         rows, key = cache[:], cache.key
-    monkeypatch.setattr(extraction._Job, "_fill", lambda *_: pytest.fail("it was embedded again"))
+    monkeypatch.setattr(Job, "_fill", lambda *_: pytest.fail("it was embedded again"))
     with fe.extract(
         folder, "pixels", tmp_path / "c.h5", metadata={"id": ["1.png", "0.png"], "clip": [1.0, None]}
     ) as cache:

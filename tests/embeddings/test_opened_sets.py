@@ -59,7 +59,9 @@ def test_the_run_has_the_portions_and_the_progress_of_the_embedding(sets):
     stages = []
     run = Run(batch_size=7, workers=1, progress=lambda stage, done, total: stages.append((stage, done)))
     fe.compare("gen", "ref", features=20, extractor="pixels", run=run)
-    assert ("gen: extract", 7) in stages and ("ref: extract", 60) in stages
+    embedded = [(stage, done) for stage, done in stages if stage.startswith("embed")]
+    assert embedded[0] == ("embed 2 × 60 images by pixels", 0) and embedded[1][1] == 7 and embedded[-1][1] == 120
+    assert embedded == sorted(embedded) and len({stage for stage, _ in embedded}) == 1  # one bar over both sets
 
 
 def test_a_subset_of_what_is_embedded_already_is_refused(sets):

@@ -95,7 +95,7 @@ def test_an_extraction_that_is_killed_again_and_again_goes_on_and_gives_the_same
     for kill in (3, 5, 4, 6, 1000):
         one = process(EXTRACTOR, folder, out, kill)
         steps = [line.rsplit(" ", 1) for line in one.communicate()[0].splitlines()]
-        begun.append(next((int(done) for stage, done in steps if stage.startswith("extract")), 96))
+        begun.append(next((int(done) for stage, done in steps if stage.startswith("embed")), 96))
         assert one.returncode == (-signal.SIGKILL if kill < 1000 else 0)
     fe.extract(folder, "pixels", whole, run=fe.Run("cpu", batch_size=8))
     assert begun == sorted(begun) and begun[-1] >= 32, "each run goes on from where the last one was killed"

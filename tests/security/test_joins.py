@@ -21,7 +21,7 @@ REVIEWED = {
         "demo/planted.py": {"folder / kind", "folder / kind / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
-        "embeddings/extract.py": {
+        "embeddings/job.py": {
             "cache_folder() / f'{key}.h5'",
             "(out or _default_path(name)).with_name(f'{STREAM}{name}.h5')",
         },

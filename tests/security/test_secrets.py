@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.cli.sets import title_of
+from finc_eval.core import progress
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.progress import terminal
 from finc_eval.core.remote import mirror, store, urls
@@ -108,10 +109,11 @@ def test_messages_records_and_outputs_are_washed(url, capsys):
     made = replace(made_by("1"), command=f"finc-eval compare --gen '{url}'", config=url)
     assert not SECRET.search(f"{made.command} {made.config}")
     assert not SECRET.search(reason(ValueError(f"{'x' * 90} {url}")))
-    with visible_output(), terminal() as progress:
+    with visible_output(), terminal() as tell, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(progress, "LONG", 0)
         print(said)
-        progress(said, 0, 1)
-    assert "cannot be read" in (told := "".join(capsys.readouterr())) and not SECRET.search(told)
+        tell(said, 0, 1)
+    assert "cannot be read: 0 of 1" in (told := "".join(capsys.readouterr())) and not SECRET.search(told)
 
 
 @given

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.embeddings.extract import _Job
+from finc_eval.embeddings.job import Job
 from finc_eval.extractors import network
 
 N = 60
@@ -58,7 +58,7 @@ def test_an_actor_writes_the_files_of_extract_and_loads_the_network_once(tmp_pat
 
 def test_finished_shards_are_only_opened(monkeypatch):
     first = fe.ShardActor("set.npz", "gen.h5", "pixels")({"item": RANGES})
-    monkeypatch.setattr(_Job, "_fill", lambda *_: pytest.fail("it was embedded again"))
+    monkeypatch.setattr(Job, "_fill", lambda *_: pytest.fail("it was embedded again"))
     assert fe.ShardActor("set.npz", "gen.h5", "pixels")({"item": RANGES}) == first
 
 

@@ -72,8 +72,11 @@ def test_two_processes_one_of_which_is_killed_and_resumed_make_the_file_of_one(t
     refused = run("extract", "merge", "gen.1-of-2.h5", "--out", "gen.h5")
     assert refused.exit_code == 3
     assert refused.stdout == f"finc-eval {' '.join(extraction())} --shard 2/2\n"
-    resumed = run(*(word for word in refused.stdout.split()[1:] if word != "--quiet"))
-    assert "extract, resumed: 16/30" in resumed.stderr
+    begun = []
+    progress = lambda stage, done, total: begun.append((stage, done, total))  # noqa: E731
+    fe.extract("set", "pixels", "gen.h5", shard="2/2", run=fe.Run(batch_size=8, progress=progress))
+    assert next(one for one in begun if one[0].startswith("embed")) == ("embed 30 images by pixels", 16, 30)
+    assert run(*refused.stdout.split()[1:]).exit_code == 0
     assert run("extract", "merge", "gen.2-of-2.h5", "gen.1-of-2.h5", "--out", "gen.h5").exit_code == 0
     assert (tmp_path / "gen.h5").read_bytes() == bytes_of_one_process()
 

@@ -1,0 +1,298 @@
+"""`Job`: the embedding of one set, resumable; `make_together` makes those of several, with one progress over all."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.memory import VARIABLE
+from finc_eval.core.progress import Progress, Stage, Whole
+from finc_eval.core.run import Run
+from finc_eval.core.words import join_sizes, plural
+from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.columns import Columns
+from finc_eval.embeddings.decode import DecodedBatch, decode_batches, one_behind
+from finc_eval.embeddings.files import (
+    STREAM,
+    copy_cache,
+    only_writer,
+    remove_dead_streams,
+    remove_remains,
+    whole_cache,
+)
+from finc_eval.embeddings.folder import cache_folder
+from finc_eval.embeddings.recipe import Identity, Recipe
+from finc_eval.embeddings.writer import CacheWriter
+from finc_eval.extractors.card import Card
+from finc_eval.samples import Source
+from finc_eval.samples.shards import Shard
+from finc_eval.samples.source import Digests
+
+if TYPE_CHECKING:
+    import torch
+
+    from finc_eval.extractors.network import Embedder
+
+MIN_COMPILED_SAMPLES = 8000
+"""Number of samples from which it pays to compile a network for the CPU, which takes half a minute."""
+
+FIRST_LOOK = 2000
+"""Samples of each set that a first look takes, which long work proposes: they show kinds of a few percent."""
+
+
+def make_together(jobs: Mapping[str, Job], run: Run, *, alone: bool = True) -> dict[str, EmbeddingCache]:
+    """Return the caches of sets by label, and embed those that are missing, with one progress over all of them.
+
+    `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken.
+    """
+    missing = {label: job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()}
+    whole = Whole(run.progress, _stage(jobs, [n for n in missing.values() if n], alone), sum(missing.values()))
+    return {label: job.made(run.progress, whole.part(missing[label])) for label, job in jobs.items()}
+
+
+def _stage(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:
+    """Return what is embedded, in words, and the number of samples of a first look at the same sets."""
+    one = next(iter(jobs.values()))
+    clip = one.card.clip
+    things = "images" if clip is None else "clips" if clip.windows == 1 else f"windows, {clip.windows} of each video,"
+    replaced = [job.out.name for job in jobs.values() if job.out is not None and job.replaces]
+    note = f" ({replaced[0]} is of other samples or another card, and is replaced at the end)" if replaced else ""
+    large = all(len(job.samples.ids) > FIRST_LOOK for job in jobs.values())
+    fewer = alone and large and one.n is None and one.shard is None
+    name = f"embed {join_sizes(sizes)} {things} by {one.card.name}{note}"
+    return Stage(name, (f"--n {FIRST_LOOK}", FIRST_LOOK * len(jobs)) if fewer else None)
+
+
+@dataclass
+class Job:
+    """Extraction of one set with one card.
+
+    Attributes:
+        embedder: returns the network for a batch size that it is compiled for, or None.
+        out: path of the file; None for its key in the folder of caches.
+        strict: whether a sample that cannot be read is an error.
+        force: whether `out` may replace any file.
+        n: size of the subset that was asked for; None for the whole set.
+        shard: part of the set that the samples are.
+        digests: digests of the samples, once they are read.
+        found: the finished cache, if it is there.
+        replaces: whether `out` has other embeddings.
+    """
+
+    identity: Identity = field(init=False)
+
+    card: Card
+    recipe: Recipe
+    samples: Source
+    batch_size: int
+    workers: int
+    embedder: Callable[[int | None], Embedder]
+    out: Path | None = None
+    strict: bool = False
+    force: bool = False
+    n: int | None = None
+    shard: Shard | None = None
+    digests: Digests | None = None
+    found: EmbeddingCache | None = None
+    replaces: bool = False
+
+    def _identity(self, digests: Digests) -> Identity:
+        """Return what the cache is made of, from the content digests of the samples."""
+        return Identity(
+            self.samples.name,
+            self.samples.manifest(digests=digests),
+            self.card.name,
+            self.recipe,
+            self.shard,
+            self.samples.reading,
+        )
+
+    def columns(self, cache: EmbeddingCache) -> Columns:
+        """Return the columns of the samples whose rows a cache keeps."""
+        if not self.samples.columns:
+            return {}
+        place = {name: row for row, name in enumerate(self.samples.ids)}
+        rows = [place[name] for name in cache.ids]
+        return {name: [values[row] for row in rows] for name, values in self.samples.columns.items()}
+
+    def look(self, progress: Progress) -> int:
+        """Read the samples, look for their embeddings, and return the number of samples that are to be embedded."""
+        if self.samples.once:
+            return len(self.samples.ids)
+        self.digests = self.samples.digests(progress)
+        self.identity = self._identity(self.digests)
+        path = self.out or _default_path(self.identity.key)
+        self.found = self._whole(path)
+        self.replaces = self.found is None and path.exists()
+        return 0 if self.found else len(self.samples.ids)
+
+    def made(self, progress: Progress, tell: Progress) -> EmbeddingCache:
+        """Return the finished cache of a set that was looked at, making what is missing.
+
+        Args:
+            progress: progress of what is beside the embedding.
+            tell: progress of the embedding.
+        """
+        if self.samples.once:
+            return self._stream(progress, tell)
+        path = self.out or _default_path(self.identity.key)
+        if self.found is not None:
+            remove_remains(path)
+            return self.found
+        with only_writer(path):
+            # The previous holder of the lock may just have made it.
+            cache = self._whole(path)
+            cached = _default_path(self.identity.key)
+            if cache is None and not copy_cache(cached, path, self.identity, self._usable, self.columns):
+                with self._writer(path, self.identity.key, self.identity.origin) as writer:
+                    self._fill(writer, progress, tell)
+                    self._judge(writer)
+                    self._finish(writer, self.identity, path, progress)
+            return cache or EmbeddingCache(path)
+
+    def _whole(self, path: Path) -> EmbeddingCache | None:
+        return self._usable(whole_cache(path, self.identity.key, self.identity.origin, self.force, self.n))
+
+    def _usable(self, cache: EmbeddingCache | None) -> EmbeddingCache | None:
+        """Return the cache, or None if it lacks samples that were too large when it was made, and are not now."""
+        if cache is None:
+            return None
+        too_large = {name for name, why in cache.failures if VARIABLE in why}
+        numbers = [number for number, name in enumerate(self.samples.ids) if name in too_large] if too_large else []
+        if any(self.samples.mapped(lambda sample: sample.error is None, numbers)):
+            cache.close()
+            return None
+        return cache
+
+    def _stream(self, progress: Progress, tell: Progress) -> EmbeddingCache:
+        """Embed a set that can be read only once: its identity, and so its name, is known only at the end."""
+        name, out = uuid.uuid4().hex, self.out
+        if out is not None:
+            whole_cache(out, name, force=self.force)  # refuses what must not be overwritten
+        path = (out or _default_path(name)).with_name(f"{STREAM}{name}.h5")
+        remove_dead_streams(path.parent)
+        with ExitStack() as locks:
+            if out is not None:
+                locks.enter_context(only_writer(out))  # before the work: another writer should be known at once
+            locks.enter_context(only_writer(path))
+            with self._writer(path, name) as writer:
+                self._fill(writer, progress, tell)
+                self._judge(writer)
+                identity = self._identity(self.samples.digests())
+                target = out or _default_path(identity.key)
+                if out is None:
+                    locks.enter_context(only_writer(target))
+                self._finish(writer, identity, target, progress)
+        return EmbeddingCache(target)
+
+    def _writer(self, path: Path, key: str, origin: str = "") -> CacheWriter:
+        widths = {"embeddings": self.card.output.dimension}
+        widths |= {name: output.dimension for name, output in self.card.extra.items()}
+        return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once, origin)
+
+    def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
+        samples = self.samples
+        writer.finish(
+            identity,
+            path,
+            labels=samples.labels,
+            prompts=samples.prompts,
+            columns=samples.columns,
+            digests=self.digests,
+            progress=progress,
+        )
+
+    def _fill(self, writer: CacheWriter, progress: Progress, tell: Progress) -> None:
+        """Embed the samples that are not embedded yet, and refuse those whose bytes are not those of `digests`.
+
+        The key of the cache names the bytes that were read at first: rows of others would be used for the whole set.
+        """
+        n = len(self.samples.ids)
+        if writer.done == n:
+            return tell("", n, n)
+        if self._compiled_for:
+            progress("compile the network", 0, 1)
+        embed = self.embedder(self._compiled_for)
+        tell("", writer.done, n)  # the clock starts when the network is there
+        with closing(one_behind(self._embedded(embed, writer.done))) as embedded:
+            for batch, rows in embedded:
+                if self.digests is not None:
+                    self._refuse_changes(batch, self.digests[writer.done :])
+                writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.traits)
+                tell("", writer.done, n)
+        return None
+
+    def _refuse_changes(self, batch: DecodedBatch, digests: Digests) -> None:
+        """Raise DataError for a sample whose bytes have changed since they were hashed, or could not be read again."""
+        for name, decoded, hashed, error in zip(batch.ids, batch.digests, digests, batch.errors, strict=False):
+            if decoded != hashed.tobytes():
+                mend = "run the same command again when nothing changes it any more"
+                if self.samples.kind == "dataset":
+                    mend = "its items must be the same whenever they are read, so remove random augmentation"
+                why = error or "its bytes are not those that were read first"
+                raise DataError(f"{self.samples.name} changed while it was read ({name}: {why}): {mend}")
+
+    def _judge(self, writer: CacheWriter) -> None:
+        """Refuse a set without readable samples and, if the job is strict, a set with an unreadable one.
+
+        A shard may be without any: other shards of the set have them.
+        """
+        n, failures = len(self.samples.ids), writer.failures()
+        none = len(failures) == n and self.shard is None
+        if none:
+            writer.discard()
+        if none or (self.strict and failures):
+            raise unreadable_error(self.samples.name, failures)
+
+    @property
+    def _compiled_for(self) -> int | None:
+        """Batch size for which the network is compiled, or None.
+
+        It depends on the whole set, however much of it is done, so that a resumed run has the same bits.
+        """
+        many = len(self.samples.ids) >= MIN_COMPILED_SAMPLES
+        return self.batch_size if many and self.card.weights is not None else None
+
+    def _embedded(self, embed: Embedder, start: int) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
+        """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
+        from finc_eval.core.device import send
+
+        how, place = self.card.preprocessing, partial(send, device=embed.device)
+        with closing(decode_batches(self.samples, start, self.batch_size, how, self.workers, place)) as batches:
+            for batch in batches:
+                yield batch, None if batch.pixels is None else embed(batch.pixels, batch.times)
+
+    def _rows(self, batch: DecodedBatch, embedded: torch.Tensor | None) -> npt.NDArray[np.float32]:
+        """Return the rows of a whole batch, zero where a sample is unreadable."""
+        width = self.card.output.dimension + sum(output.dimension for output in self.card.extra.values())
+        rows = np.zeros((len(batch.ids), width), np.float32)
+        if embedded is not None:
+            rows[batch.readable] = embedded.cpu().numpy()
+        bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+        if len(bad):
+            raise DataError(
+                f"the embedding of sample {batch.ids[bad[0]]} by {self.card.name} holds NaN or infinity: "
+                "remove the sample, or check the card's preprocessing, the precision and the device"
+            )
+        return rows
+
+
+def unreadable_error(name: str, failures: list[tuple[str, str]]) -> DataError:
+    """Return the error for a set with samples that cannot be read."""
+    first = "; ".join(f"{sample}: {reason}" for sample, reason in failures[:3])
+    more = f"; and {len(failures) - 3} more" if len(failures) > 3 else ""
+    many = plural(len(failures), "unreadable sample")
+    return DataError(f"{name} has {many} ({first}{more}): repair or remove them")
+
+
+def _default_path(key: str) -> Path:
+    return cache_folder() / f"{key}.h5"

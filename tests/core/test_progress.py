@@ -1,0 +1,184 @@
+"""Long work says how long it takes, once; short work says nothing; one bar or few lines; no stage is begun twice."""
+
+import io
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import finc_eval as fe
+from finc_eval.core import progress
+from finc_eval.core.terminal import visible_output
+from finc_eval.core.words import duration, join_sizes
+from finc_eval.demo import example_sets
+from finc_eval.gates.first_policy import first_policy
+
+EMBED = progress.Stage("embed 6 × 10,000 images by tiny", ("--n 2000", 12_000))
+HOUR = 3600
+CODES = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
+
+
+class Stderr(io.StringIO):
+    def __init__(self, is_terminal):
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self):
+        return self._is_terminal
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What the command line says of events (seconds since the last, stage, done, total)."""
+
+    def tell(events, is_terminal=False):
+        now, stream = [0.0], Stderr(is_terminal)
+        monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("COLUMNS", "120")
+        with visible_output(), progress.terminal() as draw:
+            for seconds, *event in events:
+                now[0] += seconds
+                draw(*event)
+            print("note: a\x07b", file=sys.stderr)
+        text = stream.getvalue()
+        assert "\\u001b" not in text and text.count("note: a\\u0007b") == 1  # the bar is drawn, names are spelled out
+        return text.replace("note: a\\u0007b\n", "")
+
+    return tell
+
+
+def embedding(stage, seconds, total=60_000, first=0, batch=64):
+    """The events of an embedding that takes so long."""
+    return [(seconds * batch / total, stage, done, total) for done in range(first, total + 1, batch)]
+
+
+def test_long_work_says_after_its_first_batches_how_long_it_takes_and_what_is_quicker(said):
+    first, *lines = said(embedding(EMBED, 20 * 60)).splitlines()
+    assert first == "embed 6 × 10,000 images by tiny: about 20 minutes; --n 2000 takes 4 minutes"
+    assert all(line.startswith("embed 6 × 10,000 images by tiny: ") and line.endswith(" left") for line in lines)
+    assert 10 < len(lines) < 25
+    assert said(embedding(EMBED, 5 * HOUR)).count("\n") < 100
+
+
+@pytest.mark.parametrize(
+    ("stage", "first", "words"),
+    [
+        (EMBED, 30_016, "by tiny, of which 30,016 are done: about 20 minutes; --n 2000 takes 8 minutes"),
+        ("count gen", 0, "count gen: about 40 minutes"),
+        (progress.Stage("embed 3 images", ("--n 2", 40_000)), 0, "embed 3 images: about 40 minutes"),
+    ],
+    ids=["resumed", "no option", "an option that saves little"],
+)
+def test_what_is_said_of_a_stage(said, stage, first, words):
+    assert words in said(embedding(stage, 40 * 60, first=first)).splitlines()[0]
+
+
+@pytest.mark.parametrize("is_terminal", [False, True], ids=["log", "terminal"])
+def test_short_work_says_nothing(said, is_terminal):
+    many = [(0.001, f"count {number}", done, 2) for number in range(500) for done in (0, 1, 2)]
+    text = said(embedding(EMBED, 1.5, total=640) + many[:100], is_terminal)
+    assert not any(letter.isalnum() for letter in CODES.sub("", text))
+
+
+def test_a_stage_is_announced_once_though_another_comes_between(said):
+    events = [one for step in embedding(EMBED, 40 * 60) for one in (step, (0.0, "write cache", 1, 2))]
+    assert said(events).count("about") <= 1
+
+
+def test_many_short_stages_are_a_line_now_and_then(said):
+    lines = said([(0.5, f"count {number}", 1, 1) for number in range(240)]).splitlines()
+    assert 5 <= len(lines) <= 12 and lines[0] == "count 19: 1 of 1"
+
+
+def test_a_terminal_has_one_bar_with_the_present_stage_and_leaves_only_the_announcement(said):
+    text = said([*embedding(EMBED, 40 * 60), (1.0, "count gen", 0, 2), (1.0, "count gen", 2, 2)], is_terminal=True)
+    assert text.count("about 40 minutes; --n 2000 takes 8 minutes") == 1
+    assert "\x1b[2K" in text.rpartition("count gen")[2]  # the bar is gone at the end
+    for drawn in text.split("\x1b[2K"):
+        assert ("embed 6" in drawn) + ("count gen" in drawn) < 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "1 second"),
+        (7.4, "7 seconds"),
+        (44, "40 seconds"),
+        (89, "90 seconds"),
+        (91, "2 minutes"),
+        (5300, "88 minutes"),
+        (5401, "2 hours"),
+        (86_400, "24 hours"),
+    ],
+)
+def test_a_duration_is_rough(seconds, words):
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ([1500], "1,500"),
+        ([10_000] * 6, "6 × 10,000"),
+        ([1000] * 5 + [2000], "5 × 1,000 + 2,000"),
+        ([1, 2, 3, 4, 5], "15"),
+    ],
+    ids=["one", "alike", "a board", "many unlike"],
+)
+def test_sizes_of_sets_are_summed_in_words(sizes, words):
+    assert join_sizes(sizes) == words
+
+
+GEN, REF = example_sets(400)
+POLICY = {"kinds": {"lose": 0.5, "new": 0.1, "moved": 0.5}, "metrics": {"kid": {"difference": "noise"}}}
+VERBS = {
+    "compare": lambda run: fe.compare(GEN, REF, features=50, run=run),
+    "kinds": lambda run: fe.kinds({"a": GEN[:200], "b": GEN[200:]}, REF, run=run),
+    "leaderboard": lambda run: fe.leaderboard({"a": GEN[:200], "b": GEN[200:]}, REF, run=run),
+    "gate": lambda run: fe.gate(GEN[:200], GEN[200:], REF, {**POLICY, "basics": {"duplicates": 0.1}}, run=run),
+    "gate --init": lambda run: first_policy([GEN[:200]], REF, run=run),
+    "audit": lambda run: fe.audit(GEN[:120], REF[:120], REF[120:240], run=run),
+    "evaluate": lambda run: fe.evaluate(GEN[:60], REF[:60], features=50, run=run),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_stage_is_begun_twice_under_one_name(verb):
+    last, again = {}, []
+
+    def tell(stage, done, total):
+        again.extend([stage] if done < last.get(stage, 0) else [])
+        last[stage] = done
+
+    VERBS[verb](fe.Run("cpu", progress=tell))
+    assert last and again == []
+
+
+def test_only_what_is_missing_is_counted_and_a_board_that_was_stopped_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FINC_EVAL_CACHE", "caches")
+    rng = np.random.default_rng(0)
+    for name in ("one", "two", "three", "real"):
+        Path(name).mkdir()
+        for number in range(40):
+            Image.fromarray(rng.integers(0, 256, (8, 8, 3), np.uint8)).save(f"{name}/{number}.png")
+    models = {"one": "one", "two": "two", "three": "three"}
+    told = []
+
+    def stop_after_two(stage, done, total):
+        told.append((stage, done, total))
+        if done == 90:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fe.leaderboard(models, "real", extractor="pixels", run=fe.Run("cpu", 10, progress=stop_after_two))
+    assert ("embed 4 × 40 images by pixels", 80, 160) in told
+    told.clear()
+    fe.leaderboard(models, "real", extractor="pixels", run=fe.Run("cpu", 10, progress=lambda *one: told.append(one)))
+    embedded = [one for one in told if one[0].startswith("embed")]
+    assert embedded[0] == ("embed 2 × 40 images by pixels", 10, 80)  # the two are not embedded again, nor the batch
+    assert embedded[-1][1:] == (80, 80)
