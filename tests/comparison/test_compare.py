@@ -218,7 +218,7 @@ def test_a_comparison_comes_back_from_its_file_and_has_a_json_twin(comparison, t
 
 
 def test_arrays_tensors_and_halves_of_precision_agree(thinned):
-    gen, ref, _, _ = thinned
+    gen, ref = (rows[:300] for rows in thinned[:2])
     reference = fe.compare(gen=gen, ref=ref, features=200)
     for convert in (torch.from_numpy, lambda a: a.astype(np.float64), lambda a: a.tolist()):
         other = fe.compare(gen=convert(gen), ref=convert(ref), features=200)

@@ -178,18 +178,21 @@ import sys
 import numpy as np
 import finc_eval as fe
 rng = np.random.default_rng(0)
-found = fe.compare(rng.normal(size=(200, 8)) + 1, rng.normal(size=(200, 8)), features=50, method=fe.Finc(**{0}))
-assert found.directions and found.kinds == found.headings == ()
+for options in ({"rotation": None, "clusters": False}, {"clusters": False}):
+    sets = rng.normal(size=(200, 8)) + 1, rng.normal(size=(200, 8))
+    found = fe.compare(*sets, features=50, method=fe.Finc(**options))
+    assert found.directions and found.kinds == found.headings == ()
 print(*sorted(name for name in sys.modules if name.startswith("sknetwork")))
 """
 
 
+def test_finc_alone_loads_nothing_that_finds_clusters():
+    ran = subprocess.run([sys.executable, "-c", FINC_ALONE], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
 @pytest.mark.parametrize("options", [{"rotation": None, "clusters": False}, {"clusters": False}])
 def test_finc_alone_divides_nothing_and_says_nothing_of_kinds(options, without_two, monkeypatch):
-    ran = subprocess.run(
-        [sys.executable, "-c", FINC_ALONE.replace("{0}", repr(options))], capture_output=True, text=True, check=True
-    )
-    assert ran.stdout.strip() == ""
     monkeypatch.setattr(comparing, "divide", lambda *_, **__: pytest.fail("the samples were divided"))
     found = fe.compare(*without_two, features=100, method=fe.Finc(**options))
     assert found.directions and (found.kinds, found.headings, found.kinds_tested) == ((), (), 0)

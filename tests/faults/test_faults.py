@@ -3,6 +3,7 @@
 `python tests/faults` opens many more, and prints a table.
 """
 
+import pytest
 from faults.driver import run
 from faults.kinds import KINDS
 
@@ -20,6 +21,7 @@ def test_damaged_files_are_refused_in_one_sentence_or_read_rightly():
     assert {outcome for _, _, outcome, _ in found} == {"accepted", "refused"}
 
 
+@pytest.mark.long
 def test_a_reader_that_hangs_crashes_or_believes_damage_is_found(tmp_path, monkeypatch):
     """The driver itself: a worker whose readers are broken on purpose."""
     broken = tmp_path / "broken.py"

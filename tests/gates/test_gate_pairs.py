@@ -30,7 +30,7 @@ def losses(new, old, margin, kinds=10):
     ]
 
 
-@pytest.mark.parametrize("kept", [0.0, 0.8, 0.99])
+@pytest.mark.parametrize("kept", [0.8, *(pytest.param(kept, marks=pytest.mark.long) for kept in (0.0, 0.99))])
 def test_pairs_without_a_change_keep_alpha_on_both_sides(kept):
     rng, runs, shares = np.random.default_rng(0), 200, np.full(10, 0.1)
     false = low = high = 0

@@ -236,7 +236,7 @@ def retrained(rng, replicates: int, modes: int = 20, size: int = 4000, spread: f
     return members[:-1].astype(float), members[-1].astype(float), float(size)
 
 
-@pytest.mark.parametrize("anchored", [False, True])
+@pytest.mark.parametrize("anchored", [pytest.param(False, marks=pytest.mark.long), True])
 def test_replicates_of_the_baseline_keep_alpha_under_the_noise_of_training(anchored):
     """A release is held against all replicates together, or against an anchor, which was trained once."""
     rng, runs, naive, false = np.random.default_rng(3), 60, 0, 0

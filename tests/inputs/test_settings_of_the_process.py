@@ -3,6 +3,7 @@
 import io
 import random
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 import pytest
@@ -59,21 +60,31 @@ VERBS = {
 }
 
 
+@cache
+def plain(verb):
+    return VERBS[verb](*ROWS)
+
+
+@cache
+def embedded(extractor):
+    return np.asarray(fe.extract(IMAGES, extractor)[:])
+
+
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_result_does_not_depend_on_settings_of_torch(verb, setting):
-    plain = VERBS[verb](*ROWS)
+    expected = plain(verb)
     with SETTINGS[setting]():
-        assert VERBS[verb](*ROWS) == plain
+        assert VERBS[verb](*ROWS) == expected
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("extractor", ["pixels", "efficientnet-lite0"])
 def test_embeddings_do_not_depend_on_settings_of_torch(setting, extractor, assets):
-    plain = np.asarray(fe.extract(IMAGES, extractor)[:])
+    expected = embedded(extractor)
     with SETTINGS[setting]():
         found = np.asarray(fe.extract(IMAGES[::-1].copy(), extractor)[:])[::-1]
-    np.testing.assert_allclose(found, plain, rtol=0, atol=1e-5 * np.abs(plain).max())
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

@@ -72,6 +72,11 @@ def clean():
     return clips()
 
 
+@pytest.fixture(scope="module")
+def embedded(embed, clean):
+    return embed(clean)
+
+
 def named(rows, space="motion@00000000"):
     sets = {"gen": Moving(rows, space), "ref": Moving(rows[FAULTY:], space)}
     (name,) = name_modes([{"gen": np.arange(FAULTY)}], sets)
@@ -79,14 +84,14 @@ def named(rows, space="motion@00000000"):
 
 
 @pytest.mark.parametrize("trait", FAULTS)
-def test_a_kind_of_faulty_clips_is_named_by_its_fault(embed, clean, trait):
-    made = clean.copy()
-    made[:FAULTY] = [FAULTS[trait](clip) for clip in clean[:FAULTY]]
-    name = named(embed(made))
+def test_a_kind_of_faulty_clips_is_named_by_its_fault(embed, clean, embedded, trait):
+    faulty = embed(np.stack([FAULTS[trait](clip) for clip in clean[:FAULTY]]))
+    made = torch.cat([faulty, embedded[FAULTY:]])
+    name = named(made)
     assert trait in [evidence.value for evidence in name.evidence]
     assert trait in name.text
-    assert named(embed(made), "pixels@00000000").text is None
+    assert named(made, "pixels@00000000").text is None
 
 
-def test_clips_without_a_fault_have_no_name(embed, clean):
-    assert named(embed(clean)).text is None
+def test_clips_without_a_fault_have_no_name(embedded):
+    assert named(embedded).text is None

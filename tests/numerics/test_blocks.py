@@ -54,7 +54,11 @@ def test_exchanges_have_the_variance_that_is_computed():
 
 @pytest.mark.parametrize(
     ("sizes", "is_whole"),
-    [((4, 4), False), ((1, 1), False), ((1, 5), False), ((3, 3), True), ((2, 2, 2), False)],
+    [
+        ((4, 4), False),
+        ((3, 3), True),
+        *(pytest.param(sizes, False, marks=pytest.mark.long) for sizes in ((1, 1), (1, 5), (2, 2, 2))),
+    ],
 )
 def test_sets_of_one_law_within_their_blocks_differ_as_rarely_as_promised(sizes, is_whole):
     """Prompts decide nearly all; in 300 runs at most 24 false families are within chance of 5 %."""
@@ -70,10 +74,11 @@ def test_sets_of_one_law_within_their_blocks_differ_as_rarely_as_promised(sizes,
     assert max(false, overall) <= most
 
 
-def test_intervals_hold_the_difference_of_the_same_prompts():
+@pytest.mark.parametrize("runs", [50, pytest.param(200, marks=pytest.mark.long)])
+def test_intervals_hold_the_difference_of_the_same_prompts(runs):
     rng, missed = np.random.default_rng(4), 0
     one = blocked([[4, 4]] * 60)
-    for seed in range(200):
+    for seed in range(runs):
         laws = rng.dirichlet(np.full(4, 0.3), (60, 2))
         cells = np.array(
             [rng.choice(4, p=laws[block, owner]) for block, owner in zip(one.block, one.owner, strict=True)]
@@ -81,7 +86,7 @@ def test_intervals_hold_the_difference_of_the_same_prompts():
         low, high = WithinBlocks.of(one, cells, np.eye(4, dtype=bool), seed).intervals(0.95)
         truth = (laws[:, 0] - laws[:, 1]).mean(0)
         missed += int(((truth < low[0]) | (truth > high[0])).sum())
-    assert missed <= stats.binom.ppf(0.999, 800, 0.05)
+    assert missed <= stats.binom.ppf(0.999, 4 * runs, 0.05)
 
 
 def test_samples_of_a_block_that_hang_together_are_exchanged_as_a_whole():
