@@ -28,6 +28,7 @@ from finc_eval.numerics.folds import fold_of, rows_of
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
+from finc_eval.prompts.text import Joint, join_text
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
@@ -81,8 +82,9 @@ class SketchedSet:
 
     @cached_property
     def at_hand(self) -> Embeddings:
-        """The embeddings, or the sample that the sketch kept; only if it `has_rows`."""
-        return self.embeddings or cast(Embeddings, self.sketch.held(self.label))
+        """The embeddings, without vectors of prompts, or the sample that the sketch kept; only if it `has_rows`."""
+        held = self.embeddings or cast(Embeddings, self.sketch.held(self.label))
+        return held.source if isinstance(held, Joint) else held
 
     @cached_property
     def group_numbers(self) -> NDArray[np.int64] | None:
@@ -93,7 +95,8 @@ class SketchedSet:
     @property
     def cache(self) -> EmbeddingCache | None:
         """Cache of the embeddings, if they come from one."""
-        return self.embeddings.cache if isinstance(self.embeddings, CachedEmbeddings) else None
+        images = self.embeddings and self.at_hand
+        return images.cache if isinstance(images, CachedEmbeddings) else None
 
     def typical(self, direction: torch.Tensor, count: int = 5) -> list[str]:
         """Return the ids of the samples furthest along a direction, best first.
@@ -126,7 +129,7 @@ class SketchedSet:
     def info(self) -> SetInfo:
         """Describe the set for a report."""
         name = self.sketch.name or self.label
-        return set_info(name, self.embeddings, self.sketch.n, "+".join(self.sketch.sources))
+        return set_info(name, self.embeddings and self.at_hand, self.sketch.n, "+".join(self.sketch.sources))
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,8 @@ def sketch_sets(
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
+    if settings.text is not None:
+        inputs, settings = _join_text(inputs, reference, settings, settings.text)
     phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
     sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
     sketches = [(label, one.sketch) for label, one in sets.items()]
@@ -196,6 +201,19 @@ def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str,
         return dict(inputs), None, []
     pairing, sentences = pair(sets, settings.pairs, settings.groups if settings.rho == 1 else None)
     return dict(inputs) if pairing is None else {**pairing.sets}, pairing, sentences
+
+
+def _join_text(
+    inputs: Mapping[str, SetInput], reference: Sequence[str], settings: Settings, text: str
+) -> tuple[dict[str, SetInput], Settings]:
+    """Put the vector of its prompt beside each embedding, and state the bandwidth; see `join_text`."""
+    sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
+    if len(sets) < len(inputs):
+        label = next(label for label in inputs if label not in sets)
+        raise UsageError(f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings")
+    column = settings.pairs if all(settings.pairs in one.columns for one in sets.values()) else None
+    joint, sigma = join_text(sets, reference, text, column, settings.sigma)
+    return {**joint}, replace(settings, sigma=sigma)
 
 
 def groups_signature(sketches: Iterable[Sketch]) -> tuple[tuple[str, str], ...]:

@@ -257,6 +257,8 @@ class Comparison(Pictured):
         """Score batch by batch: yield each batch with its scores, shape (b, k), in the order of the set."""
         rows = as_embeddings(embeddings)
         check_same_space(rows.name, rows.space, "the comparison", self.space)
+        if self.settings.text is not None:
+            raise UsageError("directions of prompts and images together do not score images: compare without text")
         shape = (len(directions), self.feature_map.size)
         vectors = np.array([one.direction for one in directions], np.float32).reshape(shape)
         columns = torch.from_numpy(vectors.T).to(self.feature_map.device)

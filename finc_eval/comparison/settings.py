@@ -191,6 +191,13 @@ class Settings(SketchSettings):
 
     method: Method = Finc()
     pairs: PairColumn = None
+    text: Annotated[
+        str | None,
+        about(
+            "compare pairs of prompt and image, as PromptSplit does, by vectors of the prompts: words (and neighboring "
+            "words), wordllama, or a file with an embedding for each prompt; kinds are of images alone"
+        ),
+    ] = None
     rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0
     modes: Annotated[int, about("maximum number of modes to report per role")] = 10
     index: Annotated[SearchIndex, about(f"how methods and metrics find neighbors: {INDEXES}")] = "exact"
@@ -205,6 +212,8 @@ class Settings(SketchSettings):
         check_choice("index", self.index, get_args(SearchIndex))
         if self.pairs is not None and self.rho != 1:
             raise UsageError(f"pairs are tested for equal shares, and rho is {self.rho:g}: leave rho or pairs out")
+        if self.text is not None and self.kernel != "gaussian":
+            raise UsageError(f"text multiplies Gaussian kernels, and the kernel is {self.kernel}: leave one out")
 
     @classmethod
     def check_keys(cls, table: Mapping[str, Any], where: str) -> None:
@@ -241,7 +250,9 @@ class Settings(SketchSettings):
         own = [(field.name, getattr(self, field.name)) for field in fields(self) if field.name not in given]
         method = [(field.name, getattr(self.method, field.name)) for field in fields(self.method)]
         values = [
-            item for item in [*own, *method] if item[0] not in ("method", "name", "index") and item != ("pairs", None)
+            (name, value)
+            for name, value in [*own, *method]
+            if name not in ("method", "name", "index") and (value is not None or name not in ("pairs", "text"))
         ]
         return tuple((name, _text(value)) for name, value in values)
 
@@ -255,6 +266,7 @@ class Options(SketchOptions, total=False):
 
     method: AnyMethod | MethodName
     pairs: str | None
+    text: str | None
     rho: float
     modes: int
     index: SearchIndex

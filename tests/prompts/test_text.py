@@ -1,0 +1,143 @@
+"""Pairs of prompt and image: PromptSplit's eigenvalues, from its equations, and the prompts that it isolates."""
+
+import numpy as np
+import pytest
+import torch
+
+import finc_eval as fe
+from finc_eval.demo.prompts import prompted_sets
+from finc_eval.numerics.kernels import median_bandwidth
+from finc_eval.prompts.text import embed_prompts, hash_words
+
+PROMPTS = [
+    f"a {color} {thing}" for color in ("red", "blue", "green", "pink") for thing in ("cat", "dog", "car", "tree")
+]
+VECTORS = np.random.default_rng(3).normal(size=(len(PROMPTS), 6)).astype(np.float32)
+
+
+@pytest.fixture
+def path(tmp_path):
+    np.savez(tmp_path / "vectors.npz", embeddings=VECTORS, prompts=np.array(PROMPTS))
+    return str(tmp_path / "vectors.npz")
+
+
+def images(seed, wrong=()):
+    rng = np.random.default_rng(seed)
+    of = np.repeat(np.arange(len(PROMPTS)), 4)
+    rows = np.eye(len(PROMPTS))[of] * 5 + rng.normal(size=(len(of), len(PROMPTS)))
+    rows[np.isin(of, wrong)] += 4
+    return fe.EmbeddingSet(rows.astype(np.float32), metadata={"prompt": [PROMPTS[one] for one in of]})
+
+
+def rows_of(one):
+    return one.rows_at(np.arange(one.n)).double().numpy()
+
+
+def places(one):
+    return [PROMPTS.index(name) for name in one.column("prompt")]
+
+
+def gaussian(x, sigma):
+    return np.exp(-((x[:, None] - x[None]) ** 2).sum(2) / (2 * sigma**2))
+
+
+def split(x, y, sigma_x, sigma_t):
+    """Eigenvalues of C_{T⊗X} − C_{T⊗Y}, descending, by the kernel of both sets: those of K^½·diag(1/n, −1/m)·K^½."""
+    rows, vectors = np.concatenate([rows_of(x), rows_of(y)]), VECTORS[places(x) + places(y)].astype(float)
+    kernel = gaussian(rows, sigma_x) * gaussian(vectors, sigma_t)
+    values, axes = np.linalg.eigh(kernel)
+    root = axes * np.sqrt(values.clip(0)) @ axes.T
+    signs = np.repeat([1 / x.n, -1 / y.n], [x.n, y.n])
+    return np.linalg.eigvalsh(root * signs @ root)[::-1]
+
+
+@pytest.mark.parametrize("options", [{}, {"pairs": "prompt"}, {"sigma": 4.0}])
+def test_the_exact_eigenvalues_are_those_of_promptsplit(path, options):
+    gen, ref = images(1, wrong=(2, 5)), images(2)
+    found = fe.compare(gen, ref, method=fe.Ken(), text=path, features=50, **options)
+    sigma_t = median_bandwidth(torch.from_numpy(VECTORS))
+    expected = split(gen, ref, found.settings.sigma, sigma_t)
+    assert found.settings.sigma == options.get("sigma", found.settings.sigma)
+    over, under = found.spectrum.over, found.spectrum.under
+    assert np.abs(np.array(over) - expected[: len(over)]).max() < 1e-6
+    assert np.abs(np.array(under) + expected[::-1][: len(under)]).max() < 1e-6
+
+
+def test_random_features_are_those_of_the_product(path):
+    """φ(t, x) = cos and sin of ω_X·x + ω_T·t, over √r: eigenvalues of the features of both sets."""
+    gen, ref = images(1, wrong=(2, 5)), images(2)
+    found = fe.compare(gen, ref, text=path, features=64)
+    phi, scale = found.feature_map, found.settings.sigma / median_bandwidth(torch.from_numpy(VECTORS))
+    covariances = []
+    for one in (gen, ref):
+        joint = np.concatenate([rows_of(one), scale * VECTORS[places(one)]], 1)
+        angles = (joint - phi.center.double().numpy()) @ phi.frequencies.double().numpy()
+        features = np.concatenate([np.cos(angles), np.sin(angles)], 1) / np.sqrt(phi.features)
+        covariances.append(features.T @ features / one.n)
+    expected = np.linalg.eigvalsh(covariances[0] - covariances[1])[::-1]
+    over = np.array(found.spectrum.over)
+    assert np.abs(over - expected[: len(over)]).max() < 1e-6
+
+
+def test_the_unit_of_the_vectors_is_no_choice(tmp_path, path):
+    np.savez(tmp_path / "large.npz", embeddings=VECTORS * 1000, prompts=np.array(PROMPTS))
+    gen, ref = images(1, wrong=(2, 5)), images(2)
+    spectra = [
+        fe.compare(gen, ref, method=fe.Ken(), features=50, text=text).spectrum.over
+        for text in (path, str(tmp_path / "large.npz"))
+    ]
+    assert np.allclose(*spectra, atol=1e-6)
+
+
+def test_the_top_directions_hold_the_planted_words():
+    gen, ref = (
+        fe.EmbeddingSet(one.rows, metadata={"prompt": one.prompts}) for one in prompted_sets(200, 4, faults=True)
+    )
+    found = fe.compare(gen, ref, text="words", features=1000, modes=2)
+    for mode in found.over[:2]:
+        shown = set(mode.typical("gen")[:8])
+        at = dict(zip(gen.ids_between(0, gen.n), gen.column("prompt"), strict=True))
+        assert sum(any(word in at[name] for word in ("seven", "purple", "pink")) for name in shown) >= 0.9 * len(shown)
+
+
+def test_words_are_hashed_alike_everywhere():
+    found = hash_words(["a red cat", "A RED cat!", "cat red a", "", "a red dog"])
+    assert np.array_equal(found[0], found[1])
+    assert found[0] @ found[4] == pytest.approx(0.6, abs=0.15)  # a, red, a red, of five; hashes may meet
+    assert found[0] @ found[2] == pytest.approx(0.6, abs=0.15)  # a, red, cat
+    assert not found[3].any()
+    assert np.flatnonzero(hash_words(["cat"])[0]).tolist() == [int(np.abs(hash_words(["cat"])[0]).argmax())]
+
+
+def test_wordllama_is_read_from_its_package():
+    pytest.importorskip("wordllama")
+    cat, kitten, car = embed_prompts(["a red cat", "a crimson kitten", "a car"], "wordllama")
+    assert cat @ kitten > 0.4 > cat @ car
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"text": "word"}, "text must be words, wordllama or the path of a file of embeddings, got 'word'"),
+        ({"text": "words", "kernel": "cosine"}, "text multiplies Gaussian kernels, and the kernel is cosine"),
+        ({"text": "absent.npz"}, "absent.npz"),
+    ],
+)
+def test_unusable_texts_are_refused(options, message):
+    with pytest.raises((fe.UsageError, fe.DataError), match=message):
+        fe.compare(images(1), images(2), features=50, **options)
+
+
+def test_prompts_without_a_vector_are_named(path):
+    named = fe.EmbeddingSet(rows_of(images(1)), metadata={"prompt": ["a new prompt"] * 64})
+    with pytest.raises(fe.DataError, match="has no embedding for 1 of 17 prompts, such as 'a new prompt'"):
+        fe.compare(named, images(2), text=path, features=50)
+
+
+def test_sets_without_prompts_and_sketches_are_refused(path):
+    with pytest.raises(fe.UsageError, match="needs prompts in all sets"):
+        fe.compare(rows_of(images(1)), rows_of(images(2)), text=path, features=50)
+    with pytest.raises(fe.UsageError, match="ref is a sketch, which has no prompts"):
+        fe.compare(images(1), fe.Sketch.reference(images(2)), text=path)
+    with pytest.raises(fe.UsageError, match="do not score images"):
+        fe.compare(images(1), images(2), text=path, features=50).score(images(3))
