@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,8 +31,8 @@ from finc_eval.sketches.reference import bottom_rows
 WORDS, WORDLLAMA = "words", "wordllama"
 """Vectors that need no file: of words and of neighboring words, and the mean of the tokens' vectors of wordllama."""
 
-HASHED = 512
-"""Entries of a vector of words. The product of two vectors of length 1 has an error of 1/√512 = .04."""
+BLOCKS, BLOCK = 8, 64
+"""Blocks of a vector of words, and entries of a block: a term has an entry in each (sparse Johnson-Lindenstrauss)."""
 
 
 class Joint(Subset):
@@ -125,12 +126,13 @@ def embed_prompts(prompts: Sequence[str], text: str) -> torch.Tensor:
 
 def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
     """Return the signed counts of hashed words and of pairs of neighboring words, of length 1, shape (p, 512)."""
-    found = np.zeros((len(prompts), HASHED), np.float32)
+    found = np.zeros((len(prompts), BLOCKS, BLOCK), np.float32)
     for row, prompt in zip(found, prompts, strict=True):
         words = WORD.findall(prompt.lower())
         for term in (*words, *map(" ".join, pairwise(words))):
-            place = int.from_bytes(blake2b(term.encode(), digest_size=8).digest())
-            row[place % HASHED] += 1 if place // HASHED % 2 else -1
+            hashed = np.frombuffer(blake2b(term.encode(), digest_size=BLOCKS).digest(), np.uint8).astype(int)
+            row[range(BLOCKS), hashed % BLOCK] += np.where(hashed < 128, 1, -1)
+    found = found.reshape(len(prompts), -1)
     length = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.float32(1e-6))
     return np.asarray(found / length, np.float32)
 
@@ -141,5 +143,5 @@ def _read_wordllama(prompts: Sequence[str]) -> NDArray[np.float32]:
         import wordllama
     except ImportError as error:
         raise UsageError("text wordllama needs its package: pip install wordllama") from error
-    model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+    model = wordllama.WordLlama.load(cache_dir=files(wordllama), disable_download=True)
     return np.asarray(model.embed(list(prompts), norm=True), np.float32)
