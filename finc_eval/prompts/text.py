@@ -132,9 +132,8 @@ def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
         for term in (*words, *map(" ".join, pairwise(words))):
             hashed = np.frombuffer(blake2b(term.encode(), digest_size=BLOCKS).digest(), np.uint8).astype(int)
             row[range(BLOCKS), hashed % BLOCK] += np.where(hashed < 128, 1, -1)
-    found = found.reshape(len(prompts), -1)
-    length = np.maximum(np.linalg.norm(found, axis=1, keepdims=True), np.float32(1e-6))
-    return np.asarray(found / length, np.float32)
+    flat = found.reshape(len(prompts), -1)
+    return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-6), np.float32)
 
 
 def _read_wordllama(prompts: Sequence[str]) -> NDArray[np.float32]:
