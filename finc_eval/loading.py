@@ -51,7 +51,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
     if path.suffix == ".json":
         return _from_json(path)
     match file_type(path):
-        case "comparison" | "kinds" | "methods" | "sweep" | "changes" as type_name:
+        case "comparison" | "kinds" | "methods" | "spaces" | "sweep" | "changes" as type_name:
             return cast("type[Pictured]", result_class(type_name)).load(path)
         case "sketch":
             return Sketch.load(path)

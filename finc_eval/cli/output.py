@@ -33,7 +33,7 @@ UNMARKED = (".xml",)
 
 SUFFIXES = {
     **dict.fromkeys(
-        ("comparison", "kinds", "methods", "sweep", "changes"),
+        ("comparison", "kinds", "methods", "spaces", "sweep", "changes"),
         (".h5", ".json", ".html"),
     ),
     "verdict": (".json", ".html", ".md", *UNMARKED),

@@ -96,6 +96,13 @@ class Preprocessing(Record):
     crop_fraction: Annotated[Positive, Field(le=1)] = 1.0
 
 
+BY_FRAMES = ":frames"
+"""End of the name of an extractor of clips that a network of images makes, frame by frame."""
+
+TWO_SECONDS = Clip(frames=16, stride=1, windows=1, short="hold", fps=8.0)
+"""Frames of a clip that a network of images embeds, unless a card of the user's says otherwise."""
+
+
 @dataclass(frozen=True)
 class Output(Record):
     """One output of the network.
@@ -205,6 +212,17 @@ class Card(Record):
             "extra": {name: output.recipe for name, output in self.extra.items()},
             "layout": self.weights and self.weights.layout,
         }
+
+    def by_frames(self) -> Card:
+        """Return the extractor of clips that embeds frames by this network of images, and takes their mean.
+
+        Raises:
+            UsageError: it takes clips.
+        """
+        if self.clip is not None:
+            raise UsageError(f"{self.name} takes clips, and not their frames: name it without {BY_FRAMES}")
+        output = replace(self.output, frames="mean")
+        return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, golden=None)
 
     def resampled(self, fps: float | None = None, seconds: float | None = None) -> Card:
         """Return the same extractor for videos that are brought to one rate first.

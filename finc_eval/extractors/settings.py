@@ -13,6 +13,12 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
 from finc_eval.samples.reading import Reading
 from finc_eval.samples.shards import BY_RANK, parse_shard
 
+EXTRACTOR = (
+    "what turns samples into embeddings: a name of finc-eval doctor extractors list, timm:NAME, or the path of your "
+    f"own card ending in .toml; default: the extractor of a given .h5 file, or else {DEFAULT_EXTRACTOR}"
+)
+"""Help text of the extractor."""
+
 
 @dataclass(frozen=True)
 class Extraction(Configured):
@@ -34,10 +40,7 @@ class Extraction(Configured):
 
     extractor: Annotated[
         str | None,
-        about(
-            "what turns samples into embeddings: a name of finc-eval doctor extractors list, timm:NAME, or the path of "
-            f"your own card ending in .toml; default: the extractor of a given .h5 file, or else {DEFAULT_EXTRACTOR}"
-        ),
+        about(EXTRACTOR),
     ] = None
     n: Annotated[int | None, about("take only N samples of each set, a seeded subset; a smaller set is an error")] = (
         None

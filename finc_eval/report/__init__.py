@@ -22,6 +22,7 @@ RESULTS: dict[str, tuple[str, str]] = {
     "kinds": ("kinds", "finc_eval.partitions.kinds:Kinds"),
     "leaderboard": ("leaderboard", "finc_eval.leaderboards.result:Leaderboard"),
     "methods": ("methods", "finc_eval.comparison.methods:MethodComparison"),
+    "spaces": ("spaces", "finc_eval.comparison.spaces:Spaces"),
     "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),
     "changes": ("changes", "finc_eval.comparison.changes:Changes"),
     "scores": ("scores", "finc_eval.measures.score:Scores"),

@@ -76,6 +76,18 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
     assert "data:image/" in (out / "methods.html").read_text()
 
 
+def test_two_extractors_compare_in_both_of_their_spaces(folders, tmp_path):
+    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 50, "--n", 40)
+    extractors = ("--extractor", "efficientnet-lite0", "--extractor", "pixels")
+    result = run("compare", *sets, *extractors, "--out", tmp_path / "out")
+    assert result.exit_code == 0, result.stderr
+    twin = json.loads((tmp_path / "out" / "spaces.json").read_text())
+    assert list(twin["comparisons"]) == ["efficientnet-lite0", "pixels"]
+    assert [row[0] for row in table_rows(result.stdout)][:2] == ["efficientnet-lite0", "pixels"]
+    refused = run("compare", *sets, *extractors, "--kinds", tmp_path / "out" / "spaces.h5", "--out", tmp_path / "more")
+    assert refused.exit_code == 3 and "are of one space: give one extractor" in refused.stderr
+
+
 def test_changes_follows_the_kinds_between_releases(caches, tmp_path):
     old, new = (("--old", tmp_path / "old" / "comparison.h5"), ("--new", tmp_path / "new" / "comparison.h5"))
     for name, release, more in (("old", "gen", ()), ("new", "ref", ("--kinds", old[1]))):

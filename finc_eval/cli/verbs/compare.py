@@ -11,25 +11,30 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.config import config_file, default_keys
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Config, Gen, Json, Pictures, Ref, Work, embeds, given_options, takes
+from finc_eval.cli.options import Config, Gen, Json, Pictures, Ref, Work, embeds, given_options, takes, works
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Configured, about
-from finc_eval.extractors.settings import Extraction
+from finc_eval.extractors.settings import EXTRACTOR, Extraction
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
 
 @takes(Settings, "settings")
-@embeds
+@takes(Extraction, "extraction", extractor=None, seed=None, precision=None, shard=None)
+@works
 def compare(
     gen: Gen,
     ref: Ref,
     settings: Settings,
     extraction: Extraction,
     work: Work,
+    extractor: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"W{EXTRACTOR[1:]}; several: compare in each of their spaces."),
+    ] = None,
     kinds: Annotated[
         Path | None,
         typer.Option(help="Earlier comparison, an .h5 file, whose kinds to count by; then changes tells what changed."),
@@ -45,11 +50,19 @@ def compare(
     FINC's directions: they show differences that no separate kind shows, such as a change of style over many kinds.
     """
     sources = {"gen": gen, "ref": ref}
-    check_given([*sources.values(), kinds], extraction.extractor)
+    how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]
+    for one in how:
+        check_given([*sources.values(), kinds], one.extractor)
     check_shown(pictures)
-    output = output_folder("compare", "comparison", sources, out, force)
+    if kinds is not None and len(how) > 1:
+        raise UsageError("kinds of an earlier comparison are of one space: give one extractor, or leave --kinds out")
+    output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force)
     with work.running() as run:
-        result = fe.compare(gen, ref, settings, kinds=kinds, extractor=extraction, run=run)
+        result = (
+            fe.compare_spaces(gen, ref, how, settings, run=run)
+            if len(how) > 1
+            else fe.compare(gen, ref, settings, kinds=kinds, extractor=how[0], run=run)
+        )
     emit(result.showing(pictures), output, as_json)
 
 

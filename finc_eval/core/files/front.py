@@ -171,6 +171,7 @@ FILE_TYPES = {
 MADE_BY = {
     "comparison": "finc-eval compare",
     "methods": "finc-eval compare methods",
+    "spaces": "finc-eval compare --extractor",
     "sweep": "finc-eval compare sweep",
     "changes": "finc-eval compare changes",
     "kinds": "finc-eval kinds",

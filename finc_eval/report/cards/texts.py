@@ -41,8 +41,8 @@ def kind_tables(
     for group in groups_of(kinds, headings, titles, tag):
         rows += [_sum(group.words, group.kinds, titles)] if group.words else []
         for one in group.first:
-            rows.append(_row(with_id(one), one, titles))
-            rows += [_row(UNDER + with_id(kind), kind, titles) for kind in below(one, known)]
+            rows.append(kind_row(with_id(one), one, titles))
+            rows += [kind_row(UNDER + with_id(kind), kind, titles) for kind in below(one, known)]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
     if not rows:
         return mix_tables(kinds, titles)
@@ -92,7 +92,8 @@ def _sum(words: str, kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[C
     return [words, *(["–"] if len(sums) != 2 else []), *map(bare_percent, sums), difference, "–"]
 
 
-def _row(name: str, kind: Kind, titles: Mapping[str, str]) -> list[Cell | str]:
+def kind_row(name: str, kind: Kind, titles: Mapping[str, str]) -> list[Cell | str]:
+    """Return the row of a kind, with the samples that a notebook shows."""
     value, ends = difference_of(kind, [*titles])
     apart = [] if len(titles) == 2 else [kind.side]
     parts = [kind.shares[label] for label in titles]

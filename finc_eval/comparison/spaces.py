@@ -1,0 +1,326 @@
+"""`compare_spaces`: two sets compared in several embedding spaces, and which space sees which difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+from typing import ClassVar, Unpack
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.comparison.compare import compare_opened
+from finc_eval.comparison.inputs import OpenSets, sketch_sets
+from finc_eval.comparison.result import IN_SENTENCES, SET_NAMES, Comparison
+from finc_eval.comparison.settings import Options, Settings, settings_of
+from finc_eval.core.errors import IncompatibleError, UsageError
+from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import Record, plain
+from finc_eval.core.run import Run
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.extractors.card import BY_FRAMES
+from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
+from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.gallery.pictured import Pictured
+from finc_eval.numerics.eigen import LowRank, extreme_eigenpairs
+from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.precision import arithmetic
+from finc_eval.partitions.answer import LARGEST
+from finc_eval.partitions.kind import Kind, shown_of
+
+SAME = 0.5
+"""Jaccard index of the members of two kinds from which on they are one kind in two spaces: most samples are in both."""
+
+
+@dataclass(frozen=True)
+class Counterpart(Record):
+    """The kind of another space that a kind has most samples in common with.
+
+    Attributes:
+        id: its id, among the kinds of that space that differ in the same direction; None if there is none.
+        jaccard: samples of both kinds over samples of either.
+    """
+
+    id: str | None
+    jaccard: float
+
+
+@dataclass(frozen=True)
+class SeenKind(Record):
+    """A kind that differs between the sets, in one of the spaces.
+
+    Attributes:
+        space: name of the space.
+        id: id of the kind in the comparison of that space.
+        p_value: its p-value, adjusted for all kinds of all spaces.
+        elsewhere: its counterpart in each other space, by name.
+    """
+
+    space: str
+    id: str
+    p_value: float
+    elsewhere: dict[str, Counterpart]
+
+    @property
+    def seen_by(self) -> tuple[str, ...]:
+        """Names of the spaces that see this kind."""
+        return (self.space, *(name for name, one in self.elsewhere.items() if one.jaccard >= SAME))
+
+
+@dataclass(frozen=True)
+class ClusterOfSpace(Record):
+    """Samples that are alike in one space, and not in another (SPEC, arXiv 2506.06231).
+
+    Attributes:
+        space: name of the space in which they are alike.
+        other: name of the space in which they are not.
+        eigenvalue: eigenvalue of (K − K′)/n, both kernel matrices centered, in [0, 1].
+        kind: id of the kind of that space that most of these samples are of.
+        ids: ids of the samples with the largest entries of the eigenvector, by set, at most 16.
+    """
+
+    space: str
+    other: str
+    eigenvalue: float
+    kind: str
+    ids: dict[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Spaces(Pictured):
+    """Differences of two sets in several embedding spaces.
+
+    Attributes:
+        comparisons: the comparison of the sets in each space, by name; its p-values and intervals are of that space.
+        kinds: the kinds that differ, by space and p-value; their p-values are adjusted for all spaces.
+        clusters: samples that one space holds together and another does not, by pair of spaces, the largest first.
+
+    Example:
+        >>> import numpy as np
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets()
+        >>> found = fe.compare_spaces({"left": gen[:, :32], "right": gen[:, 32:]},
+        ...                           {"left": ref[:, :32], "right": ref[:, 32:]}, features=200)
+        >>> list(found.comparisons), {kind.space for kind in found.kinds} <= {"left", "right"}
+        (['left', 'right'], True)
+    """
+
+    type_name: ClassVar[str] = "spaces"
+    names_in_sentences = IN_SENTENCES
+
+    comparisons: dict[str, Comparison]
+    kinds: tuple[SeenKind, ...]
+    clusters: tuple[ClusterOfSpace, ...]
+
+    def __post_init__(self) -> None:
+        known = {name: {kind.id for kind in one.kinds} for name, one in self.comparisons.items()}
+        if not all(kind.id in known.get(kind.space, ()) for kind in self.kinds):
+            raise ValueError("its kinds do not match its comparisons")
+
+    @property
+    def first(self) -> Comparison:
+        """The comparison in the first space."""
+        return next(iter(self.comparisons.values()))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of all comparisons, each once."""
+        return tuple(dict.fromkeys(warning for one in self.comparisons.values() for warning in one.warnings))
+
+    def kind_of(self, one: SeenKind) -> Kind:
+        """Return a kind with its shares, name and samples, from the comparison of its space."""
+        return next(kind for kind in self.comparisons[one.space].kinds if kind.id == one.id)
+
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return both sets."""
+        return self.first.pictured_sets()
+
+    def shown_samples(self) -> Mapping[str, list[str]]:
+        """Return the ids of the samples of both sets that a page shows."""
+        found = shown_of((self.kind_of(one) for one in self.kinds), SET_NAMES, self.shown)
+        for cluster in self.clusters:
+            for label, ids in cluster.ids.items():
+                found[label] += ids[: self.shown]
+        return found
+
+    def _frame_rows(self) -> list[dict[str, object]]:
+        rows = [(one, plain(self.kind_of(one))) for one in self.kinds]
+        return [{"space": one.space, **kind, "p_value": one.p_value, "seen_by": one.seen_by} for one, kind in rows]
+
+    def _summary(self) -> str:
+        return ", ".join(f"{name}: {sum(one.space == name for one in self.kinds)} kinds" for name in self.comparisons)
+
+
+@arithmetic("float32")
+def compare_spaces(
+    gen: object,
+    ref: object,
+    extractors: Sequence[AnyExtractor] = (),
+    settings: Settings | None = None,
+    *,
+    run: Run | None = None,
+    **options: Unpack[Options],
+) -> Spaces:
+    """Compare two sets in several embedding spaces: which differences are of content, which of motion or style?
+
+    Each space has a comparison of its own, and the spaces share α: p-values of kinds are multiplied by the number of
+    spaces. Two kinds of unlike spaces are one where most of their samples are in both. Where the spaces themselves hold
+    other samples together, SPEC (arXiv 2506.06231) shows it: eigenvectors of the difference of the kernel matrices of
+    the same samples in two spaces, centered, from the random features of the bottom-k samples.
+
+    Args:
+        gen: generated set: samples, in any form that `extract` takes, or embeddings by the name of their space.
+        ref: reference set, in the same form.
+        extractors: how to embed samples in each space: names, paths of cards, or `fe.Extraction`.
+        settings: settings of all comparisons.
+        run: device, portions, threads and progress.
+        options: fields of `Settings`, which override `settings`.
+
+    Raises:
+        UsageError: there are fewer than two spaces, two of one name, or no kinds are asked for.
+        IncompatibleError: the spaces do not hold the same samples in the same order.
+        DataError: a set cannot be used.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets()
+        >>> same = fe.compare_spaces({"a": gen, "b": gen}, {"a": ref, "b": ref}, features=200)
+        >>> {kind.seen_by for kind in same.kinds}
+        {('a', 'b'), ('b', 'a')}
+    """
+    run, chosen = Run.of(run), settings_of(settings, options)
+    if not chosen.has_kinds:
+        raise UsageError("spaces are compared by their kinds: use method finc with clusters, or clusters")
+    opened: dict[str, OpenSets] = {}
+    comparisons: dict[str, Comparison] = {}
+    for name, sets, extractor in _inputs(gen, ref, extractors):
+        own = run.prefixed(name)
+        opened[name] = sketch_sets(sets, ["ref"], chosen, own, extractor)
+        _check_same_samples(opened, name)
+        comparisons[name] = compare_opened(opened[name], opened[name].settings, own)
+        if not comparisons[name].kinds:
+            raise UsageError(f"{name} has no kinds to compare by: pass samples or embeddings, not sketches")
+    return Spaces(
+        comparisons,
+        _seen(comparisons, _common(opened, comparisons)),
+        tuple(_clusters(opened, comparisons)),
+        provenance=Provenance.here(run.device),
+    )
+
+
+def _inputs(
+    gen: object, ref: object, extractors: Sequence[AnyExtractor]
+) -> list[tuple[str, dict[str, object], AnyExtractor]]:
+    """Return the name, the sets and the extractor of each space."""
+    found: list[tuple[str, dict[str, object], AnyExtractor]]
+    if isinstance(gen, Mapping) and isinstance(ref, Mapping):
+        if extractors or gen.keys() != ref.keys():
+            raise UsageError(
+                f"gen has the spaces {', '.join(gen)}, and ref {', '.join(ref)}: give both sets in the same spaces, "
+                "without extractors"
+            )
+        found = [(str(name), {"gen": gen[name], "ref": ref[name]}, None) for name in gen]
+    else:
+        found = [(card, {"gen": gen, "ref": ref}, how) for card, how in _extractions(extractors)]
+    names = [name for name, *_ in found]
+    if len(set(names)) < max(2, len(names), len(extractors)):
+        raise UsageError(f"got the spaces {', '.join(names) or 'of no extractor'}: name two extractors or more, once")
+    return found
+
+
+def _extractions(extractors: Sequence[AnyExtractor]) -> Iterator[tuple[str, Extraction]]:
+    """Return the name of each extractor, and how to embed by it: beside one of clips, one of images embeds frames."""
+    named = [how for how in map(extraction_of, extractors) if how.extractor is not None]
+    cards = [load_card(str(how.extractor)) for how in named]
+    of_clips = any(card.clip is not None for card in cards)
+    for card, how in zip(cards, named, strict=True):
+        by_frames = BY_FRAMES if of_clips and card.clip is None else ""
+        yield card.name + by_frames, replace(how, extractor=f"{how.extractor}{by_frames}")
+
+
+def _check_same_samples(opened: Mapping[str, OpenSets], name: str) -> None:
+    first = next(iter(opened))
+    for label, one in opened[name].sets.items():
+        mine, others = one.at_hand.id_keys(), opened[first].sets[label].at_hand.id_keys()
+        if not np.array_equal(mine, others):
+            raise IncompatibleError(
+                f"{label} has {len(others):,} samples in {first} and {len(mine):,} in {name}, which are not the same "
+                "in the same order: embed the same files, with as many windows of each video, in every space"
+            )
+
+
+def _common(
+    opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison]
+) -> dict[tuple[str, str], NDArray[np.int64]]:
+    """Count the samples of each kind of one space in each kind of another, batch by batch, by pair of spaces."""
+    pairs = list(permutations(comparisons, 2))
+    found = {(a, b): np.zeros((len(comparisons[a].kinds), len(comparisons[b].kinds)), np.int64) for a, b in pairs}
+    for label in SET_NAMES:
+        for batches in zip(*(one.sets[label].at_hand.batches() for one in opened.values()), strict=True):
+            places = {
+                name: one.counted_kinds.places(batch.rows)
+                for (name, one), batch in zip(comparisons.items(), batches, strict=True)
+            }
+            for a, b in pairs:
+                np.add.at(found[a, b], (places[a], places[b]), 1)
+    return found
+
+
+def _seen(
+    comparisons: Mapping[str, Comparison], common: Mapping[tuple[str, str], NDArray[np.int64]]
+) -> tuple[SeenKind, ...]:
+    """Return the kinds that differ over all spaces, each with its counterparts."""
+    p_values = {
+        name: [min(1.0, len(comparisons) * kind.p_value) for kind in one.kinds] for name, one in comparisons.items()
+    }
+
+    def counterpart(name: str, place: int, other: str) -> Counterpart:
+        kinds, table = comparisons[other].kinds, common[name, other]
+        either = table[place].sum() + table.sum(0) - table[place]
+        alike = [
+            p <= ALPHA and (kind.share_difference > 0) == (comparisons[name].kinds[place].share_difference > 0)
+            for kind, p in zip(kinds, p_values[other], strict=True)
+        ]
+        jaccard = np.where(alike, table[place] / np.maximum(either, 1), 0.0)
+        best = int(jaccard.argmax())
+        return Counterpart(kinds[best].id if jaccard[best] > 0 else None, float(jaccard[best]))
+
+    return tuple(
+        SeenKind(name, kind.id, p, {other: counterpart(name, place, other) for other in comparisons if other != name})
+        for name, one in comparisons.items()
+        for place, (kind, p) in enumerate(zip(one.kinds, p_values[name], strict=True))
+        if p <= ALPHA
+    )
+
+
+def _clusters(opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison]) -> Iterator[ClusterOfSpace]:
+    """Find samples that one space holds together and another does not, among the bottom-k samples of both sets."""
+    ids = [
+        (label, sample) for label, one in next(iter(opened.values())).sets.items() for sample in one.sketch.sample.ids
+    ]
+    features = {name: torch.cat([one.sample[0] for one in found.sets.values()]) for name, found in opened.items()}
+    for first, second in combinations(opened, 2):
+        ends = extreme_eigenpairs(difference_of_kernels(features[first], features[second]), LARGEST)
+        for (space, other), (values, vectors) in zip(((first, second), (second, first)), ends, strict=True):
+            rows = torch.cat([one.sketch.sample.rows for one in opened[space].sets.values()])
+            for value, vector in zip(values.tolist(), vectors.T.cpu(), strict=False):
+                best = vector.topk(min(MAX_SHOWN, len(vector))).indices
+                places = comparisons[space].counted_kinds.places(rows[best])
+                kind = comparisons[space].kinds[int(np.bincount(places).argmax())].id
+                of_sets: dict[str, tuple[str, ...]] = {
+                    label: tuple(ids[row][1] for row in best.tolist() if ids[row][0] == label) for label in SET_NAMES
+                }
+                yield ClusterOfSpace(space, other, max(0.0, value), kind, of_sets)
+
+
+def difference_of_kernels(features: torch.Tensor, others: torch.Tensor) -> LowRank:
+    """Return (K − K′)/n of the same samples in two spaces, both centered, by their random features: (n, q), (n, q′)."""
+    n = len(features)
+    rows = torch.cat([(one - one.mean(0)).T for one in (features, others)])
+    weights = torch.cat([rows.new_full((features.shape[1],), 1 / n), rows.new_full((others.shape[1],), -1 / n)])
+    return LowRank(rows, weights)
