@@ -9,7 +9,7 @@ differences of its pairs point together:
 under random signs of the D_i, which exchange the images of a pair. The diversity g_b of a prompt, a number between −1
 and 1, is tested in the same way, with T_w = Σ_b h_bw·g_b and Var T_w = Σ_b h_bw·g_b².
 
-Words are significant by |T_w| / √Var among all words (Westfall and Young 1993). Of these, the one with the largest is
+Words are significant by |T_w| / √Var among all words (Westfall and Young 1993). The word with the largest is
 chosen that still differs where others, in whose prompts the difference is larger, are left out: a word is not found for
 what its neighbors do. Then its prompts are left out, and the rest is tested again.
 """
