@@ -1,4 +1,4 @@
-"""Tables of samples: as .csv files, and those of their classes on the terminal."""
+"""Tables of samples: as .csv files, and tables of their classes on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exit codes of the command line; 1 and 2 are those of verdicts, which a pipeline must tell from a broken run."""
+"""Exit codes of the command line; 1 and 2 belong to verdicts, which a pipeline must tell from a broken run."""
 
 USAGE_OR_DATA = 3
 """A wrong option, or input that cannot be used."""
@@ -10,4 +10,4 @@ PIPE_CLOSED = 141
 
 
 class VerdictExit(SystemExit):
-    """The end of a verb with the exit code of a verdict, whose 2 is not that of wrong options."""
+    """The end of a verb with the exit code of a verdict, whose 2 does not mean wrong options."""

@@ -113,7 +113,7 @@ def works(verb: Verb) -> Verb:
 
 
 def embeds(verb: Verb) -> Verb:
-    """Give a verb the options of samples that it embeds, as its argument `extraction`, and those of `Work`.
+    """Give a verb the options of samples that it embeds, as its argument `extraction`, and the options of `Work`.
 
     The seed of the subset and the precision of the network are options of extract alone, and a shard is one of extract
     and sketch.
@@ -122,7 +122,7 @@ def embeds(verb: Verb) -> Verb:
 
 
 def given_options(context: typer.Context, *names: str) -> list[str]:
-    """Return those of the named parameters that the command line gives, as they are written there: "--seed"."""
+    """Return the named parameters that the command line gives, as they are written there: "--seed"."""
     return [flag(name) for name in names if _is_given(context, name)]
 
 

@@ -147,7 +147,7 @@ def output_folder(
         out: folder that the user names; None for the default.
         force: whether to overwrite files of other jobs.
         stem: name of the files; default: the type.
-        titles: titles that name the default folder; default: those of the inputs.
+        titles: titles that name the default folder; default: the titles of the inputs.
     """
     folder = out or default_folder(titles or [title_of(place, label) for label, place in inputs.items()])
     if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():

@@ -189,7 +189,7 @@ def open_inputs(
 
 
 def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str, SetInput], Pairing | None, list[str]]:
-    """Pair the sets by the column of the settings, or by that of their groups; see `pair`."""
+    """Pair the sets by the column of the settings, or by the column of their groups; see `pair`."""
     sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
     if len(sets) < len(inputs):
         if settings.pairs is not None:

@@ -63,7 +63,7 @@ class Point(Record):
         value: value of the parameter.
         comparison: comparison of the two sketches by directions alone.
         spreadness: for every direction of `comparison.directions`, in their order: trace of the covariance of its best
-            samples, in the set that has more (appendix B.5 of FINC's paper), over that of the reference. 1 is as spread
+            samples, in the set that has more (appendix B.5 of FINC's paper), over the reference's. 1 is as spread
             as the reference itself; None where fewer than two samples are known.
     """
 

@@ -1,6 +1,6 @@
 """Checks of arguments, each with one message: what must hold, the value, and the nearest valid choice.
 
-Checks of numbers return Python's own numbers, so that those of numpy and torch become JSON.
+Checks of numbers return Python's own numbers, so that numbers of numpy and torch become JSON.
 """
 
 from __future__ import annotations

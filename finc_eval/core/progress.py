@@ -19,7 +19,7 @@ from finc_eval.core.words import duration
 Progress = Callable[[str, int, int], None]
 
 LONG = 10.0
-"""Seconds that a stage must take to be told of in advance, and that lie between two lines of a log."""
+"""Seconds that a stage must take to be announced, and that lie between two lines of a log."""
 
 MAX_SECONDS_BETWEEN_LINES = 300.0
 """Lines of a log become rarer, but not so rare that a server ends the job, as some do after ten minutes of silence."""
@@ -28,7 +28,7 @@ SECONDS_WITHOUT_BAR = 2.0
 """Duration of commands that draw no bar."""
 
 MEASURED = 0.5
-"""Seconds from which the speed of a stage is measured well enough to be told."""
+"""Seconds from which the speed of a stage is measured well enough to be shown."""
 
 
 class Stage(str):
@@ -60,7 +60,7 @@ class Whole:
         self._progress, self._stage, self._total, self._begun = progress, stage, total, 0
 
     def part(self, size: int) -> Progress:
-        """Return the progress of the next part, whose stage is that of the whole."""
+        """Return the progress of the next part, whose stage is the stage of the whole."""
         start = self._begun
         self._begun += size
         return lambda _, done, total: self._progress(self._stage, start + done, self._total)
@@ -116,7 +116,7 @@ class Pace:
         self.begun = time.monotonic()
         self._stage: str | None = None
         self._start, self._first, self._before = 0.0, 0, 0
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
 
     def seconds_left(self, stage: str, done: int, total: int) -> float | None:
         """Return the time left at the speed so far; None where it is not known."""
@@ -130,22 +130,22 @@ class Pace:
 
     def announcement(self, stage: str, done: int, total: int, left: float | None) -> str | None:
         """Return how long a stage will take; None if it is short, or was said before."""
-        if left is None or left < LONG or stage in self._told:
+        if left is None or left < LONG or stage in self._announced:
             return None
-        self._told.add(stage)
+        self._announced.add(stage)
         each, shorter = left / (total - done), getattr(stage, "shorter", None)
         before = f", of which {self._before:,} are done" if self._before else ""
-        told = f"{stage}{before}: about {duration(each * (total - self._before))}"
+        text = f"{stage}{before}: about {duration(each * (total - self._before))}"
         if shorter is not None and 2 * shorter[1] <= total:
-            told += f"; {shorter[0]} takes {duration(each * shorter[1])}"
-        return told
+            text += f"; {shorter[0]} takes {duration(each * shorter[1])}"
+        return text
 
 
 @contextmanager
 def terminal() -> Iterator[Progress]:
     """Yield a `Progress` that draws on standard error.
 
-    One bar on a terminal, that of the present stage. Where standard error is a file or a pipe (CI logs), plain lines,
+    One bar on a terminal, for the present stage. Where standard error is a file or a pipe (CI logs), plain lines,
     the first after ten seconds, and each next one later. A long stage is announced with its duration.
     """
     if not sys.stderr.isatty():
@@ -173,9 +173,9 @@ def terminal() -> Iterator[Progress]:
         shown: list[tuple[str, TaskID]] = []
 
         def draw(stage: str, done: int, total: int) -> None:
-            told = pace.announcement(stage, done, total, pace.seconds_left(stage, done, total))
-            if told is not None:
-                bars.console.print(visible(told), markup=False, highlight=False)
+            text = pace.announcement(stage, done, total, pace.seconds_left(stage, done, total))
+            if text is not None:
+                bars.console.print(visible(text), markup=False, highlight=False)
             if not shown or shown[0][0] != stage:
                 if shown:
                     bars.remove_task(shown.pop()[1])
@@ -192,11 +192,11 @@ def _lines() -> Progress:
     def write(stage: str, done: int, total: int) -> None:
         nonlocal last
         left, now = pace.seconds_left(stage, done, total), time.monotonic()
-        told = pace.announcement(stage, done, total, left)
-        if told is None and now - last >= min(max(LONG, (now - pace.begun) / 4), MAX_SECONDS_BETWEEN_LINES):
-            told = f"{stage}: {done:,} of {total:,}" + ("" if not left else f", {duration(left)} left")
-        if told is not None:
+        text = pace.announcement(stage, done, total, left)
+        if text is None and now - last >= min(max(LONG, (now - pace.begun) / 4), MAX_SECONDS_BETWEEN_LINES):
+            text = f"{stage}: {done:,} of {total:,}" + ("" if not left else f", {duration(left)} left")
+        if text is not None:
             last = now
-            print(told, file=sys.stderr, flush=True)
+            print(text, file=sys.stderr, flush=True)
 
     return write

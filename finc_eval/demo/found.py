@@ -89,7 +89,7 @@ def find_planted(
 
 
 def shares_of(gen: Sequence[str], ref: Sequence[str]) -> Shares:
-    """Return the share of every planted kind in each set, from the names of those of their samples."""
+    """Return the share of every planted kind in each set, from the names of their samples."""
     return _shares(gen), _shares(ref)
 
 

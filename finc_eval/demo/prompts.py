@@ -42,7 +42,7 @@ class PromptedSet:
     Attributes:
         images: shape (n, 28, 28, 3), uint8.
         prompts: prompt of each image.
-        seeds: number of the image among those of its prompt.
+        seeds: number of the image among the images of its prompt.
     """
 
     images: NDArray[np.uint8]

@@ -1,4 +1,4 @@
-"""`Job`: the embedding of one set, resumable; `make_together` makes those of several, with one progress over all."""
+"""`Job`: the embedding of one set, resumable; `make_together` embeds several, with one progress over all."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ class Job:
         )
 
     def _fill(self, writer: CacheWriter, progress: Progress, tell: Progress) -> None:
-        """Embed the samples that are not embedded yet, and refuse those whose bytes are not those of `digests`.
+        """Embed the samples that are not embedded yet, and refuse samples whose bytes do not match `digests`.
 
         The key of the cache names the bytes that were read at first: rows of others would be used for the whole set.
         """

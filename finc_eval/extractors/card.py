@@ -28,7 +28,7 @@ class Loader(Record):
 
     Attributes:
         kind: an entry of `finc_eval.extractors.networks.LOADERS`.
-        model: name of the network among those of that kind, such as timm's "vit_large_patch14_dinov2.lvd142m"; "" where
+        model: name of the network of that kind, such as timm's "vit_large_patch14_dinov2.lvd142m"; "" where
             there is only one.
         options: keyword arguments of the network's constructor.
     """

@@ -62,7 +62,7 @@ class Embedder:
                 `ASSUMED_FPS`.
 
         Returns:
-            (m, d) float32 on the device: the values of the embedding, then those of the card's further outputs.
+            (m, d) float32 on the device: the values of the embedding, then of the card's further outputs.
         """
         rows: list[torch.Tensor] = []
         start = 0

@@ -127,7 +127,7 @@ def _clean(image: Bytes, size: Size, how: Preprocessing) -> Resized:
 def _tensorflow1(image: Bytes, size: Size, how: Preprocessing) -> Resized:
     """Resize as TensorFlow 1's resize_bilinear: pixel i of the result lies at i * scale, without a half-pixel shift.
 
-    The operations and their order are those of torch-fidelity's port, so the floats are equal.
+    The operations and their order follow torch-fidelity's port, so the floats are equal.
     """
     (top, bottom, down), (left, right, along) = map(_neighbors, image.shape[:2], size)
     above, below = image[top], image[bottom]

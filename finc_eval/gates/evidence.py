@@ -80,7 +80,7 @@ class Normal(Evidence):
 
     Attributes:
         error: standard error.
-        fixed: the part of the error that stays with more samples of the generators, such as that of the reference, or
+        fixed: the part of the error that stays with more samples of the generators, such as the reference's, or
             of training once more.
         degrees: degrees of freedom of the standard error; infinite if it is known.
         growth: factor by which the error may be larger at a value that is a regression.

@@ -57,7 +57,7 @@ class PairedMoved(Evidence):
     Samples of the baseline whose block the release lacks have moved as well: they are a part `lacked` of it.
 
     Attributes:
-        within: differences of the kinds; the first contrast is that of the release.
+        within: differences of the kinds; the first contrast belongs to the release.
         lacked: share of the baseline that is of blocks that the release lacks.
     """
 

@@ -4,7 +4,7 @@ A KAHM A maps a point to an affine combination of samples, weighted by a kernel 
 ‖x − A(x)‖ says how far the point is from the samples (Kumar, Moser, Fischer, JAIR 79, 2024, arXiv 2304.01300,
 Definition 1). Theorem 2 of the paper, that A is bounded, does not hold: the weights of a combination sum to 1, but they
 are divided by a number that can be negative, and A has poles where that number passes zero. Images beyond a pole are
-those of the definition. An image next to a pole, where rounding decides the divisor, is marked.
+as defined. An image next to a pole, where rounding decides the divisor, is marked.
 """
 
 from __future__ import annotations

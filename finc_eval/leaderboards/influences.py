@@ -1,7 +1,7 @@
 """Influence of each sample on Fréchet distances and squared MMDs: what makes differences of models exact.
 
-The influence of a sample says by how much an estimate would move if the law had more of it. Its variance is that of the
-estimate, and models with one reference share the influence of its samples. Where two sets are of one law, the influence
+The influence of a sample says by how much an estimate would move if the law had more of it. Its variance equals the
+estimate's, and models of one reference share the influence of its samples. Where two sets are of one law, the influence
 is estimated from noise, and gives √2 times the error: ranks are then conservative.
 """
 
@@ -51,7 +51,7 @@ class FrechetReference:
     def estimate(self, model: Embeddings) -> Estimate:
         """Estimate the distance of a model, without bias, as `frechet_interval` does, with influence values.
 
-        With T the optimal map from the Gaussian of one set to that of the other, the derivative of the distance with
+        With T the optimal map from one set's Gaussian to the other's, the derivative of the distance with
         respect to the mean of this set is 2(μ − μ'), and with respect to its covariance I − T.
         """
         blocks = blocks_of_embeddings(model, BLOCKS, run=self._run)

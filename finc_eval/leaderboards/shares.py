@@ -66,9 +66,9 @@ class ShareRule:
 def estimate_unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int, *, is_design: bool = False) -> Estimate:
     """Estimate the total variation between a model and the reference, with what its error shares with other models'.
 
-    The variance is that of the plain total variation, which moves with the share of each kind by ½ or −½. In
+    The variance belongs to the plain total variation, which moves with the share of each kind by ½ or −½. In
     simulations of 300 to 4 000 samples it gave 0.96 to 1.4 times the standard deviation of the difference of two
-    models; the most where both are like the reference, where that of the shrunken differences is far too small.
+    models; the most where both are like the reference, where the variance of the shrunken differences is far too small.
     """
     found = total_variation(model, ref, seed, is_design=is_design)
     p, q = model.members / model.n, ref.members / ref.n
@@ -83,7 +83,7 @@ def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run:
     """Estimate the total variation between a model and the reference within blocks, such as prompts.
 
     The influence of a block is what it adds to the plain total variation. All models of a board have the same blocks:
-    the variance of the difference of two models is that of the differences of their blocks.
+    the variance of the difference of two models comes from the differences of their blocks.
     """
     cells = cells_of(pairing, kinds, run)
     blocked, leaves = pairing.blocked, kinds.tree.leaves

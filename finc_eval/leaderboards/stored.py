@@ -147,7 +147,7 @@ class Board:
 
         Raises:
             UsageError: a model of this name is there, or a setting is out of range.
-            IncompatibleError: the reference, the extractor or a setting is not that of the board; the message names it,
+            IncompatibleError: the reference, the extractor or a setting does not match the board; the message names it,
                 with both values and the file.
             DataError: a set has too few samples, or cannot be read.
         """
@@ -223,7 +223,7 @@ class Board:
         """Rank the models of the board.
 
         Args:
-            rank_by: number that orders the rows; default: that of the board.
+            rank_by: number that orders the rows; default: the board's number.
 
         Raises:
             UsageError: there is not a model, or the board does not have that number.

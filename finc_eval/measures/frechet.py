@@ -134,7 +134,7 @@ def frechet_distance(gen: object, ref: object, *, run: Run | None = None) -> Fre
 
 
 def fvd(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
-    """Compute the Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717): that of embedded clips.
+    """Compute the Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717) between embedded clips.
 
     Args:
         gen: generated set, in a form that `frechet_distance` takes.
@@ -167,7 +167,7 @@ def frechet_interval(
 
     Each set is cut into blocks of samples, kept as moments, and the distance is computed again without each block. No
     sample is read twice. The bias comes from how the distance grows with fewer samples, the error from how it varies;
-    degrees of freedom follow Welch and Satterthwaite. The interval is the wider of those of the distance and of its
+    degrees of freedom follow Welch and Satterthwaite. The interval is the wider one of the distance and of its
     root, at each end: the distance bends where it is near zero, its root where dimensions are many. In 1 to 16
     dimensions, intervals of 95 % held the distance in 91 to 100 % of 200 repetitions each, with 250 to 2 000 samples
     and distances from 0 to 1. The interval covers the sampling of the sets, but neither the

@@ -39,7 +39,7 @@ MAX_NAMED = 5
 """Classes without a value that a note names."""
 
 Rows = dict[str, NDArray[np.int64]]
-"""Rows of the samples of each class; those of samples without a class are under ""."""
+"""Rows of the samples of each class; samples without a class are under ""."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def open_set(source: object, name: str) -> MetricSet:
 
 
 def _is_of_moments(path: str | Path) -> bool:
-    """Return whether a file is to be read as statistics; those of other content get a sentence that says so."""
+    """Return whether a file is to be read as statistics; files of other content get a sentence that says so."""
     return not is_array_file(path) and (Path(path).suffix.lower() in (".npz", ".pkl") or holds_statistics(path))
 
 

@@ -315,7 +315,7 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     """Return the metrics of these names, each once.
 
     Args:
-        names: names of metrics, or one name; default: those of `DEFAULT_METRICS` that the sets allow.
+        names: names of metrics, or one name; default: the `DEFAULT_METRICS` that the sets allow.
         given: sets by label, "gen", "ref" and perhaps "test".
 
     Raises:

@@ -1,7 +1,7 @@
 """MIND, the Monge inception distance (Berthet et al., arXiv 2605.06797): a sliced Wasserstein distance.
 
 MIND = 3d · mean over directions u of W₂²(⟨u, x⟩, ⟨u, y⟩), with u uniform on the unit sphere. In one dimension W₂² is
-the mean square of the differences of sorted values. The definition is that of torch-fidelity, which has MIND from
+the mean square of the differences of sorted values. The definition follows torch-fidelity, which has MIND from
 version 0.5 on.
 """
 

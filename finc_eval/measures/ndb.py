@@ -35,7 +35,7 @@ def different_bins(gen: NDArray[np.int64], ref: NDArray[np.int64], significance:
 
 
 def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = None) -> tuple[int, int]:
-    """Return the number of different bins, and the number of bins: those of k-means of the reference.
+    """Return the number of different bins, and the number of bins, which k-means of the reference makes.
 
     A reference of fewer than five samples a bin gets fewer bins.
     """

@@ -1,4 +1,4 @@
-"""Files of reference statistics: read those of other tools, read and write our own. Pickles are never loaded."""
+"""Files of reference statistics: read files of other tools, read and write our own. Pickles are never loaded."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def beside_images(source: object) -> GaussianStatistics | None:
 
 
 def contradiction(stored: GaussianStatistics, images: Embeddings, run: Run) -> str | None:
-    """Return a sentence if stored statistics are not those of the images beside them; None if they may be."""
+    """Return a sentence if stored statistics do not match the images beside them; None if they may be."""
     if stored.dim != images.dim:
         return None
     own = from_embeddings(images, run=run).to(stored.mean.device)

@@ -62,7 +62,7 @@ class Score(Record, Shown):
 class Scores(Document):
     """Scores of a generated set, as `metrics` returns them: `scores["fd"]`, or `for score in scores`.
 
-    By classes, `scores["fd", "cat"]` is that of a class.
+    By classes, `scores["fd", "cat"]` is the score of a class.
 
     Attributes:
         gen: name of the generated set.

@@ -131,7 +131,7 @@ def vendi_interval(
 
 
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:
-    """Yield the eigenvalues of K/n for all samples, then for all samples but those of one block, block by block."""
+    """Yield the eigenvalues of K/n for all samples, then for all samples outside one block, block by block."""
     blocks, where = range(int(block_of.max()) + 1), run.torch_device
     batches = ((here, unit_length(rows)) for here, rows in row_blocks(embeddings, where, run.portion))
     if embeddings.n <= embeddings.dim:
@@ -154,7 +154,7 @@ def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterat
 
 
 def _interval(log_score: float, half: float, error: float, gain: float, confidence: float, most: int) -> VendiInterval:
-    """Return the interval of a score from that of its logarithm. Scores are at least one, and at most the rank of K."""
+    """Return the interval of a score from its logarithm's interval. Scores lie between 1 and the rank of K."""
     low, value, high = (min(max(exp(end), 1.0), float(most)) for end in (log_score - half, log_score, log_score + half))
     return VendiInterval(value, low, high, error, exp(gain) - 1, confidence)
 

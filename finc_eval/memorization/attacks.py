@@ -141,7 +141,7 @@ def score_by_kahm(sets: AttackedSets, seed: int, device: str | torch.device | No
 
 @dataclass(frozen=True, eq=False)
 class DensityRatio:
-    """DOMIAS (van Breugel et al. 2023): the log-ratio of the density of generated samples and that of a reference.
+    """DOMIAS (van Breugel et al. 2023): the log-ratio of the densities of generated samples and of a reference.
 
     Densities are sums of Gaussian kernels on principal components of the reference, of deviation 1, by Scott's rule.
     If many generated samples lie in a place because many real ones do, the ratio is not higher there.

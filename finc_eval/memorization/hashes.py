@@ -2,7 +2,7 @@
 
 A hash is the signs of the lowest frequencies of a gray picture, pHash of the library ImageHash: 256 bits. The distance
 of two pictures is the least number of different bits over views of both. Views of the training pictures are hashed
-once, those of the other pictures while they are searched, so that only the former are held: 192 bytes a picture.
+once, the other pictures' while they are searched, so that only the former are held: 192 bytes a picture.
 """
 
 from __future__ import annotations

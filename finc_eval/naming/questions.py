@@ -90,7 +90,7 @@ def larger_p(members: Floats, others: Floats) -> tuple[Floats, Floats]:
     """
     from scipy.stats import mannwhitneyu
 
-    # The normal approximation, corrected for ties; its tails are heavier than those of the bounded rank sum.
+    # The normal approximation, corrected for ties; its tails are heavier than the tails of the bounded rank sum.
     statistic, p_values = mannwhitneyu(members, others, alternative="greater", axis=0, method="asymptotic")
     # Columns without two different values have a variance of zero.
     return np.nan_to_num(p_values, nan=1.0), statistic / (len(members) * len(others))

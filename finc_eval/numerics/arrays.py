@@ -141,7 +141,7 @@ def pair_in(shapes: Shapes, read: Callable[[str], NDArray[Any]], where: str) -> 
         pairs = [pair for pair in pairs if count_of(pair, shapes, read, where) > 0] or pairs[:1]
     if len(pairs) > 1:
         held = ", ".join(f"{pair.mean} with {pair.covariance}" for pair in pairs)
-        raise DataError(f"{where} holds several means and covariances ({held}): save those of one set as mu and sigma")
+        raise DataError(f"{where} holds several means and covariances ({held}): save one pair as mu and sigma")
     return pairs[0] if pairs else None
 
 

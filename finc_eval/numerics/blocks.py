@@ -102,7 +102,7 @@ class Blocked:
         return np.asarray(np.bincount(self.owner * count + cells, weight, sets * count).reshape(sets, count), float)
 
     def within_variances(self, cells: Integers, count: int, kinds: Array) -> Array | None:
-        """Return Σ_b w_b²·(variance of the mean of set s + that of the others), shape (c, t); None where unknown."""
+        """Return Σ_b w_b²·(variance of the mean of set s + of the others), shape (c, t); None where unknown."""
         sizes, sets = self.sizes, self.sizes.shape[1]
         if self.is_whole or sizes.min() < 2:
             return None

@@ -210,7 +210,7 @@ def _divide_mixes(
 def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str, EffectiveCounts]:
     """Divide sets into kinds, and return effective counts of at most `MAIN_LEVEL` of them, by label.
 
-    The total variation of those of two sets is the difference that a comparison of these sets finds.
+    The total variation of two sets' counts is the difference that a comparison of these sets finds.
     """
     kinds = KindTree.of_sets(list(sets.values()), seed, run)
     counts = {label: count(one, kinds, run=run.named(f"count {label}")).counts for label, one in sets.items()}

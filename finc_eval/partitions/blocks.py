@@ -42,7 +42,7 @@ MAX_KEPT = 100
 """Values that a result names."""
 
 FLOOR = 1e-6
-"""Smallest variance of the counts of a design, over that of random counts."""
+"""Smallest variance of the counts of a design, over the variance of random counts."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def missing_sentence(label: str, column: str, count: int, of: int, values: tuple
 
 
 def dispersion(counts: NDArray[np.int64]) -> float:
-    """Return the variance of counts over that of random draws if they are too even for these, else 1.
+    """Return the variance of counts over the variance of random draws if they are too even for these, else 1.
 
     The sum of (c − c̄)² / c̄ over v values of one expected count is χ² with v − 1 degrees of freedom.
     """

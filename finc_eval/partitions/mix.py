@@ -30,7 +30,7 @@ class Mix(Record):
     """The part of a difference between sets that their mixes of prompts, or other paired values, make.
 
     Attributes:
-        plain: difference of the shares of all samples, those of prompts that another set lacks included.
+        plain: difference of the shares of all samples, with prompts that another set lacks.
         value: part that is due to the mixes of prompts; the difference within prompts is the rest of `plain`.
         interval: interval of it, for other images of the same prompts.
     """
@@ -93,7 +93,7 @@ def _side(n: Array, k: Array, within: Array, *, is_whole: bool) -> tuple[Array, 
     share = k.sum(0) / n.sum()
     inside = k / np.maximum(n, 1)[:, None]
     weight = np.where(n > 0, n / n.sum() - within, 0.0)
-    # Where a value has one independent sample, its variance is unknown, and on average below that of the whole set.
+    # Where a value has one independent sample, its variance is unknown, on average below the whole set's.
     is_one = (n < 2) | is_whole
     known = inside * (1 - inside) / np.maximum(n - 1, 1)[:, None]
     alone = share * (1 - share)

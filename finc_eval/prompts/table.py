@@ -48,7 +48,7 @@ class PromptSet(Record):
 
     Attributes:
         n: number of images.
-        spread: root mean square distance of two images of one prompt, over that of any two images; None for one image.
+        spread: root mean square distance of images of one prompt, over the distance of any two; None for one image.
         distinct: number of distinct images.
         vendi: effective number of images of a prompt (Vendi score, arXiv 2210.02410), mean over prompts; None where a
             prompt has one image, or very many.
@@ -179,7 +179,7 @@ class _Images:
         mean: mean coordinates, shape (B, k).
         within: variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image.
         distinct: distinct images, shape (B,).
-        order, start: images in the order of their prompts, and where those of each prompt begin.
+        order, start: images in the order of their prompts, and where the images of each prompt begin.
     """
 
     n: NDArray[np.int64]

@@ -64,7 +64,7 @@ ATTACK_NAMES: dict[AttackName, str] = {
 ATTACKS_EXPLAINED: dict[AttackName, str] = {
     "nearest": "distance to the nearest generated sample",
     "ball": "generated samples within a radius",
-    "domias": "density of generated samples over that of a reference",
+    "domias": "density of generated samples over the density of a reference",
     "kahm": "distance to affine hulls of generated samples",
 }
 
@@ -286,7 +286,7 @@ def guarantee_sentence(audit: Audit) -> str:
 
 
 def membership_sentence(audit: Audit) -> str:
-    """Return the membership-inference score with its null, and that of fresh samples, in two sentences."""
+    """Return the membership-inference score with its null, and the score of fresh samples, in two sentences."""
     if audit.membership is None:
         return "Membership-inference score (KAHM, eq. 69): the distances have no density to compare."
     own, fresh = audit.membership.generated, audit.membership.control

@@ -300,7 +300,7 @@ def _is_image(files: Files, name: str) -> bool:
 
 
 def is_hidden(path: PurePosixPath) -> bool:
-    """Return whether a file is one that operating systems add to those of the user."""
+    """Return whether a file is one that operating systems add to the user's files."""
     return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 

@@ -120,7 +120,7 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
 
     Args:
         stream: the file.
-        reading: range of images of more than 8 bits; default: that of their depth.
+        reading: range of images of more than 8 bits; default: the range of their depth.
 
     Raises:
         ValueError: the image is one that this module refuses. Pillow's readers raise almost any other error on damaged

@@ -44,7 +44,7 @@ PNG_HEADS = (1 << 16, 1 << 22)
 """Bytes of a PNG file in which its text is looked for; the second where its pixels do not begin in the first."""
 
 MAX_COMPARED = 1000
-"""Names that are compared with those of the samples where none is one."""
+"""Names that are compared with the samples' names if none matches."""
 
 
 def _slash(name: str) -> str:
@@ -174,7 +174,7 @@ def _name_row(row: Any) -> dict[str, Any] | None:
 
 
 def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
-    """Raise DataError if no name is that of a sample, and say how the nearest ones differ."""
+    """Raise DataError if no name is a sample's, and say how the nearest ones differ."""
     if not ids or not set(ids).isdisjoint(names):
         return
     hint = f"{names[0]!r} is not {ids[0]!r}"

@@ -276,7 +276,7 @@ def _pixel_shape(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
 def _unlike(ours: dict[Number, int], theirs: dict[Number, int], ratio: float) -> bool:
     """Return whether two distributions differ by more than a ratio in more samples than allowed, and than by chance.
 
-    The distance is that of Kolmogorov and Smirnov, where values within the ratio count as equal.
+    The distance follows Kolmogorov and Smirnov, where values within the ratio count as equal.
     """
     if not ours or not theirs:
         return False

@@ -171,7 +171,7 @@ def holds_image_array(path: Path) -> bool:
 
 
 def images_in(file: NpzFile) -> str | None:
-    """Return the name of the array of images: the only one of 8 bits, or that of a usual name; None without one."""
+    """Return the name of the array of images: the only one of 8 bits, or one with a usual name; None without one."""
     headers = {name: file.header(name) for name in file.names}
     found = [name for name, header in headers.items() if len(header.shape) >= 3 and header.dtype == np.uint8]
     return next((name for name in IMAGE_ARRAYS if name in found), found[0] if len(found) == 1 else None)

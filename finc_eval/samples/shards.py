@@ -115,7 +115,7 @@ def parse_shard(which: str) -> tuple[int, int]:
 
 
 def shard_path(out: Path, which: str) -> Path:
-    """Return the path of a shard's file beside that of the whole set: "gen.2-of-8.h5" for "gen.h5"."""
+    """Return the path of a shard's file beside the file of the whole set: "gen.2-of-8.h5" for "gen.h5"."""
     number, of = parse_shard(which)
     return out.with_name(f"{out.stem}.{number:0{len(str(of))}}-of-{of}{out.suffix}")
 

@@ -23,7 +23,7 @@ IJG_LUMINANCE = np.array(
     ]
 ).ravel()
 MAX_TABLE_DEVIATION = 0.1
-"""Largest mean deviation of a luminance table from that of a quality, relative to its mean."""
+"""Largest mean deviation of a luminance table from the table of a quality, relative to its mean."""
 
 GRAY_GRID = 64
 """Pixels a side that are looked at to find out whether an image is gray."""

@@ -3,7 +3,7 @@
 - Frames are numbered from 0 in the order of display, as PyAV's `decode` returns them, and shown at the times that they
   state, from that of the first. The container's statement about their number is not trusted. Where times are missing or
   go back, as in AVI, frames count as evenly spaced. Videos are never sought in, because that is inexact in AVI.
-- RGB is that of `frame.to_ndarray(format="rgb24")`: swscale, bilinear chroma, with the matrix (BT.601, BT.709 …) and
+- RGB equals `frame.to_ndarray(format="rgb24")`: swscale, bilinear chroma, with the matrix (BT.601, BT.709 …) and
   the range in the frame's marks; default: BT.601 and limited range. Alpha is dropped, more than 8 bits become 8, HDR is
   not tone-mapped, and pixels count as square.
 - The display matrix (phones store portrait video lying on its side) is applied if it turns by quarters or mirrors.

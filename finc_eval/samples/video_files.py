@@ -49,7 +49,7 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
             frame10); one whose numbers have gaps is a failure;
             a single video file;
             a uint8 array or tensor of shape (n, frames, height, width, 3), or an .npz with one.
-            Labels and prompts of videos are found as those of images: by folder, or in a metadata.csv whose file_name
+            Labels and prompts of videos are found as for images: by folder, or in a metadata.csv whose file_name
             is the video.
         clip: choice of the frames of a clip. Folders of frames and arrays count as having the rate `clip.fps`.
 
@@ -145,7 +145,7 @@ class FrameFolders(ClipSource):
         return Plan(plan.indices[list(windows)], plan.times[list(windows)])
 
     def _digests(self, names: Sequence[str], plan: FrameIndices, seen: dict[int, bytes]) -> Iterator[bytes]:
-        """Yield the digest of each window: that of the digests of its frames, of which some are known."""
+        """Yield the digest of each window, made of the digests of its frames; some of them are known."""
         for row in plan.tolist():
             for number in row:
                 if number not in seen:

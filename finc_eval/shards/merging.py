@@ -163,7 +163,7 @@ def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progre
     with ShardList() as in_order:
         first, shard = _check(paths, in_order)
         if ids_digest(name for name, _ in _samples(in_order)) != shard.ids:
-            raise DataError(f"the ids in the shards of {first.source} are not those of the set: make all of them again")
+            raise DataError(f"the ids in the shards of {first.source} do not match the set: make all of them again")
         manifest = Manifest("shards", shard.n, manifest_digest(_samples(in_order)), first.ignored, shard.metadata)
         identity = Identity(first.source, manifest, first.extractor, first.recipe)
         with only_writer(out):
@@ -284,7 +284,9 @@ def _sources(paths: Sequence[Path]) -> tuple[str, ...]:
             of[source] = path
     check_complete(join_shards(named))
     if not n:
-        raise DataError(f"no sample is in any of the {len(paths)} sketches: merge them with those of the other shards")
+        raise DataError(
+            f"no sample is in any of the {len(paths)} sketches: merge the sketches of the other shards, too"
+        )
     # A thousand shards of one set are one set, whose digest should not be a thousand digests.
     return (sha256_of(*sorted(of)),) if named else tuple(sorted(of))
 

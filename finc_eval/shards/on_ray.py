@@ -33,7 +33,7 @@ class ShardActor:
         extractor: name of an extractor, path of a card, or `Extraction`, as in `compare`.
         metadata: table of columns to keep with the samples, as in `extract`.
         force: whether the files of shards may replace other work.
-        run: device, batch size, threads and progress; default: those of the actor's machine.
+        run: device, batch size, threads and progress; default: of the actor's machine.
 
     Raises:
         UsageError: `extractor` names a shard.
@@ -127,7 +127,7 @@ def extract_on_ray(
         gpus: number of GPUs of each actor; a fraction lets actors share one.
         metadata: path or URL of a table of columns to keep with the samples, as in `extract`.
         force: whether the files of shards may replace other work.
-        run: device, batch size, threads and progress; default: those of each actor's machine.
+        run: device, batch size, threads and progress; default: of each actor's machine.
 
     Raises:
         UsageError: Ray is not installed, or an argument is out of range.

@@ -80,7 +80,7 @@ def fit(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Fit a model to each class of a set. The class of a sample is that of the nearest model (Definitions 1 to 7).
+    """Fit a model to each class of a set. The nearest model gives the class of a sample (Definitions 1 to 7).
 
     Models of noisy samples (Definition 12), or of fabricated ones (Definition 15), are fitted to what kahm fabricate
     wrote.
@@ -118,7 +118,7 @@ def classify(
 ) -> None:
     """Name the nearest class of every sample, with distances and class-matching scores (Definitions 7 and 8).
 
-    The file has one row per sample: its id; class, that of the nearest model; distance, to that model; and the matching
+    The file has one row per sample: its id; the class of the nearest model; distance, to that model; and the matching
     score of each class, which ranks classes and is not a probability. Where the samples have labels, accuracy and the
     AUC of each score are printed.
     """
@@ -159,7 +159,7 @@ def fabricate(
 ) -> None:
     """Add noise to every entry, and fabricate samples of each class out of the noisy ones (Definition 14).
 
-    ε and δ are those of one entry, as in the paper. What this means for a whole sample is printed. Every run
+    ε and δ are for one entry, as in the paper. What this means for a whole sample is printed. Every run
     draws fresh noise and spends ε again; so an existing file is never overwritten.
     """
     check_given([samples], extraction.extractor)

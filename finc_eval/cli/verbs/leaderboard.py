@@ -101,7 +101,7 @@ def remove(
 
 
 RankBy = Annotated[
-    str | None, typer.Option(metavar="NUMBER", help="Number that orders the rows; default: that of the board.")
+    str | None, typer.Option(metavar="NUMBER", help="Number that orders the rows; default: the board's number.")
 ]
 
 

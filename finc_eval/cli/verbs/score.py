@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from finc_eval.partitions.kind import Kind
 
 BEFORE = ("id", "kind", "kind_name")
-"""Columns before those of the directions."""
+"""Columns before the columns of the directions."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Places of the values in a file of LMDB (data.mdb): its pages are read as numbers, and nothing is mapped.
 
-The library of LMDB maps its file, and a damaged one may end the process. The layout is that of mdb.c, version 1: two
+The library of LMDB maps its file, and a damaged one may end the process. The layout follows mdb.c, version 1: two
 pages of meta data, then a tree of pages, each with the offsets of its nodes.
 """
 

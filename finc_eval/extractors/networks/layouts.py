@@ -73,7 +73,7 @@ LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
 
 
 def _resample(positions: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Resample positions, (1, 1 + side², d) with that of the class token first, to a grid of (height, width)."""
+    """Resample positions, (1, 1 + side², d) the class token's first, to a grid of (height, width)."""
     of_class, of_patches = positions[:, :1], positions[:, 1:]
     side = round(of_patches.shape[1] ** 0.5)
     if (height, width) == (side, side):

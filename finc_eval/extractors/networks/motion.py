@@ -1,6 +1,6 @@
 """Motion without weights: dense optical flow between the frames of a clip, and histograms of what moves how.
 
-Flow is that of Lucas and Kanade (1981) at every pixel, refined from coarse to fine (Bouguet 2001), on frames whose
+Flow follows Lucas and Kanade (1981) at every pixel, refined from coarse to fine (Bouguet 2001), on frames whose
 local mean and contrast are evened out, so that flicker and fading do not pass for motion. Velocities are in heights of
 the picture a second, by the times of the frames. Frames that repeat at the end of a short clip, at equal times, do not
 count.

@@ -19,7 +19,7 @@ INTERPOLATIONS = ("bicubic", "bilinear", "lanczos")
 def timm_card(name: str) -> Card:
     """Make the card of timm's network `name`, such as "resnet18.a1_in1k"; without a tag, of its default weights.
 
-    Size, crop, filter, mean and deviation are those of timm's evaluation; the embedding is the input of the last layer.
+    Size, crop, filter, mean and deviation follow timm's evaluation; the embedding is the input of the last layer.
     timm does not publish digests, so the first file is trusted and pinned.
     """
     known = timm.list_models(pretrained=True)

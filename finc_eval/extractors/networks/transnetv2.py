@@ -110,7 +110,7 @@ class Separable(nn.Module):
 
 
 class Similarity(nn.Module):
-    """Similarity of each frame's pooled features to those of its neighbors."""
+    """Similarity of each frame's pooled features to its neighbors' features."""
 
     def __init__(self, inputs: int) -> None:
         super().__init__()
@@ -123,7 +123,7 @@ class Similarity(nn.Module):
 
 
 class Histograms(nn.Module):
-    """Similarity of each frame's colors to those of its neighbors."""
+    """Similarity of each frame's colors to its neighbors' colors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -153,7 +153,7 @@ def _colors(clips: torch.Tensor) -> torch.Tensor:
 
 
 def _cosines(vectors: torch.Tensor) -> torch.Tensor:
-    """Compute the cosines of each frame's vector with those of the `WINDOW` frames around it, (n, frames, WINDOW)."""
+    """Compute the cosines of each frame's vector and the `WINDOW` vectors around it, (n, frames, WINDOW)."""
     frames, reach = vectors.shape[1], WINDOW // 2
     unit = functional.normalize(vectors, dim=2)
     cosines = functional.pad(unit @ unit.transpose(1, 2), (reach, reach))

@@ -118,7 +118,7 @@ def iterate(source: Any, n: int | None, reading: Reading | None = None) -> Itera
 
 
 def _count_drawn(loader: Any) -> int:
-    """Return the number of samples that a data loader draws: that of its sampler, which may repeat its dataset."""
+    """Return the number of samples that a data loader draws: its sampler's number, which may repeat its dataset."""
     size, sampler = getattr(loader, "batch_size", None), getattr(loader, "sampler", None)
     if size is None or not isinstance(sampler, Sized):
         return len(loader.dataset)
