@@ -124,7 +124,7 @@ def repeats_as_groups(
 
 def _find_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, ...], str]:
     """Return a sentence on each pair of sets that share samples."""
-    sentences = {}
+    sentences: dict[tuple[str, ...], str] = {}
     for (label, own), (other_label, other) in combinations(hashes.items(), 2):
         shared, n = int(np.isin(own, other).sum()), len(own)
         if shared > FEW_REPEATS * n:
