@@ -17,6 +17,7 @@ MODULES = (
     "precision_recall",
     "inception_score",
     "vendi",
+    "prompted",
     "baseline_scores",
     "authenticity",
     "ndb",

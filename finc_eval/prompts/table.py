@@ -38,6 +38,10 @@ PICTURES = 4
 MAX_KERNEL = 64
 """Images of a prompt up to which its Vendi score and its p-value are computed."""
 
+MAX_PAIRS = 20_000
+"""Pairs of images whose means are held, 10 MB a set; with more, the images of a prompt are put in fewer pairs, and
+their means vary less."""
+
 COLLAPSED = 0.5
 """Part of a set's images of a word that must be distinct for it not to be called collapsed."""
 
@@ -178,6 +182,7 @@ class _Images:
             r modulo their number.
         mean: mean coordinates, shape (B, k).
         within: variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image.
+        alike: the same of as many images, the first, as the other set has too: two sets of one law have one law of it.
         distinct: distinct images, shape (B,).
         order, start: images in the order of their prompts, and where the images of each prompt begin.
     """
@@ -186,6 +191,7 @@ class _Images:
     pairs: Array
     mean: Array
     within: Array
+    alike: Array
     total: Array
     distinct: NDArray[np.int64]
     order: NDArray[np.int64]
@@ -193,31 +199,47 @@ class _Images:
 
     @classmethod
     def of(
-        cls, one: Embeddings, block: NDArray[np.int64], pairs: NDArray[np.int64], kinds: KindTree, run: Run
+        cls,
+        one: Embeddings,
+        block: NDArray[np.int64],
+        pairs: NDArray[np.int64],
+        least: NDArray[np.int64],
+        kinds: KindTree,
+        run: Run,
     ) -> _Images:
         n, blocks = np.bincount(block), len(pairs)
         order = block.argsort(kind="stable")
         start = np.concatenate([[0], n.cumsum()])
         first = np.concatenate([[0], pairs.cumsum()])
-        pair = np.empty(len(block), np.int64)
-        pair[order] = first[block[order]] + (np.arange(len(block)) - start[block[order]]) % pairs[block[order]]
-        sums, squares = torch.zeros(int(first[-1]), kinds.prototypes.shape[1], dtype=torch.double), np.zeros(blocks)
+        rank = np.empty(len(block), np.int64)
+        rank[order] = np.arange(len(block)) - start[block[order]]
+        pair, is_kept = first[block] + rank % pairs[block], rank < least[block]
+        k = kinds.prototypes.shape[1]
+        sums, kept = torch.zeros(int(first[-1]), k, dtype=torch.double), torch.zeros(blocks, k, dtype=torch.double)
+        squares = np.zeros((2, blocks))
         for batch in one.batches(run.portion):
             rows = coordinates(batch.rows, kinds)
             part = slice(batch.start, batch.start + len(rows))
+            used = torch.from_numpy(is_kept[part])
             sums.index_add_(0, torch.from_numpy(pair[part]), rows)
-            squares += np.bincount(block[part], rows.square().sum(1).numpy(), blocks)
+            kept.index_add_(0, torch.from_numpy(block[part])[used], rows[used])
+            length = rows.square().sum(1).numpy()
+            squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]
         mean = np.add.reduceat(sums.numpy(), first[:-1]) / n[:, None]
-        rest = np.maximum(squares - n * (mean**2).sum(1), 0)
-        within = np.where(n > 1, rest / np.maximum(n - 1, 1), np.nan)
+        within, alike = _variance(squares[0], mean, n), _variance(squares[1], kept.numpy() / least[:, None], least)
         unlike = np.unique(np.stack([block.astype(np.uint64), row_hashes(one, run)]), axis=1)[0]
         distinct = np.bincount(unlike.astype(np.int64), minlength=blocks)
         of_pairs = sums.numpy() / np.bincount(pair)[:, None]
-        return cls(n, of_pairs, mean, within, squares, distinct, order, start)
+        return cls(n, of_pairs, mean, within, alike, squares[0], distinct, order, start)
 
     def rows(self, block: int) -> NDArray[np.int64]:
         """Return the images of a prompt."""
         return self.order[self.start[block] : self.start[block + 1]]
+
+
+def _variance(squares: Array, mean: Array, n: NDArray[np.int64]) -> Array:
+    rest = np.maximum(squares - n * (mean**2).sum(1), 0)
+    return np.where(n > 1, rest / np.maximum(n - 1, 1), np.nan)
 
 
 def coordinates(rows: torch.Tensor, kinds: KindTree) -> torch.Tensor:
@@ -232,13 +254,14 @@ def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -
     """
     labels, prompts = tuple(pairing.sets), [str(one) for one in pairing.names]
     sizes = np.stack([np.bincount(block, minlength=len(prompts)) for block in pairing.block.values()])
-    pairs = np.ones(len(prompts), np.int64) if pairing.is_whole else sizes.min(0)
-    images = [_Images.of(one, pairing.block[label], pairs, kinds, run) for label, one in pairing.sets.items()]
+    least = sizes.min(0)
+    pairs = np.ones_like(least) if pairing.is_whole else least.clip(max=max(MAX_PAIRS // len(prompts), 1))
+    images = [_Images.of(one, pairing.block[label], pairs, least, kinds, run) for label, one in pairing.sets.items()]
     counts = sizes.sum()
     middle = sum((one.mean * one.n[:, None]).sum(0) for one in images) / counts
     unit = float(np.sqrt(max(2 * (sum(one.total.sum() for one in images) / counts - middle @ middle), 1e-30)))
     mean = (images[0].mean - images[1].mean) / unit
-    alike = [one.within / unit**2 for one in images]
+    alike = [one.alike / unit**2 for one in images]
     total = alike[0] + alike[1]
     diversity = np.where(total > 0, (alike[0] - alike[1]) / np.where(total > 0, total, 1), 0.0)
     phrases = Phrases.of(prompts)
@@ -253,7 +276,7 @@ def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -
     each = np.arange(len(prompts))
     for one in choose(phrases, np.where(known, diversity, 0.0), each, seed) if known.any() else ():
         words.append(table.word(phrases, one, "diversity", _mean_interval(diversity[one.rows])))
-    chance = alike[0] / images[0].n + alike[1] / images[1].n
+    chance = (images[0].within / images[0].n + images[1].within / images[1].n) / unit**2
     distance = np.sqrt((mean**2).sum(1))
     p_values, vendi = table.within_prompts(seed)
     shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:MAX_PROMPTS]

@@ -42,11 +42,14 @@ class Joint(Subset):
         source: the set.
         vectors: vectors of the prompts, shape (p, k), in the units of the embeddings.
         place: prompt of each sample, shape (n,).
+        prompts: the prompts, p of them.
     """
 
-    def __init__(self, source: Embeddings, vectors: torch.Tensor, place: NDArray[np.int64]) -> None:
+    def __init__(
+        self, source: Embeddings, vectors: torch.Tensor, place: NDArray[np.int64], prompts: Sequence[str]
+    ) -> None:
         super().__init__(source, np.arange(source.n))
-        self.vectors, self.place = vectors, place
+        self.vectors, self.place, self.prompts = vectors, place, prompts
         self.dim = source.dim + vectors.shape[1]
 
     @property
@@ -60,7 +63,7 @@ class Joint(Subset):
 
     def grouped(self, column: str | None) -> Joint:
         """Return the same set, its samples grouped by a column."""
-        return Joint(self.source.grouped(column), self.vectors, self.place)
+        return Joint(self.source.grouped(column), self.vectors, self.place, self.prompts)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         start = 0
@@ -73,7 +76,7 @@ class Joint(Subset):
 
 def join_text(
     sets: Mapping[str, Embeddings], reference: Sequence[str], text: str, column: str | None, sigma: float | None
-) -> tuple[dict[str, Embeddings], float]:
+) -> tuple[dict[str, Joint], float]:
     """Return sets of prompts and images, and the bandwidth of the images, to which the prompts are scaled.
 
     Args:
@@ -97,10 +100,10 @@ def join_text(
         sample = [bottom_rows(sets[label], SAMPLE_SIZE // len(reference)) for label in reference]
         sigma = median_bandwidth(torch.cat(sample).cpu())
     drawn = np.random.default_rng(0).permutation(len(vectors))[:SAMPLE_SIZE]
-    scaled = vectors * (sigma / median_bandwidth(vectors[drawn]))
+    scaled = vectors * (sigma / median_bandwidth(vectors[drawn]) if len(vectors) > 1 else 1.0)
     at = {name: row for row, name in enumerate(prompts)}
     places = {label: np.array([at[name] for name in of_set]) for label, of_set in values.items()}
-    return {label: Joint(one, scaled, places[label]) for label, one in sets.items()}, sigma
+    return {label: Joint(one, scaled, places[label], prompts) for label, one in sets.items()}, sigma
 
 
 def embed_prompts(prompts: Sequence[str], text: str) -> torch.Tensor:

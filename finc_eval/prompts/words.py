@@ -11,7 +11,7 @@ and 1, is tested in the same way, with T_w = Σ_b h_bw·g_b and Var T_w = Σ_b h
 
 Words are significant by |T_w| / √Var among all words (Westfall and Young 1993). The word with the largest is
 chosen that still differs where others, in whose prompts the difference is larger, are left out: a word is not found for
-what its neighbors do. Then its prompts are left out, and the rest is tested again.
+what its neighbors do, be they significant or not. Then its prompts are left out, and the rest is tested again.
 """
 
 from __future__ import annotations
@@ -133,11 +133,12 @@ def choose(
         has = phrases.has.multiply(left[:, None]).tocsr()
         size = np.asarray(has.sum(0)).ravel()
         z, drawn = (one * (wanted * (size >= FEWEST)) for one in _statistics(has, data, prompt, rng))
-        p_values = _p_values(np.abs(z), np.abs(drawn).max(1)[:, None]) / part
-        significant = np.flatnonzero((p_values <= ALPHA) & (z != 0))
-        if not len(significant):
+        largest = np.abs(drawn).max(1)[:, None]
+        p_values = _p_values(np.abs(z), largest) / part
+        alone = np.flatnonzero((_p_values(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
+        word = _clearest(phrases, has, alone, z, data, prompt, largest, part)
+        if word is None:
             return
-        word = _clearest(phrases, has, significant, z, data, prompt, rng)
         rows = np.flatnonzero(np.asarray(has[:, [word]].todense()).ravel())
         yield Chosen(word, float(z[word]), min(float(p_values[word]), 1.0), rows)
         if phrases.texts[word]:
@@ -159,9 +160,14 @@ def _clearest(
     z: Array,
     data: Array,
     prompt: NDArray[np.int64],
-    rng: np.random.Generator,
-) -> int:
-    """Return the significant word with the largest statistic that others do not explain; of equal ones the rarest."""
+    drawn: Array,
+    part: float,
+) -> int | None:
+    """Return the significant word with the largest statistic that others do not explain; of equal ones the rarest.
+
+    Others are all words that differ by themselves: a rare one that is not significant among all can be what a frequent
+    one, which has it, is significant for. None where each significant word is explained.
+    """
     columns = np.asarray(has[:, words].todense())
     pairs = columns.T @ np.bincount(prompt, minlength=len(columns))
     mean = (
@@ -178,9 +184,10 @@ def _clearest(
             if mean[other] > CLEARER * mean[place] and (name == "  " or name not in text)
         ]
         alone[columns[:, clearer].any(1), place] = 0
-    rest, drawn = _statistics(csr_matrix(alone), data, prompt, rng)
-    stands = _p_values(np.abs(rest), np.abs(drawn)) <= ALPHA
-    among = np.flatnonzero(stands) if stands.any() else np.arange(len(words))
+    rest = np.abs(_observed(csr_matrix(alone), data, prompt)[0])
+    among = np.flatnonzero(_p_values(np.minimum(np.abs(z[words]), rest), drawn) / part <= ALPHA)
+    if not len(among):
+        return None
     largest = np.abs(z[words[among]])
     best = among[largest >= largest.max() * (1 - 1e-6)]
     return int(words[best[columns[:, best].sum(0).argmin()]])
@@ -203,19 +210,27 @@ def _scales(turned: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> Array
     return np.where(scale > TIE * max(float(squares.max()), TIE), scale, np.inf)
 
 
-def _statistics(
-    has: csr_matrix, data: Array, prompt: NDArray[np.int64], rng: np.random.Generator
-) -> tuple[Array, Array]:
-    """Return T_w / √Var as observed, shape (w,), and under random signs, shape (r, w)."""
+def _observed(has: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Return T_w / √Var, Σ_i h_iw·‖D_i‖², and √Var, each of shape (w,)."""
     turned = has.T.tocsr()
     turned.eliminate_zeros()
     scale = _scales(turned, data, prompt)
     if data.ndim == 1:
-        signs = rng.integers(0, 2, (SIGNS, len(data))) * 2.0 - 1
-        return turned @ data / scale, ((signs * data) @ has) / scale
-    k, start = data.shape[1], np.flatnonzero(np.diff(prompt, prepend=-1))
+        return turned @ data / scale, turned @ data**2, scale
+    start = np.flatnonzero(np.diff(prompt, prepend=-1))
     own = turned @ np.add.reduceat((data**2).sum(1), start)
-    observed = (((turned @ np.add.reduceat(data, start)) ** 2).sum(1) - own) / scale
+    return (((turned @ np.add.reduceat(data, start)) ** 2).sum(1) - own) / scale, own, scale
+
+
+def _statistics(
+    has: csr_matrix, data: Array, prompt: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return T_w / √Var as observed, shape (w,), and under random signs, shape (r, w)."""
+    observed, own, scale = _observed(has, data, prompt)
+    if data.ndim == 1:
+        signs = rng.integers(0, 2, (SIGNS, len(data))) * 2.0 - 1
+        return observed, ((signs * data) @ has) / scale
+    turned, k, start = has.T.tocsr(), data.shape[1], np.flatnonzero(np.diff(prompt, prepend=-1))
     drawn = []
     for first in range(0, SIGNS, BATCH):
         count = min(BATCH, SIGNS - first)

@@ -1,0 +1,129 @@
+"""Diversity given the prompt, and the fit of image and prompt, against their equations on small matrices."""
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+import finc_eval as fe
+from finc_eval.demo.prompts import prompted_sets
+from finc_eval.measures.inputs import reference_bandwidth
+from finc_eval.measures.prompted import clip_score, conditional_vendi, scendi
+from finc_eval.numerics.kernels import median_bandwidth
+
+PROMPTS = [f"prompt {one}" for one in range(12)]
+VECTORS = np.random.default_rng(0).normal(size=(12, 6)).astype(np.float32)
+
+
+@pytest.fixture
+def text(tmp_path):
+    np.savez(tmp_path / "vectors.npz", embeddings=VECTORS, prompts=np.array(PROMPTS))
+    return str(tmp_path / "vectors.npz")
+
+
+def images(seed=0, n=60, dim=6):
+    rng = np.random.default_rng(seed)
+    of = rng.integers(0, 12, n)
+    rows = (rng.normal(size=(12, dim))[of] + 0.5 * rng.normal(size=(n, dim))).astype(np.float32)
+    return fe.EmbeddingSet(rows, metadata={"prompt": [PROMPTS[one] for one in of]}), rows.astype(float), of
+
+
+def gaussian(rows, sigma):
+    return np.exp(-((rows[:, None] - rows[None]) ** 2).sum(2) / (2 * sigma**2))
+
+
+def entropy(matrix, order):
+    p = np.linalg.eigvalsh(matrix / np.trace(matrix))
+    p = p[p > 1e-15]
+    return -(p * np.log(p)).sum() if order == 1 else np.log((p**order).sum()) / (1 - order)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_conditional_vendi_is_the_entropy_of_both_without_that_of_the_prompts(text, order):
+    one, rows, of = images()
+    k_x = gaussian(rows, 2.0)
+    k_t = gaussian(VECTORS[of].astype(float), median_bandwidth(torch.from_numpy(VECTORS)))
+    found = conditional_vendi(one, 2.0, text=text, order=order)
+    assert found.value == pytest.approx(np.exp(entropy(k_x * k_t, order) - entropy(k_t, order)), rel=1e-5)
+    information = np.exp(entropy(k_x, order) + entropy(k_t, order) - entropy(k_x * k_t, order))
+    assert found.information == pytest.approx(information, rel=1e-5)
+
+
+def test_scendi_is_the_entropy_of_the_schur_complement(text):
+    one, rows, of = images()
+    x = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    t = (VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True))[of].astype(float)
+    c_xx, c_tt, c_tx = x.T @ x / 60, t.T @ t / 60, t.T @ x / 60
+    values = np.linalg.eigvalsh(c_xx - c_tx.T @ np.linalg.solve(c_tt, c_tx)).clip(0)
+    assert scendi(one, text=text) == pytest.approx(np.exp(-(values * np.log(values / values.sum())).sum()), rel=1e-6)
+
+
+def test_images_that_their_prompts_decide_have_no_diversity_of_their_own(text):
+    of = np.repeat(np.arange(12), 5)
+    one = fe.EmbeddingSet(VECTORS[of] @ np.eye(6, dtype=np.float32), metadata={"prompt": [PROMPTS[row] for row in of]})
+    assert scendi(one, text=text) == pytest.approx(1, abs=1e-6)
+    assert conditional_vendi(one, 0.01, text=text).value < 1.5 < conditional_vendi(images()[0], 0.01, text=text).value
+
+
+def test_a_model_that_repeats_its_pictures_scores_less():
+    faulty, sound = (fe.EmbeddingSet(one.rows, metadata={"prompt": one.prompts}) for one in prompted_sets(60, 4))
+    for name in ("conditional_vendi", "conditional_rke"):
+        metric = getattr(fe.metrics, name)
+        assert metric(faulty, sound).value < metric(sound, sound).value
+
+
+class Tower(torch.nn.Module):
+    """A small tower with random weights: one projection to the common space."""
+
+    def __init__(self, entries, seed):
+        super().__init__()
+        torch.manual_seed(seed)
+        self.layer = torch.nn.Linear(entries, 6)
+
+    def forward(self, x):
+        return torch.tanh(self.layer(x))
+
+
+def test_clip_score_is_that_of_random_small_towers(tmp_path):
+    rng = np.random.default_rng(1)
+    of = np.array([0] * 9 + [1] * 2 + [2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+    with torch.no_grad():
+        x = Tower(20, 1)(torch.from_numpy(rng.normal(size=(len(of), 20))).float()).numpy()
+        t = Tower(5, 2)(torch.from_numpy(rng.normal(size=(12, 5))).float()).numpy()
+    np.savez(tmp_path / "t.npz", embeddings=t, prompts=np.array(PROMPTS))
+    one = fe.EmbeddingSet(x, metadata={"prompt": [PROMPTS[row] for row in of]})
+    cosines = [a @ b / np.linalg.norm(a) / np.linalg.norm(b) for a, b in zip(x, t[of], strict=True)]
+    expected = 2.5 * np.maximum(cosines, 0)
+    found = clip_score(one, str(tmp_path / "t.npz"))
+    assert found.value == pytest.approx(expected.mean(), rel=1e-5)
+    assert found.by_prompt[PROMPTS[0]] == pytest.approx(expected[:9].mean(), rel=1e-5)
+    assert found.interval[0] < found.value < found.interval[1]
+    score = fe.metrics.clip_score(one, one, text=str(tmp_path / "t.npz"))
+    assert score["clip_score"].value == pytest.approx(found.value)
+    assert score["clip_score"].higher_is_better
+
+
+def test_intervals_of_clip_score_hold_the_mean_of_other_prompts(tmp_path):
+    """Thirty prompts of one to five images, with effects of their own."""
+    rng, held, names = np.random.default_rng(5), 0, [f"p{one}" for one in range(30)]
+    vectors = np.stack([1.0 + np.arange(30), np.zeros(30)], 1)
+    np.savez(tmp_path / "t.npz", embeddings=vectors, prompts=np.array(names))
+    for _ in range(200):
+        of = np.repeat(np.arange(30), rng.integers(1, 6, 30))
+        cosine = rng.uniform(0.2, 0.8, 30)[of] + 0.1 * rng.uniform(-1, 1, len(of))
+        rows = np.stack([cosine, np.sqrt(1 - cosine**2)], 1).astype(np.float32)
+        one = fe.EmbeddingSet(rows, metadata={"prompt": [names[row] for row in of]})
+        low, high = clip_score(one, str(tmp_path / "t.npz")).interval
+        held += low <= 2.5 * 0.5 <= high
+    assert stats.binom.ppf(0.001, 200, 0.95) <= held < 200
+
+
+def test_what_cannot_be_scored_is_refused(text):
+    one = images()[0]
+    with pytest.raises(fe.UsageError, match="clip_score needs text, the path of embeddings of the prompts"):
+        clip_score(one, "words")
+    with pytest.raises(fe.DataError, match="images have 4 entries and prompts 6: embed both by one model"):
+        clip_score(images(dim=4)[0], text)
+    with pytest.raises(fe.UsageError, match="needs prompts in all sets"):
+        scendi(np.ones((30, 3), np.float32), text=text)
+    assert reference_bandwidth(one) > 0
