@@ -179,10 +179,10 @@ class _Images:
     Attributes:
         n: shape (B,).
         pairs: mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair
-            r modulo their number.
+            r modulo their number. Of a prompt, as many images are taken, the first, as the other set has too.
         mean: mean coordinates, shape (B, k).
         within: variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image.
-        alike: the same of as many images, the first, as the other set has too: two sets of one law have one law of it.
+        alike: the same of the images in pairs.
         distinct: distinct images, shape (B,).
         order, start: images in the order of their prompts, and where the images of each prompt begin.
     """
@@ -215,21 +215,21 @@ class _Images:
         rank[order] = np.arange(len(block)) - start[block[order]]
         pair, is_kept = first[block] + rank % pairs[block], rank < least[block]
         k = kinds.prototypes.shape[1]
-        sums, kept = torch.zeros(int(first[-1]), k, dtype=torch.double), torch.zeros(blocks, k, dtype=torch.double)
+        sums, total = (torch.zeros(size, k, dtype=torch.double) for size in (int(first[-1]), blocks))
         squares = np.zeros((2, blocks))
         for batch in one.batches(run.portion):
             rows = coordinates(batch.rows, kinds)
             part = slice(batch.start, batch.start + len(rows))
-            used = torch.from_numpy(is_kept[part])
-            sums.index_add_(0, torch.from_numpy(pair[part]), rows)
-            kept.index_add_(0, torch.from_numpy(block[part])[used], rows[used])
+            kept = torch.from_numpy(is_kept[part])
+            sums.index_add_(0, torch.from_numpy(pair[part])[kept], rows[kept])
+            total.index_add_(0, torch.from_numpy(block[part]), rows)
             length = rows.square().sum(1).numpy()
             squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]
-        mean = np.add.reduceat(sums.numpy(), first[:-1]) / n[:, None]
-        within, alike = _variance(squares[0], mean, n), _variance(squares[1], kept.numpy() / least[:, None], least)
+        mean, of_pairs = total.numpy() / n[:, None], sums.numpy() / np.bincount(pair[is_kept])[:, None]
+        middle = np.add.reduceat(sums.numpy(), first[:-1]) / least[:, None]
+        within, alike = _variance(squares[0], mean, n), _variance(squares[1], middle, least)
         unlike = np.unique(np.stack([block.astype(np.uint64), row_hashes(one, run)]), axis=1)[0]
         distinct = np.bincount(unlike.astype(np.int64), minlength=blocks)
-        of_pairs = sums.numpy() / np.bincount(pair)[:, None]
         return cls(n, of_pairs, mean, within, alike, squares[0], distinct, order, start)
 
     def rows(self, block: int) -> NDArray[np.int64]:
@@ -238,6 +238,7 @@ class _Images:
 
 
 def _variance(squares: Array, mean: Array, n: NDArray[np.int64]) -> Array:
+    """Return the variance of one image around the mean of its prompt, shape (B,)."""
     rest = np.maximum(squares - n * (mean**2).sum(1), 0)
     return np.where(n > 1, rest / np.maximum(n - 1, 1), np.nan)
 

@@ -1,8 +1,9 @@
 """Words and phrases of prompts whose images differ, each chosen where the ones before it are left out.
 
-The images of a prompt are put in pairs, one of each set (where one set has more, the mean of several). D_i is the
-difference of pair i, and h_iw says whether its prompt has the word w. The images of a word differ in one way if the
-differences of its pairs point together:
+The images of a prompt are put in pairs, one of each set. Where one set has more, the others are left out: the mean of
+four images and a single one have unlike laws, and with these, words of equal models were found in 8 % of runs in place
+of 2.5 % (skewed noise, 4 images against 1). D_i is the difference of pair i, and h_iw says whether its prompt has the
+word w. The images of a word differ in one way if the differences of its pairs point together:
 
     T_w = Σ_{i≠j} h_iw·h_jw·D_i·D_j = ‖Σ_i h_iw·D_i‖² − Σ_i h_iw·‖D_i‖²,   Var T_w = 2·Σ_{i≠j} h_iw·h_jw·(D_i·D_j)²
 

@@ -1,10 +1,12 @@
 """The page and the terminal of paired sets name the words that differ, with pictures of both sets side by side."""
 
+import numpy as np
 import pytest
 
 import finc_eval as fe
 from finc_eval import report
-from finc_eval.demo.prompts import prompted_sets
+from finc_eval.demo.planted import shipped_digits
+from finc_eval.demo.prompts import COLORS, GROUNDS, prompted_sets
 
 HOSTILE = "<script>alert(1)</script> &"
 
@@ -57,3 +59,23 @@ def test_prompts_are_text_on_a_page(tmp_path):
     page = fe.compare(*sets, pairs="prompt", features=100).to_html(tmp_path / "page.html").read_text()
     assert HOSTILE not in page
     assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_fault_of_both_models_is_found_against_reference_images_of_the_same_prompts():
+    """Both toy models draw threes for eights: only images of the prompts as they should be tell."""
+    (one, other), reference = prompted_sets(100, 4), prompted_sets(200, 4, seed=7, faults=False)[1]
+    prompted = [fe.EmbeddingSet(each.rows, metadata={"prompt": each.prompts}) for each in (one, other)]
+    rows, digits, labels = reference.rows.copy(), *shipped_digits()
+    eights = [row for row, prompt in enumerate(reference.prompts) if "eight" in prompt]
+    strokes = digits[np.flatnonzero(labels == 8)[: len(eights)]].reshape(len(eights), -1, 1) / 255
+    for row, stroke in zip(eights, strokes, strict=True):
+        color, ground = reference.prompts[row].split()[1], reference.prompts[row].split()[-1]
+        drawn = stroke * np.array(COLORS[color]) + (1 - stroke) * np.array(GROUNDS[ground])
+        rows[row] = (drawn / 255).reshape(-1)
+    photographs = fe.EmbeddingSet(rows, metadata={"prompt": reference.prompts})
+    against = [
+        {word.text for word in fe.compare(each, photographs, pairs="prompt", features=50).prompts.words}
+        for each in prompted
+    ]
+    assert all("eight" in words for words in against)
+    assert "eight" not in {word.text for word in fe.compare(*prompted, pairs="prompt", features=50).prompts.words}
