@@ -52,6 +52,7 @@ from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.assigning import KindsOfSamples
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.values import shares_by
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
@@ -207,6 +208,15 @@ def _describe(
         kernel_error=error,
         copies=copies,
         pairs=None if opened.pairing is None else opened.pairing.info,
+        by=None
+        if settings.by is None
+        else shares_by(
+            {one.label: one.at_hand for one in (gen, ref)},
+            settings.by,
+            pairing=opened.pairing,
+            rho=settings.rho,
+            seed=settings.seed,
+        ),
         prompts=None
         if opened.pairing is None or answer is None
         else prompt_differences(opened.pairing, answer.kinds, settings.seed, run),

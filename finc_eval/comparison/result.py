@@ -32,6 +32,7 @@ from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
@@ -101,6 +102,7 @@ class Comparison(Pictured):
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         pairs: how the sets are paired; None for independent sets.
+        by: shares of the values of the column `by`, such as labels; None where none was asked for.
         prompts: the prompts, and the words of prompts, whose images differ; None for sets that are not paired.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
@@ -140,6 +142,7 @@ class Comparison(Pictured):
     copies: Copies | None
     warnings: tuple[str, ...]
     pairs: Pairs | None = field(default=None, kw_only=True)
+    by: SharesBy | None = field(default=None, kw_only=True)
     prompts: PromptDifferences | None = field(default=None, kw_only=True)
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)

@@ -12,7 +12,7 @@ from finc_eval.core.checks import check_choice, check_count, check_fraction, che
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record, about, by_name, settings_from
 from finc_eval.numerics.names import INDEXES, SearchIndex
-from finc_eval.sketches.settings import PairColumn, SketchOptions, SketchSettings
+from finc_eval.sketches.settings import ByColumn, PairColumn, SketchOptions, SketchSettings
 
 MethodName = Literal["finc", "clusters", "ken", "rarity", "fld"]
 
@@ -198,6 +198,7 @@ class Settings(SketchSettings):
             "words), wordllama, or a file with an embedding for each prompt; kinds are of images alone"
         ),
     ] = None
+    by: ByColumn = None
     rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0
     modes: Annotated[int, about("maximum number of modes to report per role")] = 10
     index: Annotated[SearchIndex, about(f"how methods and metrics find neighbors: {INDEXES}")] = "exact"
@@ -252,7 +253,7 @@ class Settings(SketchSettings):
         values = [
             (name, value)
             for name, value in [*own, *method]
-            if name not in ("method", "name", "index") and (value is not None or name not in ("pairs", "text"))
+            if name not in ("method", "name", "index") and (value is not None or name not in ("pairs", "text", "by"))
         ]
         return tuple((name, _text(value)) for name, value in values)
 
@@ -267,6 +268,7 @@ class Options(SketchOptions, total=False):
     method: AnyMethod | MethodName
     pairs: str | None
     text: str | None
+    by: str | None
     rho: float
     modes: int
     index: SearchIndex

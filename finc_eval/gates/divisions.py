@@ -17,11 +17,12 @@ from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
-from finc_eval.partitions.counts import Counted, Counter, Counts, draw_members, tally_sets
+from finc_eval.partitions.counts import Counted, Counter, tally_sets
 from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
+from finc_eval.partitions.values import count_values
 
 OF_ALL = "all-"
 """Beginning of the ids of kinds of all sets together, which differ from the kinds of the reference."""
@@ -112,19 +113,10 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
 
 def by_column(sets: GateSets, column: str) -> CountedSets:
     """Count by the values of a column; samples without a value are of no kind, and count in the size of the set."""
-    values = {label: np.array(one.column(column)) for label, one in sets.all.items()}
-    kinds = np.unique(np.concatenate(list(values.values())))
-    counted: dict[str, Counted] = {}
-    every: dict[str, NDArray[np.int32]] = {}
-    for label, one in sets.all.items():
-        cells = np.searchsorted(kinds, values[label]).astype(np.int32)
-        counts = Counts.of((len(kinds),), cells[:, None], one.group_hashes())
-        drawn = draw_members(cells[:, None], counts.levels)
-        counted[label] = Counted(counts, drawn, drawn)
-        every |= {label: cells} if sets.pairs else {}
-    names = [f"{column}={kind}" if kind else "" for kind in kinds.tolist()]
-    tallies = tally_sets({label: one.counts for label, one in counted.items()})
-    return CountedSets(names, None, counted, tallies, every, column, sets.ref)
+    found = count_values(sets.all, column)
+    names = [f"{column}={value}" if value else "" for value in found.values]
+    tallies = tally_sets({label: one.counts for label, one in found.counted.items()})
+    return CountedSets(names, None, found.counted, tallies, found.cells if sets.pairs else {}, column, sets.ref)
 
 
 def fewest(sets: GateSets) -> int:

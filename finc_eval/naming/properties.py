@@ -77,10 +77,15 @@ def metadata_properties(panel: Panel) -> Iterator[Properties]:
         elif ranges := None if name == "label" else ranges_of(values):
             yield replace(properties_of(name, ranges, known), are_ranges=True)
         elif why_unused(per_set) is None:
-            missing = "unlabeled" if name == "label" else "missing"
+            missing = missing_value(name)
             yield properties_of(
                 name, [[value or missing] if here else [] for value, here in zip(values, known, strict=True)], known
             )
+
+
+def missing_value(column: str) -> str:
+    """Return the word for samples without a value in a column."""
+    return "unlabeled" if column == "label" else "missing"
 
 
 def columns_of(panel: Panel) -> Iterator[tuple[str, list[list[str]]]]:

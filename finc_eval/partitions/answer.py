@@ -27,6 +27,7 @@ from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import EffectiveCounts, Tally
 from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
 from finc_eval.partitions.tree import Tree
+from finc_eval.partitions.values import count_values
 
 LARGEST = 3
 """Largest findings that a headline names, and kinds below a heading that its name lists."""
@@ -220,9 +221,7 @@ def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str
 def within_blocks(pairing: Pairing, column: str | None, seed: int, run: Run) -> WithinBlocks:
     """Return differences within blocks of at most `MAIN_LEVEL` kinds of paired sets, or of the values of a column."""
     if column is not None:
-        values = np.concatenate([np.array(one.column(column)) for one in pairing.sets.values()])
-        names, cells = np.unique(values, return_inverse=True)
-        return WithinBlocks.of(pairing.blocked, cells, np.eye(len(names), dtype=bool), seed)
+        return count_values(pairing.sets, column).within(pairing, seed)
     kinds = KindTree.of_sets(pairing.fitted_to, seed, run)
     members = kinds.tree.members[kinds.tree.cut(MAIN_LEVEL)]
     return WithinBlocks.of(pairing.blocked, cells_of(pairing, kinds, run), members, seed)

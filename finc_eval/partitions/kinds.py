@@ -32,6 +32,7 @@ from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.sets import countable_sets
 from finc_eval.partitions.settings import KindOptions, KindSettings
+from finc_eval.partitions.values import SharesBy, shares_by
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +48,7 @@ class Kinds(Pictured):
         settings: settings, as asked for.
         signature: everything that changes the numbers.
         pairs: how the sets are paired; None for independent sets.
+        by: shares of the values of the column `by`, such as labels; None where none was asked for.
         warnings: what to know before trusting the numbers.
         divided: the tree of kinds, to which fresh samples can be assigned.
 
@@ -70,6 +72,7 @@ class Kinds(Pictured):
     signature: SignatureText
     warnings: tuple[str, ...]
     pairs: Pairs | None = field(default=None, kw_only=True)
+    by: SharesBy | None = field(default=None, kw_only=True)
     divided: Annotated[KindsOfSamples, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
 
     @property
@@ -200,6 +203,10 @@ def kinds(
         True
         >>> found.difference_p_value < 0.05
         True
+        >>> labels = {"label": ["a", "b"] * 250}
+        >>> by = fe.kinds(*(fe.EmbeddingSet(one, metadata=labels) for one in (gen, ref)), by="label").by
+        >>> by.to_frame()[["name", "shares.gen.share", "shares.ref.share", "p_value"]].values.tolist()
+        [['a', 0.5, 0.5, 1.0], ['b', 0.5, 0.5, 1.0]]
     """
     if isinstance(ref, KindSettings):
         ref, settings = None, ref
@@ -246,6 +253,7 @@ def _count(
             ("kinds", answer.kinds.digest[:12]),
         ),
         pairs=None if pairing is None else pairing.info,
+        by=None if settings.by is None else shares_by(embeddings, settings.by, pairing=pairing, seed=settings.seed),
         warnings=(*warnings, *sentences, *unused_columns(embeddings)),
         divided=KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies),
         provenance=Provenance.here(run.device),

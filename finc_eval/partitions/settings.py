@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
-from finc_eval.sketches.settings import Groups, PairColumn
+from finc_eval.sketches.settings import ByColumn, Groups, PairColumn
 
 MAIN_LEVEL = 50
 """Kinds that give the difference of sets. On six draws of digits each, true differences of .18 and .07 are estimated by
@@ -31,6 +31,7 @@ class KindSettings(Configured):
 
     groups: Groups = None
     pairs: PairColumn = None
+    by: ByColumn = None
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
@@ -38,8 +39,8 @@ class KindSettings(Configured):
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        pairs = (("pairs", self.pairs),) if self.pairs else ()
-        return (("groups", self.groups or "videos"), *pairs, ("seed", str(self.seed)))
+        asked = ((name, value) for name, value in (("pairs", self.pairs), ("by", self.by)) if value)
+        return (("groups", self.groups or "videos"), *asked, ("seed", str(self.seed)))
 
 
 class KindOptions(TypedDict, total=False):
@@ -47,4 +48,5 @@ class KindOptions(TypedDict, total=False):
 
     groups: str | None
     pairs: str | None
+    by: str | None
     seed: int

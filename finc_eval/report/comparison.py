@@ -33,14 +33,14 @@ from finc_eval.report.cards.modes import (
 )
 from finc_eval.report.cards.rows import Link, Row, Rows
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables
+from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, value_tables
 from finc_eval.report.drawings.forest import forest_axis
 from finc_eval.report.drawings.plots import spectrum_svg
 from finc_eval.report.drawings.svg import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
 from finc_eval.report.formats import bare_percent, number, p_value
-from finc_eval.report.pages import METHOD_NAMES, kernel_facts, render, stability
+from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
 from finc_eval.report.prompts import prompt_tables
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.report.verdict import lead, verdict
@@ -88,6 +88,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         comparison.gallery_of(samples),
         "comparison.html",
         table=table,
+        sections=[Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
@@ -247,7 +248,7 @@ def outline(comparison: Comparison) -> Outline:
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
-        tables=_tables(comparison),
+        tables=[*_tables(comparison), *value_tables(comparison.by, LABELS)],
         details=[text for text in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
@@ -297,7 +298,7 @@ def _lacking(comparison: Comparison) -> Iterator[str]:
 def show(comparison: Comparison) -> None:
     """Print the headline, the kinds that differ, the directions, and what qualifies them."""
     print(comparison.headline)
-    for table in (*_tables(comparison), *prompt_tables(comparison.prompts, LABELS)):
+    for table in (*outline(comparison).tables, *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
     if any(remark(mode) for mode in significant(comparison.directions, ALPHA)):
         print("– refits find less than half of it again: not counted")

@@ -9,7 +9,7 @@ from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import UNDER, kind_tables, mix_tables
+from finc_eval.report.cards.texts import UNDER, kind_tables, mix_tables, value_tables
 from finc_eval.report.exports.made import call, sources
 from finc_eval.report.exports.outline import Outline, several, sizes, unreadable
 from finc_eval.report.formats import p_value
@@ -41,7 +41,12 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
     ]
     facts.append(("Groups", result.settings.groups or "windows of a video"))
     mixes = [Section("mix", one.title, one.legend, table=one) for one in mix_tables(result.kinds, _titles(result))]
-    sections = [Section("modes", "", cards=cards), *mixes, Section("settings", "Settings and data", facts=facts)]
+    sections = [
+        *(Section("values", one.title, one.legend, table=one) for one in value_tables(result.by, _titles(result))),
+        Section("modes", "", cards=cards),
+        *mixes,
+        Section("settings", "Settings and data", facts=facts),
+    ]
     return render(result, outline(result), result.gallery_of(samples), forest=table, sections=sections)
 
 
@@ -54,7 +59,10 @@ def outline(result: Kinds) -> Outline:
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("kinds", sources(result.sets), settings=result.settings),
-        tables=kind_tables(TITLE, result.kinds, result.headings, _titles(result)),
+        tables=[
+            *kind_tables(TITLE, result.kinds, result.headings, _titles(result)),
+            *value_tables(result.by, _titles(result)),
+        ],
         warnings=result.warnings,
         failures=unreadable(result.sets),
         how=HOW,

@@ -18,6 +18,11 @@ Groups = Annotated[
     ),
 ]
 
+ByColumn = Annotated[
+    str | None,
+    about("metadata column, such as label, of whose values the shares are compared too, next to the kinds"),
+]
+
 PairColumn = Annotated[
     str | None,
     about(

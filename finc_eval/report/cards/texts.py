@@ -9,6 +9,7 @@ from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.values import SharesBy
 from finc_eval.report.cards.groups import below, difference_of, groups_of, not_differing
 from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
@@ -47,9 +48,9 @@ def kind_tables(
     if not rows:
         return mix_tables(kinds, titles)
     rows += [_sum(not_differing(len(others)), others, titles)] if others else []
-    apart, difference = ([], "Difference") if len(titles) == 2 else (["Set apart"], "Apart by")
-    columns = ["Kind", *apart, *(f"{one}, %" for one in titles.values()), f"{difference}, points", "Adj. p"]
-    return [Table(title, columns, [*rows, *more], names=["Kind"], words=apart), *mix_tables(kinds, titles)]
+    apart = [] if len(titles) == 2 else ["Set apart"]
+    found = Table(title, ["Kind", *_columns(titles)], [*rows, *more], words=apart)
+    return [found, *mix_tables(kinds, titles)]
 
 
 def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
@@ -84,6 +85,29 @@ def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
             "images of the same prompts differ in, and what the unlike mixes of prompts add.",
         )
     ]
+
+
+def value_tables(by: SharesBy | None, titles: Mapping[str, str]) -> list[Table]:
+    """Return the table of the shares of the values of a column; none without them."""
+    if by is None:
+        return []
+    apart = [] if len(titles) == 2 else ["Set apart"]
+    return [
+        Table(
+            f"Share of each {by.column} in each set",
+            [by.column, *_columns(titles)],
+            [kind_row(one.title, one, titles) for one in by.kinds],
+            words=apart,
+            muted=[one.p_value > ALPHA for one in by.kinds],
+            legend=f"Each {by.column} is tested by itself; the p-values are adjusted for all of them together.",
+        )
+    ]
+
+
+def _columns(titles: Mapping[str, str]) -> list[str]:
+    """Return the headings of the columns after the name."""
+    apart, difference = ([], "Difference") if len(titles) == 2 else (["Set apart"], "Apart by")
+    return [*apart, *(f"{one}, %" for one in titles.values()), f"{difference}, points", "Adj. p"]
 
 
 def _sum(words: str, kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Cell | str]:
