@@ -225,6 +225,12 @@ def render(
         made=made,
         version=result.provenance.versions["finc-eval"],
         pictures=gallery.pictures,
+        previews={
+            f"{label}/{name}": one.uri
+            for label, found in gallery.pictures.items()
+            for name, one in found.items()
+            if one.is_moving
+        },
         notes=gallery.notes,
         sections=sections_of(outline) if sections is None else sections,
         **context,

@@ -1,5 +1,6 @@
 """The pages of a sweep and of a table of models as a browser shows them."""
 
+import numpy as np
 import pytest
 
 import finc_eval as fe
@@ -30,3 +31,26 @@ def test_every_value_of_a_sweep_has_a_row_and_every_mode_two_visible_marks(visit
     assert over and page.evaluate(inside) == 2 * len(over) + 1  # and the legend's
     assert page.locator(".card").count() == page.locator('section[aria-labelledby="figure"] tr.mode').count()
     assert page.locator(".card .tiles img").count() > 0
+
+
+def test_clips_stand_still_until_the_pointer_is_on_them_and_move_when_enlarged(browser, tmp_path):
+    clips = np.random.default_rng(0).integers(0, 256, (40, 12, 40, 40, 3), np.uint8)
+    clips[:20, :, :, :, 1:] = 0
+    np.savez(tmp_path / "gen.npz", clips[:20])
+    np.savez(tmp_path / "ref.npz", clips[20:])
+    found = fe.compare(tmp_path / "gen.npz", tmp_path / "ref.npz", extractor="motion", features=30)
+    found.to_html(tmp_path / "page.html")
+    for motion, plays in (("no-preference", True), ("reduce", False)):
+        page = browser.new_page(reduced_motion=motion)
+        page.goto((tmp_path / "page.html").as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+        clip = page.locator(".tiles img[data-moving]:visible").first
+        source = "one => one.src.includes('QU5JTQ') || atob(one.src.split(',')[1]).slice(0, 64).includes('ANIM')"
+        assert not clip.evaluate(source)
+        clip.hover()
+        assert clip.evaluate(source) is plays
+        page.mouse.move(0, 0)
+        assert not clip.evaluate(source)
+        clip.click()
+        assert page.locator("dialog.large img").first.evaluate(source)
+        page.close()

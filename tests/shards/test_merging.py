@@ -171,9 +171,7 @@ def test_shards_whose_ids_are_not_those_of_their_set_are_refused(folder):
     with StoredFile(path, WHOLE, CACHE_LAYOUT) as old, new_file("forged.h5", WHOLE, CACHE_LAYOUT) as new:
         copy_content(old, new)
         new.header["shard"]["ids"] = "0" * 64
-    with pytest.raises(
-        DataError, match=r"the ids in the shards of .* do not match the set: make all of them again"
-    ):
+    with pytest.raises(DataError, match=r"the ids in the shards of .* do not match the set: make all of them again"):
         fe.merge(["forged.h5"], "merged.h5")
 
 

@@ -55,8 +55,17 @@
     button("Close", keys, () => dialog.close()).autofocus = true;
     let at = 0;
     const shown = () => pictures.filter((one) => one.checkVisibility());
+    // Clips stand still until the pointer or the focus is on them, and move when they are enlarged.
+    const previews = JSON.parse(document.getElementById("previews")?.textContent || "{}");
+    const moving = (one) => previews[one.dataset.moving] || one.src;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
+    all("img[data-moving]").forEach((one) => {
+      const source = one.src;
+      ["mouseenter", "focus"].forEach((event) => one.addEventListener(event, () => { if (!calm.matches) one.src = moving(one); }));
+      ["mouseleave", "blur"].forEach((event) => one.addEventListener(event, () => { one.src = source; }));
+    });
     const fill = (view, one, scale, text) => {
-      Object.assign(view.image, { src: one.src, alt: one.alt, className: one.className });
+      Object.assign(view.image, { src: moving(one), alt: one.alt, className: one.className });
       view.image.width = one.naturalWidth * scale;
       view.image.height = one.naturalHeight * scale;
       view.text.textContent = text;
