@@ -8,8 +8,6 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from finc_eval.core.errors import DataError, UsageError
 
@@ -94,8 +92,8 @@ def readable(size: int) -> str:
 class Budget:
     """Bytes that the threads of this process may decode side by side: as many as one thing may take alone.
 
-    A thread takes what it needs within `counted()`, which gives it back. The first `take` waits for room. Later ones
-    do not, because two threads could wait for each other.
+    A thread takes what it needs within a block (`with budget:`), which gives it back. The first `take` waits for room.
+    Later ones do not, because two threads could wait for each other.
     """
 
     def __init__(self) -> None:
@@ -103,21 +101,18 @@ class Budget:
         self._room = threading.Condition()
         self._mine = threading.local()
 
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count what this thread takes in the block, and give it back at the end."""
+    def __enter__(self) -> None:
         self._mine.held = 0
-        try:
-            yield
-        finally:
-            held, self._mine.held = self._mine.held, None
-            if held:
-                with self._room:
-                    self._used -= held
-                    self._room.notify_all()
+
+    def __exit__(self, *_: object) -> None:
+        held, self._mine.held = self._mine.held, None
+        if held:
+            with self._room:
+                self._used -= held
+                self._room.notify_all()
 
     def take(self, size: int) -> None:
-        """Take bytes until `counted()` ends; do nothing outside of it, and for few bytes."""
+        """Take bytes until the block ends; do nothing outside of a block, and for few bytes."""
         held = getattr(self._mine, "held", None)
         if held is None or size < NEGLIGIBLE_BYTES:
             return
@@ -131,10 +126,3 @@ class Budget:
 ENCODED, DECODED = Budget(), Budget()
 """Budgets of the bytes of files and of what is decoded from them. A thread takes from the first before the second, so
 that no two wait for each other."""
-
-
-@contextmanager
-def decoding() -> Iterator[None]:
-    """Count what this thread decodes until the block ends."""
-    with ENCODED.counted(), DECODED.counted():
-        yield

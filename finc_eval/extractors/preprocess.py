@@ -47,7 +47,7 @@ def resize_frames(pixels: Bytes, how: Preprocessing) -> Resized:
         frames: list[npt.NDArray[Any]] = [resize_frames(frame, how) for frame in pixels]
         return np.stack(frames)
     whole = _resized_size(pixels.shape[:2], how)
-    if math.prod(whole) > max_pixels():
+    if math.prod(whole) > pixels[..., 0].size and math.prod(whole) > max_pixels():
         raise ValueError(
             f"{pixels.shape[1]}x{pixels.shape[0]} pixels become {whole[1]}x{whole[0]} before they are cropped"
         )

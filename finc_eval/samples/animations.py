@@ -48,7 +48,7 @@ def is_animation(stream: IO[bytes]) -> bool:
 
 def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
     """Decode windows of an animation; see `finc_eval.samples.video.read_windows`."""
-    with Image.open(stream, formats=("WEBP", "PNG")) as image:
+    with FixedSettings(), Image.open(stream, formats=("WEBP", "PNG")) as image:
         name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
         count = int(getattr(image, "n_frames", 1))
     take_pixels(width, height)
@@ -90,7 +90,9 @@ def _frames(
 ) -> Generator[tuple[Pixels | None, float], None, None]:
     """Yield the pixels of each wanted frame, and the seconds that every frame is shown."""
     stream.seek(0)
-    with Image.open(stream, formats=("WEBP", "PNG")) as image:
+    with FixedSettings():
+        opened = Image.open(stream, formats=("WEBP", "PNG"))
+    with opened as image:
         for number in range(count):
             with FixedSettings():
                 image.seek(number)

@@ -10,7 +10,8 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from posixpath import splitext
 from typing import IO, Protocol
 
 from finc_eval.core.doors.reading import at_most, open_file
@@ -51,10 +52,8 @@ VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v", ".3
     {".mpg", ".mpeg", ".ts", ".wmv", ".ogv"}
 )
 
-
 OTHER_SUFFIXES = VIDEO_SUFFIXES | {".csv", ".json", ".jsonl", ".txt", ".npy", ".npz", ".tar", ".zip", ".pt", ".h5"}
 """Suffixes of files that are never images."""
-
 
 BY_NAME = "left out by name"
 """Name of the files that patterns of the user leave out, in counts of what is not a sample."""
@@ -91,7 +90,7 @@ class FolderFiles:
         return files_in(Path(self.name))
 
     def open(self, name: str) -> IO[bytes]:
-        return open_file(Path(self.name, name))
+        return open_file(os.path.join(self.name, name))  # noqa: PTH118 (a Path for each image takes long)
 
     def size(self, name: str) -> int:
         return Path(self.name, name).stat().st_size
@@ -108,7 +107,7 @@ class UrlFiles:
         self._sizes = files_below(self._url)
 
     def names(self) -> Iterable[str]:
-        return [name for name in self._sizes if not is_hidden(PurePosixPath(name))]
+        return [name for name in self._sizes if not is_hidden(name)]
 
     def open(self, name: str) -> IO[bytes]:
         self.size(name)  # KeyError where it is missing, without a request
@@ -189,7 +188,7 @@ class ImageFiles(FileSource):
 
 def _is_file(info: zipfile.ZipInfo) -> bool:
     # A damaged archive may have a member without a name.
-    return bool(info.filename) and not info.is_dir() and not is_hidden(PurePosixPath(info.filename))
+    return bool(info.filename) and not info.is_dir() and not is_hidden(info.filename)
 
 
 def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
@@ -237,7 +236,7 @@ def _files_in(
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {reason(error)}") from error
     for entry in entries:
-        if is_hidden(PurePosixPath(entry.name)):
+        if is_hidden(entry.name):
             continue
         try:
             is_folder = entry.is_dir()
@@ -278,7 +277,7 @@ def sort_out(
     for name in files.names() if names is None else names:
         if name in METADATA_FILES:
             continue
-        suffix = PurePosixPath(name).suffix.lower()
+        suffix = splitext(name)[1].lower()
         if not reading.takes(name):
             ignored[BY_NAME] += 1
         elif suffix in IMAGE_SUFFIXES or (suffix not in OTHER_SUFFIXES and _is_image(files, name)):
@@ -299,9 +298,9 @@ def _is_image(files: Files, name: str) -> bool:
         return False
 
 
-def is_hidden(path: PurePosixPath) -> bool:
+def is_hidden(path: str) -> bool:
     """Return whether a file is one that operating systems add to the user's files."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+    return any((part[:1] == "." and part != ".") or part == "__MACOSX" for part in path.split("/"))
 
 
 class NoImagesError(DataError):

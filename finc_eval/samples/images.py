@@ -12,8 +12,8 @@
 - 32-bit integers and floats are refused if their range is not stated; with a range, images of more than 8 bits are
   scaled from it. Animations and files of many pages are refused. Only the second pictures that phones put into a JPEG
   (MPO) are ignored.
-- An image that claims more pixels than `core.memory` allows is refused before anything is decoded. Where Pillow's own
-  limit is lower, it is raised.
+- An image that claims more pixels than `core.memory` allows is refused before anything is decoded, in place of Pillow's
+  own limit.
 """
 
 from __future__ import annotations
@@ -58,11 +58,15 @@ PLAIN_PPM = re.compile(b"P[123]")
 MAX_JPEG_PASSES = 10
 """Scans of the largest image, or more of a smaller one: a progressive JPEG has about 10."""
 
+JPEG_SCAN_BYTES = 10
+"""Bytes of a scan without pixels: its marker, its length and the numbers of one component (ITU T.81, B.2.3)."""
+
 JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
 JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
 """A marker of JPEG that a length follows; between them, the bytes of a scan have none (ITU T.81, B.1)."""
 
 FIXED: tuple[tuple[Any, str, object], ...] = (
+    (Image, "MAX_IMAGE_PIXELS", None),
     (ImageFile, "LOAD_TRUNCATED_IMAGES", False),
     (GifImagePlugin, "LOADING_STRATEGY", GifImagePlugin.LoadingStrategy.RGB_AFTER_FIRST),
     (TiffImagePlugin, "READ_LIBTIFF", False),
@@ -99,19 +103,18 @@ class FixedSettings(ContextDecorator):
         global _users
         with _lock:
             if not _users:
-                changed = [one for one in FIXED if getattr(one[0], one[1]) != one[2]]
-                _before[:] = [(module, name, getattr(module, name)) for module, name, _ in changed]
-                for module, name, value in changed:
-                    setattr(module, name, value)
+                for module, name, value in FIXED:
+                    if (before := getattr(module, name)) != value:
+                        _before.append((module, name, before))
+                        setattr(module, name, value)
             _users += 1
 
     def __exit__(self, *_: object) -> None:
         global _users
         with _lock:
             _users -= 1
-            if not _users:
-                for module, name, value in _before:
-                    setattr(module, name, value)
+            while _before and not _users:
+                setattr(*_before.pop())
 
 
 @FixedSettings()
@@ -127,13 +130,7 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
             bytes.
     """
     check_plainness(stream)
-    if Image.MAX_IMAGE_PIXELS is not None and max_pixels() > Image.MAX_IMAGE_PIXELS:
-        Image.MAX_IMAGE_PIXELS = max_pixels()
-    try:
-        opened = Image.open(stream, formats=FORMATS)
-    except Image.DecompressionBombError as error:  # beyond twice its limit
-        raise ValueError(f"more than {max_pixels():,} pixels, the most that {VARIABLE} allows") from error
-    with opened as image:
+    with Image.open(stream, formats=FORMATS) as image:
         take_pixels(image.width, image.height)
         if image.format in ("JPEG", "MPO"):
             check_scans(stream, image.width * image.height)
@@ -182,6 +179,8 @@ def check_scans(stream: IO[bytes], pixels: int) -> None:
     """Raise ValueError for a JPEG whose scans, each of which goes over all its pixels, are too many."""
     stream.seek(0)
     data = stream.read()
+    if len(data) // JPEG_SCAN_BYTES * pixels <= MAX_JPEG_PASSES * max_pixels():
+        return
     scans, found = 0, JPEG_MARKER.search(data, 2)
     while found and found[0] != JPEG_END:
         scans += found[0] == JPEG_SCAN

@@ -171,6 +171,8 @@ def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
     Raises:
         DataError: a dictionary lacks the key, has images under several unusual keys, or under none.
     """
+    if is_image(item):
+        return item, None
     if isinstance(item, Mapping):
         if key is not None:
             if key not in item:

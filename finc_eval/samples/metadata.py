@@ -332,9 +332,15 @@ def _in_pictures(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
 def _in_names(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read names such as a_red_cat_on_grass_0.png: at least three words, and the number of the image."""
-    found = [SEEDED.fullmatch(splitext(basename(name))[0]) for name in ids]
-    texts = [re.sub(r"[ _]+", " ", one["prompt"]).strip() if one else "" for one in found]
-    if not ids or len(set(texts)) < 2 or not all(text.count(" ") >= 2 for text in texts):
+    found, texts = [], []
+    for name in ids:
+        one = SEEDED.fullmatch(splitext(basename(name))[0])
+        text = re.sub(r"[ _]+", " ", one["prompt"]).strip() if one else ""
+        if text.count(" ") < 2:
+            return None
+        found.append(one)
+        texts.append(text)
+    if len(set(texts)) < 2:
         return None
     return [{"prompt": text, "seed": one["seed"]} for text, one in zip(texts, found, strict=True) if one]
 

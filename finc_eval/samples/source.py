@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import UnidentifiedImageError
 
+from finc_eval.core import memory
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.doors.reading import NotAFileError
 from finc_eval.core.errors import DataError
-from finc_eval.core.memory import decoding, max_decoded
+from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
 from finc_eval.core.secrets import redact
@@ -294,7 +295,7 @@ def count_decoding(function: Callable[[Item], Result]) -> Callable[[Item], Resul
     """Return the same function, which counts what its thread decodes until it returns."""
 
     def run(item: Item) -> Result:
-        with decoding():
+        with memory.ENCODED, memory.DECODED:
             return function(item)
 
     return run

@@ -219,7 +219,7 @@ def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, Path
     try:
         for member in tar_members(path):
             name = PurePosixPath(member.name)
-            if not member.isfile() or member.issparse() or not name.name or is_hidden(name):
+            if not member.isfile() or member.issparse() or not name.name or is_hidden(member.name):
                 continue
             stem, dot, suffix = name.name.partition(".")
             yield str(name.with_name(stem)), (dot + suffix).lower(), member, path

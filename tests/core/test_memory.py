@@ -56,7 +56,7 @@ def used_together(monkeypatch, sizes, allowed):
     budget, held, most, lock = Budget(), [0], [0], threading.Lock()
 
     def task(size):
-        with budget.counted():
+        with budget:
             budget.take(size)
             with lock:
                 held[0] += size
@@ -81,7 +81,7 @@ def test_a_second_portion_of_one_task_does_not_wait_and_all_is_given_back(monkey
 
     def work():
         for _ in range(3):
-            with budget.counted():
+            with budget:
                 budget.take(90 * MB)
                 budget.take(90 * MB)
 

@@ -13,6 +13,7 @@ from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugi
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.samples import open_source
+from finc_eval.samples.clips import Clip
 
 ROWS = np.random.default_rng(0).normal(size=(2, 60, 8)).astype(np.float32)
 IMAGES = np.random.default_rng(1).integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)
@@ -154,3 +155,13 @@ def test_other_settings_of_pillow_do_not_change_what_is_read(module, name, value
     after = next(iter(open_source(tmp_path).samples()))
     assert (after.error, after.traits) == (before.error, before.traits)
     assert np.array_equal(after.pixels, before.pixels)
+    assert getattr(module, name) == value
+
+
+def test_pillows_limit_of_pixels_does_not_apply_to_animations(tmp_path, monkeypatch):
+    frames = [Image.fromarray(image) for image in IMAGES[:4]]
+    frames[0].save(tmp_path / "one.webp", save_all=True, append_images=frames[1:], lossless=True)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 10)
+    (sample,) = open_source(tmp_path, clip=Clip(2, 1, 1, "hold")).samples()
+    assert (sample.error, len(sample.pixels)) == (None, 2)
+    assert Image.MAX_IMAGE_PIXELS == 10
