@@ -14,7 +14,7 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
-from finc_eval.samples.clips import Clip
+from finc_eval.samples.clips import CLIPS, Clip
 
 NetworkPrecision = Literal["float32", "bfloat16", "float16"]
 """Arithmetic of a network: float32 is exact on every device, the others run under autocast."""
@@ -238,7 +238,7 @@ class Card(Record):
             return self
         given = f"fps {fps:g}" if fps is not None else f"seconds {seconds:g}"
         if self.clip is None:
-            raise UsageError(f"{given} is of clips, and {self.name} takes images: choose an extractor for clips")
+            raise UsageError(f"{given} is of clips, and {self.name} takes images: {CLIPS}")
         if fps is not None and seconds is not None:
             raise UsageError(
                 f"fps {fps:g} and seconds {seconds:g} are both given: a window of {self.name} has {self.clip.frames} "

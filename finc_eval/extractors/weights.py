@@ -51,6 +51,10 @@ def locate(weights: Weights) -> Path | None:
     return next((path for path in (*_places_in_package(weights), _locate(weights)) if path.is_file()), None)
 
 
+class MissingWeightsError(DataError):
+    """The weights of a card are not on this machine."""
+
+
 def check_weights(card: Card) -> tuple[Path, str] | None:
     """Return the file of the card's weights and its SHA-256 (hex), or None for a card without weights.
 
@@ -60,7 +64,7 @@ def check_weights(card: Card) -> tuple[Path, str] | None:
         return None
     path = locate(card.weights)
     if path is None:
-        raise DataError(missing_message(card, card.weights))
+        raise MissingWeightsError(missing_message(card, card.weights))
     digest = file_digest(path)
     if objection := objection_to(card.weights, path, digest):
         raise DataError(f"the weights of {card.name} are not used: {path} {objection}")

@@ -43,7 +43,8 @@ def assemble(
     """Rank measured models."""
     check_order(asked.rank_by, reference.settings.metrics)
     models = [one.name for one in entries]
-    tallies = {one.name: [run.tally.at(reference.leaves) for run in one.runs] for one in entries}
+    leaves = reference.leaves([reference.tally, *(run.tally for one in entries for run in one.runs)])
+    tallies = {one.name: [run.tally.at(leaves) for run in one.runs] for one in entries}
     space = ("fx", reference.space)
     shared = Signature("", (space, *reference.shared, *asked.signature()))
     columns = [
@@ -53,7 +54,7 @@ def assemble(
             Signature("unmatched", shared.fields),
             (0.0, 1.0),
         ),
-        *share_columns(tallies, reference.tally.at(reference.leaves), shared),
+        *share_columns(tallies, reference.tally.at(leaves), shared),
         *(
             metric_column(
                 metric,
@@ -121,9 +122,7 @@ def _kinds(
     examples = {one.name: one.runs[0].examples for one in entries} | {REFERENCE: reference.examples}
     names = reference.names
     if embeddings is not None:
-        runs = {label: run.found for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
-        found = {label: one for label, one in (runs | {REFERENCE: reference.found}).items() if one is not None}
-        names = names_of_nodes(reference.tree, choice.named, found, embeddings)
+        names = names_of_nodes(reference.tree, choice.named, reference.counted(entries), embeddings)
     return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
 
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 from finc_eval.comparison.settings import REFERENCE
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
+from finc_eval.core.words import join_words
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import label_sets
+from finc_eval.embeddings.space import extractor_of
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
-from finc_eval.leaderboards.entry import run_label
+from finc_eval.leaderboards.entry import Entry, run_label
 from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
+from finc_eval.measures.registry import get_metric, say_substitute
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.sets import OpenedSet, countable_sets
@@ -65,20 +70,57 @@ def leaderboard(
         >>> board.separable("a", "b"), [row.rank_set for row in board.rows]
         (False, [(1, 2), (1, 2)])
     """
-    run, chosen = Run.of(run), settings_from(LeaderboardSettings, settings, options)
+    chosen = settings_from(LeaderboardSettings, settings, options)
+    return measure_models(models, ref, chosen, extractor, Run.of(run)).board
+
+
+@dataclass(frozen=True)
+class MeasuredModels:
+    """Models and the reference that they were measured by.
+
+    Attributes:
+        sets: embeddings of all sets by label.
+        is_paired: whether samples were compared within blocks, such as prompts.
+    """
+
+    reference: BoardReference
+    entries: Sequence[Entry]
+    asked: LeaderboardSettings
+    warnings: tuple[str, ...]
+    sets: Mapping[str, Embeddings]
+    is_paired: bool
+    provenance: Provenance
+
+    @property
+    def board(self) -> Leaderboard:
+        """The models, ranked."""
+        found = assemble(self.reference, self.entries, self.asked, self.warnings, self.sets)
+        return replace(found, provenance=self.provenance)
+
+
+def measure_models(
+    models: Mapping[str, object] | Sequence[object],
+    ref: object,
+    asked: LeaderboardSettings,
+    extractor: AnyExtractor,
+    run: Run,
+    *,
+    paired: bool = True,
+) -> MeasuredModels:
+    """Open sets, divide them into kinds, and measure all models; `paired`: within blocks where sets share them."""
     sources = training_runs(label_sets(models, "model", taken=REFERENCE))
     if not sources:
         raise UsageError("at least one model is needed, got none")
-    check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
-    opened, warnings, pairing = open_models(sources, ref, chosen, run, extractor)
+    check_order(asked.rank_by, asked.metrics or DEFAULT_METRICS)
+    opened, warnings, pairing = open_models(sources, ref, asked, run, extractor)
+    pairing = pairing if paired else None
     if pairing is not None:
         opened = {label: replace(one, embeddings=pairing.sets[label]) for label, one in opened.items()}
-    reference = BoardReference.of(opened, chosen, run)
-    check_order(chosen.rank_by, reference.settings.metrics)  # before the work
-    entries = reference.entries(by_model(sources, opened), opened[REFERENCE].embeddings, (), run, pairing)
-
+    reference = BoardReference.of(opened, asked, run)
+    check_order(asked.rank_by, reference.settings.metrics)  # before the work
     sets = {label: one.embeddings for label, one in opened.items()}
-    return replace(assemble(reference, entries, chosen, warnings, sets), provenance=Provenance.here(run.device))
+    entries = reference.entries(by_model(sources, opened), sets[REFERENCE], (), run, pairing)
+    return MeasuredModels(reference, entries, asked, warnings, sets, pairing is not None, Provenance.here(run.device))
 
 
 def training_runs(models: Mapping[str, object]) -> dict[str, list[object]]:
@@ -112,7 +154,24 @@ def open_models(
     labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
     if len(labels) < sum(map(len, models.values())):
         raise UsageError("a model is called as the second run of another would be: rename it")
-    opened, warnings = countable_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor)
+    defined = [metric for name in settings.metrics if (metric := get_metric(name)).extractor is not None]
+    preferred = dict.fromkeys(metric.extractor for metric in defined)
+    if len(preferred) > 1:
+        names = join_words([f"{one.name} by {one.extractor}" for one in defined])
+        raise UsageError(
+            f"a board has one extractor, and its metrics ask for several, {names}: make a board for each, and put them "
+            "side by side (leaderboard render --beside)"
+        )
+    (by,) = preferred or (None,)
+    try:
+        opened, warnings = countable_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor, by)
+    except MissingWeightsError as error:
+        raise MissingWeightsError(f"{error}{say_substitute(defined)}") from None
+    if by not in (None, extractor_of(opened[REFERENCE].space)):
+        raise IncompatibleError(
+            f"{defined[0].name} is defined on {by}, and ref is not embedded by it: pass samples, and leave the "
+            f"extractor out{say_substitute(defined)}"
+        )
     pairing, sentences = pair({label: one.embeddings for label, one in opened.items()}, settings.pairs, settings.groups)
     warnings += tuple(sentences)
     for name, runs in by_model(models, opened).items():

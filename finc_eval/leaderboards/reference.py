@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +51,6 @@ class BoardReference:
 
     Attributes:
         kinds: the kinds, at most `MAIN_LEVEL` at the leaves.
-        far: whether samples far from all kinds are counted as a last one, which models that come later need.
         tally: numbers of samples of the reference of each node of the tree.
         examples: samples of it that show each node.
         names: names of nodes, by number.
@@ -59,7 +59,6 @@ class BoardReference:
     """
 
     kinds: KindTree
-    far: bool
     tally: Tally
     examples: tuple[Examples, ...]
     names: Mapping[int, Name]
@@ -76,8 +75,6 @@ class BoardReference:
         sets: Mapping[str, OpenedSet],
         settings: LeaderboardSettings,
         run: Run,
-        *,
-        far: bool = False,
     ) -> BoardReference:
         """Divide a reference and models into kinds, blind to which set a sample is from.
 
@@ -85,7 +82,6 @@ class BoardReference:
             sets: opened sets by label, one of them the reference.
             settings: settings; without metrics, fd or kid is chosen.
             run: device, portions and progress.
-            far: whether models may come later.
         """
         embeddings = {label: one.embeddings for label, one in sets.items()}
         ref = embeddings[REFERENCE]
@@ -93,17 +89,13 @@ class BoardReference:
         models = [embeddings[label] for label in sorted(embeddings.keys() - {REFERENCE})]  # in any order, one number
         kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
         run.progress("partition", 1, 1)
-        found, tree = count(ref, kinds, far=far, run=run.named(f"count {REFERENCE}")), _tree(kinds, far)
-        names: dict[int, Name] = {}
-        if far:  # later, only what is stored can name kinds
-            names = names_of_nodes(tree, range(tree.nodes), {REFERENCE: found}, {REFERENCE: ref})
+        found, tree = count(ref, _near(kinds), far=True, run=run.named(f"count {REFERENCE}")), kinds.tree.with_another()
         metrics = settings.metrics or default_metrics(embeddings.values(), ref)
         return cls(
             kinds=kinds,
-            far=far,
             tally=node_tallies(tree, {REFERENCE: found.counts})[REFERENCE],
             examples=_examples(tree, found, ref),
-            names=names,
+            names={},
             info=sets[REFERENCE].info(),
             digest=ref.digest,
             space=ref.space,
@@ -115,16 +107,26 @@ class BoardReference:
     @property
     def tree(self) -> Tree:
         """Tree whose nodes are counted: samples far from all kinds are a leaf of it, the last one."""
-        return _tree(self.kinds, self.far)
+        return self.kinds.tree.with_another()
 
-    @property
-    def leaves(self) -> NDArray[np.int64]:
-        """Kinds that do not overlap, by which the numbers are computed."""
-        return np.arange(self.tree.leaves)
+    def leaves(self, tallies: Iterable[Tally]) -> NDArray[np.int64]:
+        """Return kinds that do not overlap, by which numbers are computed: the far one only where it has samples."""
+        last = self.kinds.tree.leaves
+        return np.arange(last + any(one.members[last] for one in tallies))
+
+    def with_names(self, entries: Sequence[Entry], sets: Mapping[str, Embeddings]) -> BoardReference:
+        """Return the reference with names of all nodes: models that come later can name none."""
+        return replace(self, names=names_of_nodes(self.tree, range(self.tree.nodes), self.counted(entries), sets))
+
+    def counted(self, entries: Sequence[Entry]) -> dict[str, Counted]:
+        """Return the counted sets by label, of those that were not read from a file."""
+        runs = {label: run.found for one in entries for label, run in zip(one.labels(), one.runs, strict=True)}
+        return {label: one for label, one in (runs | {REFERENCE: self.found}).items() if one is not None}
 
     def id_of(self, node: int) -> str:
         """Return the id of a node."""
-        return "far" if self.far and node == self.tree.leaves - 1 else kind_id(node)
+        last = self.kinds.tree.leaves
+        return "far" if node == last else kind_id(node - (node > last))
 
     @property
     def shared(self) -> tuple[tuple[str, str], ...]:
@@ -153,7 +155,7 @@ class BoardReference:
                 run.progress(metric, done, len(flat))
                 measures[label][metric] = measuring.measure(label, one.embeddings)
             run.progress(metric, len(flat), len(flat))
-        found = self.found or count(ref, self.kinds, far=self.far, run=run.named(f"count {REFERENCE}"))
+        found = self.found or count(ref, self.kinds, far=True, run=run.named(f"count {REFERENCE}"))
         made = {
             label: self._training_run(label, one, ref, found.counts, measures[label], run, pairing)
             for label, one in flat.items()
@@ -179,14 +181,18 @@ class BoardReference:
         run: Run,
         pairing: Pairing | None,
     ) -> TrainingRun:
-        found = count(one.embeddings, self.kinds, far=self.far, run=run.named(f"count {label}"))
+        kinds = self.kinds if self.found is None else _near(self.kinds)
+        found = count(one.embeddings, kinds, far=True, run=run.named(f"count {label}"))
         tallies = node_tallies(self.tree, {label: found.counts, REFERENCE: counts})
-        own, others = (each.at(self.leaves).effective(0) for each in tallies.values())
+        own, others = (each.at(self.leaves(tallies.values())).effective(0) for each in tallies.values())
         if pairing is None:
             is_design = bool(designs({label: one.embeddings, REFERENCE: ref}))
             number = estimate_unmatched(own, others, self.settings.seed, is_design=is_design)
         else:
             number = estimate_unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)
+        if pairing is None and number.ref_influence is not None:  # nothing of the reference is far
+            lacking = self.tree.leaves - len(number.ref_influence)
+            number = replace(number, ref_influence=np.pad(number.ref_influence, (0, lacking)))
         tally = tallies[label]
         return TrainingRun(
             info=one.info(),
@@ -214,7 +220,6 @@ class BoardReference:
             for name in EFFECTS:
                 file.array(name, getattr(self.tally, name))
             file.header["board"] = {
-                "far": self.far,
                 "n": self.tally.n,
                 "examples": plain(self.examples),
                 "names": {str(number): plain(name) for number, name in self.names.items()},
@@ -234,12 +239,11 @@ class BoardReference:
         """
         with existing_file(path, TYPE_NAME, LAYOUT, "take it from a backup, or make the board again") as file:
             kinds, header = KindTree.read(file), file.header["board"]
-            nodes = _tree(kinds, bool(header["far"])).nodes
+            nodes = kinds.tree.with_another().nodes
             members = file.array("members", nodes, dtype="<i8")
             effects, even, within = (file.array(name, nodes, dtype="<f8") for name in EFFECTS)
             return cls(
                 kinds=kinds,
-                far=bool(header["far"]),
                 tally=Tally((nodes,), int(header["n"]), members, effects, even, within),
                 examples=tuple(structure(Examples, one, str(path)) for one in header["examples"]),
                 names={int(number): structure(Name, name, str(path)) for number, name in header["names"].items()},
@@ -251,8 +255,9 @@ class BoardReference:
             )
 
 
-def _tree(kinds: KindTree, far: bool) -> Tree:
-    return kinds.tree.with_another() if far else kinds.tree
+def _near(kinds: KindTree) -> KindTree:
+    """Return the kinds with no sample far from them: those that they were made of are not."""
+    return replace(kinds, radius=inf)
 
 
 def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, ...]:

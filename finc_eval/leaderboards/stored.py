@@ -15,20 +15,22 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.doors.reading import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
+from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
 from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
 from finc_eval.core.run import Run
-from finc_eval.core.storage import check_own_folder, disk_errors, write_text
+from finc_eval.core.storage import check_own_folder, disk_errors, write_text, write_together
+from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
-from finc_eval.leaderboards.board import by_model, open_models, training_runs
+from finc_eval.leaderboards.board import MeasuredModels, by_model, measure_models, open_models, training_runs
 from finc_eval.leaderboards.entry import ADD_AGAIN, Entry
-from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
+from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.numerics.precision import arithmetic
@@ -157,18 +159,15 @@ class Board:
         if not self.exists:
             check_own_folder(self.folder, (INDEX, REFERENCE_FILE, ENTRIES))
             chosen = settings_from(LeaderboardSettings, settings, options)
-            check_order(chosen.rank_by, chosen.metrics or DEFAULT_METRICS)
             if chosen.pairs is not None:
                 raise UsageError(
                     f"a stored board takes models of other prompts later, so it is not paired by {chosen.pairs!r}: "
                     "rank all models at once (leaderboard without a board), or leave pairs out"
                 )
-            opened, warnings, _ = open_models(sources, ref, chosen, run, extractor)
+            measured = measure_models(models, ref, chosen, extractor, run, paired=False)
             with self._alone():
                 if not self.exists:
-                    reference = BoardReference.of(opened, chosen, run, far=True)
-                    check_order(chosen.rank_by, reference.settings.metrics)
-                    self._write(reference, reference.entries(by_model(sources, opened), _ref(opened), warnings, run))
+                    self._keep(measured)
                     return tuple(sources)
         self._refuse_known(sources)
         reference = self.reference()
@@ -180,6 +179,55 @@ class Board:
             self._refuse_known(sources)
             self._write(None, entries)
         return tuple(sources)
+
+    @arithmetic("float32")
+    def rank(
+        self,
+        models: Mapping[str, object] | Sequence[object],
+        ref: object,
+        settings: LeaderboardSettings | None = None,
+        *,
+        extractor: AnyExtractor = None,
+        run: Run | None = None,
+        force: bool = False,
+        **options: Unpack[LeaderboardOptions],
+    ) -> Leaderboard:
+        """Rank models as `leaderboard` does, and keep them, so that others can be added; replaces what was kept.
+
+        Models whose samples are paired are ranked and not kept, as those that come later may be of other prompts.
+
+        Args:
+            models: sets by name, as `leaderboard` takes them, and so the other arguments.
+            ref: reference set.
+            settings: settings.
+            extractor: how to embed sets of samples.
+            run: device, portions and progress of the computation.
+            force: whether to replace a board that has other models, too.
+            options: fields of `LeaderboardSettings`, which override `settings`.
+
+        Raises:
+            UsageError: the board has other models; see `leaderboard` for the rest.
+        """
+        named = label_sets(models, "model", taken=REFERENCE)
+        place = self.folder / REFERENCE_FILE
+        if not (force or self.exists) and place.exists() and file_type(place) != TYPE_NAME:
+            raise UsageError(
+                f"{self.folder} has a file {REFERENCE_FILE}, which is not that of a board: choose another folder"
+            )
+        if not force and self.exists and (others := [name for name in self.names if name not in named]):
+            raise UsageError(
+                f"{self.folder} has {join_words(others)}, which this command does not measure: add models to it "
+                f"(finc-eval leaderboard add {shlex.quote(str(self.folder))} NAME=PATH), or choose another folder"
+            )
+        measured = measure_models(
+            named, ref, settings_from(LeaderboardSettings, settings, options), extractor, Run.of(run)
+        )
+        with self._alone():
+            if measured.is_paired:
+                (self.folder / INDEX).unlink(missing_ok=True)
+            else:
+                self._keep(measured)
+        return measured.board
 
     def remove(self, names: Sequence[str]) -> None:
         """Remove models, with their files.
@@ -245,6 +293,12 @@ class Board:
         """Wait for other processes that write to the board, and hold them off."""
         with disk_errors(self.folder / INDEX), after_other_writers_of(self.folder / INDEX):
             yield
+
+    def _keep(self, measured: MeasuredModels) -> None:
+        """Write a new board."""
+        entries = [replace(one, warnings=measured.warnings) for one in measured.entries]
+        with write_together():
+            self._write(measured.reference.with_names(entries, measured.sets), entries)
 
     def _write(self, reference: BoardReference | None, entries: Sequence[Entry]) -> None:
         models = {} if reference else dict(self.index.models)

@@ -19,7 +19,7 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import same_embedding
-from finc_eval.embeddings.space import check_alike
+from finc_eval.embeddings.space import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.measures.gaussian import (
     GaussianStatistics,
     MomentBlocks,
@@ -296,6 +296,15 @@ def _fvd(inputs: MetricInputs) -> list[Score]:
     return [_with_interval(inputs, found)]
 
 
+def not_fid(metric: str, space: str) -> list[str]:
+    """Say that a Fréchet distance is not FID, if its embeddings are not those of the network that FID is by."""
+    fid, extractor = METRICS[0], extractor_of(space)
+    if metric != "fd" or extractor == fid.extractor:
+        return []
+    by = "these embeddings" if space.startswith(ARRAY_SPACE) else extractor
+    return [f"the Fréchet distance of {by}, not FID, which is by {fid.extractor}: ask for fid"]
+
+
 def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
     """Return a Fréchet distance with its jackknife interval and its floor, if there are enough samples.
 
@@ -303,7 +312,7 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
     95 % held the distance in 0 and 25 % of repetitions, with n just above d in 90 % and more (60 repetitions, d = 100,
     spectrum 1/k).
     """
-    gen, ref, notes = inputs.gen, inputs.ref, list(found.warnings)
+    gen, ref, notes = inputs.gen, inputs.ref, [*found.warnings, *not_fid(inputs.name, inputs.gen.space)]
     interval = floor = unbiased = None
     if isinstance(gen, Embeddings) and isinstance(ref, Embeddings):
         n, needed = min(gen.n, ref.n), max(gen.dim + 1, MIN_INTERVAL_SAMPLES)

@@ -21,6 +21,7 @@ from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import name_of, open_sets
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
+from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.measures.inputs import (
@@ -34,7 +35,7 @@ from finc_eval.measures.inputs import (
     scores_by_class,
 )
 from finc_eval.measures.reference_statistics import beside_images, contradiction, read_statistics, write_statistics
-from finc_eval.measures.registry import METRICS, get_metric
+from finc_eval.measures.registry import METRICS, get_metric, say_substitute
 from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
@@ -249,8 +250,10 @@ def _scores_in(
     try:
         sets = open_sets(sources, open_set, how, run, preferred=preferred)
     except (DataError, IncompatibleError) as error:
+        if isinstance(error, MissingWeightsError):
+            error = MissingWeightsError(f"{error}{say_substitute(chosen)}")
         if alone:
-            raise
+            raise error from None
         reasons = dict.fromkeys((metric.name for metric in chosen), str(error))
         return Scores(*_names(sources), (), reasons, provenance=Provenance.here(run.device))
     if save is not None:

@@ -36,7 +36,19 @@ METRICS = collect(MODULES)
 
 
 def get_metric(name: str) -> Metric:
-    """Return the metric of this name."""
-    if name not in METRICS:
+    """Return the metric of this name, in capitals or not."""
+    found = METRICS.get(name.lower())
+    if found is None:
         raise UsageError(f'unknown metric "{name}"{did_you_mean(name, METRICS)}: choose from {", ".join(METRICS)}')
-    return METRICS[name]
+    return found
+
+
+def say_substitute(metrics: Iterable[Metric]) -> str:
+    """Say which metrics compute the same in the space of any extractor: "; fd is the same by any extractor, …"."""
+    found = [
+        f"; {other.name} is the same by any extractor, and not {one.name}"
+        for one in metrics
+        for other in METRICS.values()
+        if one.extractor is not None and other.extractor is None and other.compute is one.compute
+    ]
+    return "".join(dict.fromkeys(found))

@@ -55,12 +55,21 @@ class OpenedSet:
 
 
 def countable_sets(
-    sources: Mapping[str, object], groups: str | None, run: Run, extractor: AnyExtractor = None
+    sources: Mapping[str, object],
+    groups: str | None,
+    run: Run,
+    extractor: AnyExtractor = None,
+    preferred: str | None = None,
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
-    """Open sets whose samples are counted, with groups of what is not independent, and return sentences on them."""
+    """Open sets whose samples are counted, with groups of what is not independent, and return sentences on them.
+
+    `preferred` is the extractor where none is named, and all sets are samples.
+    """
     if len(sources) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
-    opened = open_sets(sources, lambda source, label: countable_set(source, label, groups), extractor, run)
+    opened = open_sets(
+        sources, lambda source, label: countable_set(source, label, groups), extractor, run, preferred=preferred
+    )
     grouped, sentences = group_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}
     return found, (*(warning for one in found.values() for warning in one.warnings()), *sentences)

@@ -14,6 +14,7 @@ from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.leaderboards.entry import run_label
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.measures.frechet import not_fid
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, shown_of
@@ -57,10 +58,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         panel=panel_sentences(board),
-        criteria=[
-            (one.key, f"{one.title}; {'higher' if one.higher_is_better else 'lower'} is better; {header(one)}.")
-            for one in board.criteria
-        ],
+        criteria=[(one.key, _about(one)) for one in board.criteria],
         noise=_noise(board),
         sight=sight(board),
         reference=REFERENCE,
@@ -80,7 +78,7 @@ def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
 
 def outline(board: Leaderboard) -> Outline:
     """Return what the board says in all outputs."""
-    by = [f"By {one.key}: {header(one)}." for one in board.criteria if one.key != board.rank_by]
+    by = [f"By {one.key}: {header(one)}. {_not_fid(one)}".strip() for one in board.criteria if one.key != board.rank_by]
     return Outline(
         kind=f"{len(board.rows)} models ranked against one reference",
         title=f"{several(row.name for row in board.rows)} against {board.sets[REFERENCE].name}",
@@ -313,7 +311,18 @@ def _ranks_by(key: str, row: Row) -> str:
 
 
 def _heading(criterion: Criterion) -> str:
-    return f"{criterion.key}, %" if criterion.is_share else criterion.key
+    if criterion.is_share:
+        return f"{criterion.key}, %"
+    return f"{criterion.key} (not FID)" if _not_fid(criterion) else criterion.key
+
+
+def _about(criterion: Criterion) -> str:
+    better = "higher" if criterion.higher_is_better else "lower"
+    return f"{criterion.title}; {better} is better; {header(criterion)}. {_not_fid(criterion)}".strip()
+
+
+def _not_fid(criterion: Criterion) -> str:
+    return " ".join(f"It is {one}." for one in not_fid(criterion.key, dict(criterion.signature.fields)["fx"]))
 
 
 def _estimate(criterion: Criterion, standing: Standing) -> str:

@@ -32,6 +32,13 @@ MAX_RATE_DENOMINATOR = 10_000
 """Largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001."""
 
 
+CLIPS = (
+    "choose an extractor for clips: motion (how things move) and transnetv2 (where shots end) come with finc-eval, "
+    "finc-eval doctor extractors list names others"
+)
+"""Advice for whoever has videos."""
+
+
 class DecodedWindow(NamedTuple):
     """One window of a video.
 

@@ -20,6 +20,7 @@ from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
 from finc_eval.core.remote.mirror import files_below, local
 from finc_eval.core.remote.urls import place_of, url_of
+from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
@@ -313,8 +314,7 @@ class NoImagesError(DataError):
         self.as_videos = f"{holds('videos')}: videos end in {', '.join(sorted(VIDEO_SUFFIXES | {'.gif'}))}"
         ways = f"{holds('images')}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}"
         if ignored and set(ignored) <= VIDEO_SUFFIXES:
-            ways = f"{name} holds {sum(ignored.values())} videos and no images: choose an extractor for clips "
-            ways += "(finc-eval doctor extractors list)"
+            ways = f"{name} holds no images, but videos ({in_short(ignored)}): {CLIPS}"
         if BY_NAME in ignored:
             ways = f"{name} holds no images that the patterns choose ({in_short(ignored)}): correct the patterns"
         super().__init__(ways)

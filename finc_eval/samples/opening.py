@@ -16,6 +16,7 @@ from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
 from finc_eval.core.remote.urls import disk_path, is_url, place_of
 from finc_eval.core.words import plural
+from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.encoded_rows import DATA_FILE, LmdbSource, open_parquet, open_parquet_folder
 from finc_eval.samples.files import (
     VIDEO_SUFFIXES,
@@ -232,7 +233,7 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
     if suffix in IMAGE_SUFFIXES:
         raise DataError(f"{path} is a single image: pass the folder that holds the set")
     if suffix in VIDEO_SUFFIXES:
-        raise DataError(f"{path} is a video: choose an extractor for clips (finc-eval doctor extractors list)")
+        raise DataError(f"{path} is a video: {CLIPS}")
     check_type(path, str(path), "samples")
     raise DataError(
         f"{path} is not a set of samples: pass a folder, a .zip, a .tar, an .npz or a numpy array of images"

@@ -16,6 +16,7 @@ from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header
 from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.urls import place_of
+from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import (
     VALUES_SEEN,
@@ -203,7 +204,7 @@ def check_rows(
     if not is_gray and not (len(shape) == 4 and shape[3] in (1, 3)):
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
         if len(shape) == 5:
-            how = "clips need an extractor for clips (finc-eval doctor extractors list)"
+            how = CLIPS
         raise DataError(f"{found}, but images must be (n, height, width, 3) or (n, height, width): {how}")
     if 0 in shape:
         raise DataError(f"{found}: it holds no pixels")

@@ -312,7 +312,8 @@ def test_the_verb_writes_page_and_json(tmp_path, sets):
     shown = CliRunner().invoke(app, [*words, "--out", f"{tmp_path}/board", "--json", "--metrics", "kid"])
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["rows"][0]["name"] == "a"
-    assert sorted(path.name for path in (tmp_path / "board").iterdir()) == ["leaderboard.html", "leaderboard.json"]
+    made = ["board.json", "entries", "leaderboard.html", "leaderboard.json", "reference.h5"]
+    assert sorted(path.name for path in (tmp_path / "board").iterdir()) == made
     nobody = CliRunner().invoke(app, ["leaderboard", "--ref", words[words.index("--ref") + 1]])
     assert nobody.exit_code == 3 and "no model is named" in nobody.stderr
 

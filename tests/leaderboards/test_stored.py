@@ -20,6 +20,7 @@ from finc_eval.core.marks import checksum_of
 from finc_eval.leaderboards.assemble import assemble
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.estimates import MAX_PARTS, part_sums
+from finc_eval.leaderboards.measures import Measuring
 from finc_eval.leaderboards.stored import file_name
 from finc_eval.measures.registry import get_metric
 
@@ -73,6 +74,54 @@ def test_a_board_of_all_models_at_once_has_the_numbers_of_leaderboard(board):
             assert one.value == pytest.approx(other.value, abs=0.01)
             assert one.rank_set == other.rank_set
     assert stored["good"].scores["fd"].interval == pytest.approx(direct["good"].scores["fd"].interval, rel=1e-6)
+
+
+def test_a_board_that_was_ranked_at_once_is_kept_and_a_later_model_is_measured_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boards").mkdir()
+    labels = {name: [f"kind {number}" for number in range(len(rows))] for name, rows in MODELS.items()}
+    first = {name: fe.EmbeddingSet(MODELS[name], metadata={"kind": labels[name]}) for name in ("good", "gaps")}
+    board, direct = fe.Board("boards/one"), fe.leaderboard(first, REF)
+    ranked = board.rank(first, REF)
+    assert ranked.rows == direct.rows and ranked.kinds == direct.kinds
+    kept = board.leaderboard()
+    assert kept.rows == direct.rows and [one.shares for one in kept.kinds] == [one.shares for one in direct.kinds]
+    measured = []
+    measure = Measuring.measure
+    monkeypatch.setattr(Measuring, "measure", lambda *one: measured.append(one[1]) or measure(*one))
+    board.add({"Org/Twin": MODELS["Org/Twin"]}, REF)
+    assert measured == ["Org/Twin"]
+    later = board.leaderboard()["good"].scores["fd"]
+    assert (later.value, later.interval) == (kept["good"].scores["fd"].value, kept["good"].scores["fd"].interval)
+    with pytest.raises(UsageError, match="boards/one has Org/Twin, which this command does not measure: add models"):
+        board.rank(first, REF)
+    assert board.rank(first, REF, force=True).rows == direct.rows and board.names == ("gaps", "good")
+
+
+def test_a_paired_board_is_ranked_and_not_kept(board):
+    prompts = {"prompt": [f"a {number}" for number in range(500)]}
+    models = {name: fe.EmbeddingSet(MODELS[name], metadata=prompts) for name in ("good", "gaps")}
+    ref = fe.EmbeddingSet(REF[:500], metadata=prompts)
+    assert board.rank(models, ref, pairs="prompt").rows == fe.leaderboard(models, ref, pairs="prompt").rows
+    assert not board.exists
+
+
+def test_the_first_command_leads_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in {"a": MODELS["good"], "b": MODELS["gaps"], "c": MODELS["Org/Twin"], "ref": REF}.items():
+        np.save(f"{name}.npy", rows)
+
+    def run(*words):
+        done = CliRunner().invoke(app, ["leaderboard", *words])
+        assert done.exit_code == 0, done.output
+        return " ".join(done.output.split())
+
+    said = run("--ref", "ref.npy", "a=a.npy", "b=b.npy")
+    again = "leaderboard add reports/a-vs-b-vs-ref --ref ref.npy "
+    assert f"to add a model: finc-eval {again}NAME=PATH" in said
+    assert "leaderboard render reports/a-vs-b-vs-ref" in run(*again.split()[1:], "c=c.npy")
+    run("render", "reports/a-vs-b-vs-ref")
+    assert {row.name for row in fe.load("reports/a-vs-b-vs-ref/leaderboard.json").rows} == {"a", "b", "c"}
 
 
 def test_metrics_of_a_model_do_not_change_when_another_is_added_and_rendering_twice_gives_the_same_bytes(board):

@@ -244,8 +244,9 @@ def test_one_name_is_one_metric_and_none_are_those_that_the_sets_allow():
     assert [score.key for score in evaluate(fe.Sketch.of(GEN, reference), reference)] == ["fd"]
     with pytest.raises(UsageError, match="no metric was named: name some of fid,"):
         evaluate(GEN, REF, [])
-    with pytest.raises(UsageError, match=r'unknown metric "FID" \(did you mean "fid"'):
-        evaluate(GEN, REF, ["FID"])
+    with pytest.raises(UsageError, match=r'unknown metric "FIDS" \(did you mean "fid"'):
+        evaluate(GEN, REF, ["FIDS"])
+    assert [score.key for score in evaluate(GEN, REF, "FD")] == ["fd"]
 
 
 def test_scores_are_walked_through_counted_and_asked_for_by_name():

@@ -5,6 +5,13 @@ from dataclasses import dataclass
 
 COMPARISON = ("comparison.h5", "comparison.html", "comparison.json")
 VERDICT = ("verdict.html", "verdict.json", "verdict.md", "verdict.xml")
+
+
+def board_of(*models):
+    return ("board.json", "reference.h5", *RANKED, *(f"entries/{one}.json" for one in models))
+
+
+RANKED = ("leaderboard.html", "leaderboard.json")
 KINDS = ("kinds.h5", "kinds.html", "kinds.json")
 
 
@@ -259,14 +266,14 @@ RANK_AND_GATE = [
     done(
         "leaderboard --gen gen.h5 --gen other.h5 --ref ref.h5 --out o",
         "",
-        within("o", ("leaderboard.html", "leaderboard.json")),
+        within("o", board_of("gen", "other")),
     ),
     done(
         f"leaderboard a=gen.h5 b=other --ref ref {TINY} --metrics vendi --out o --json",
         '"type": "leaderboard"',
-        within("o", ("leaderboard.html", "leaderboard.json")),
+        within("o", board_of("a", "b")),
     ),
-    done("leaderboard --gen gen.h5 --ref ref.h5 --out o", "", within("o", ("leaderboard.html", "leaderboard.json"))),
+    done("leaderboard --gen gen.h5 --ref ref.h5 --out o", "", within("o", board_of("gen"))),
     refused("leaderboard a=gen.h5 b=other.h5", "Missing option '--ref'"),
     refused(
         "leaderboard a=gen.h5 b=other.h5 --ref ward.sketch.h5 --out o", "ward.sketch.h5 is a private sketch, which"
@@ -288,7 +295,22 @@ RANK_AND_GATE = [
         code=1,
     ),
     refused(f"gate {RELEASE} --policy gate.toml", "the gate needs the new release: pass --gen"),
-    refused(f"gate --gen gen.h5 {RELEASE} --policy gone.toml --out o", "gone.toml does not exist"),
+    refused(
+        f"gate --gen gen.h5 {RELEASE} --policy gone.toml --out o",
+        "gone.toml does not exist: write it from the baseline by finc-eval gate --init --baseline other.h5 --ref "
+        "ref.h5 --policy gone.toml",
+    ),
+    refused(
+        "gate --gen ../gen.h5 --baseline ../other.h5 --ref ../ref.h5",
+        "no release is judged without a policy, and gate.toml does not exist",
+        folder="own",
+    ),
+    refused(
+        "leaderboard a=gen.h5 --ref ref.h5 --out mine", "mine has a file reference.h5, which is not that of a board"
+    ),
+    refused("leaderboard one=gen two=other --ref ref --metrics fid", "and not fid"),
+    refused("leaderboard one=gen.h5 two=other.h5 --ref ref.h5 --metrics fid", "fid is defined on inception-fid"),
+    refused("leaderboard one=gen two=other --ref ref --metrics fid,fvd", "a board has one extractor"),
     refused(f"gate --gen gen.h5 {RELEASE} --policy text --out o", "text cannot be read as a policy"),
     refused(f"gate --gen gen.h5 {RELEASE} --policy finc.toml --out o", 'unknown key "compare"'),
     refused(f"gate --gen gone {RELEASE} --policy gate.toml --out o", "gone does not exist"),

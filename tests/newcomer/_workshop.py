@@ -108,7 +108,7 @@ def embeddings():
 
 def mistakes():
     """Files that are not what they seem, and the newcomer's own."""
-    for name in ("empty", "unreadable", "mixed", "texts", "loop", "configured", "own"):
+    for name in ("empty", "unreadable", "mixed", "texts", "loop", "configured", "own", "mine"):
         Path(name).mkdir()
     Path("unreadable/a.png").write_bytes(b"no picture")
     for path in sorted(Path("gen").iterdir())[:40]:
@@ -123,6 +123,7 @@ def mistakes():
     Path("damaged.zip").write_bytes(b"PK\x03\x04 and no more")
     Path("damaged.npz").write_bytes(b"PK\x03\x04 and no more")
     Path("pickle.pt").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    Path("mine/reference.h5").write_text("mine")
     Path("own/notes.html").write_text("<p>mine")
     Path("own/notes.csv").write_text("mine\n")
     Path("own/notes.h5").write_text("mine")

@@ -12,8 +12,9 @@ import torch
 from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.samples import open_source
-from finc_eval.samples.clips import Clip
+from finc_eval.samples.clips import CLIPS, Clip
 from finc_eval.samples.tar import expand
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 9, 7, 3), dtype=np.uint8)
@@ -462,12 +463,20 @@ def test_a_tensor_is_a_set_in_either_layout():
         np.testing.assert_array_equal(pixels_of(open_source(tensor)), IMAGES)
 
 
+def test_the_extractors_that_videos_are_told_of_are_those_that_come_with_finc_eval():
+    cards = [card for name in available_cards() if (card := load_card(name)).clip is not None]
+    come_with_it = [card.name for card in cards if card.weights is None or card.weights.package]
+    assert re.findall(r"(\S+) \(", CLIPS) == come_with_it
+
+
 def test_videos_need_an_extractor_for_clips_and_clips_need_videos(tmp_path):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "a.mp4").write_bytes(b"x")
-    assert "holds 1 videos and no images: choose an extractor for clips" in message(open_source, tmp_path / "set")
+    assert "holds no images, but videos (1 x .mp4): choose an extractor for clips" in message(
+        open_source, tmp_path / "set"
+    )
     assert "is a video: choose an extractor for clips" in message(open_source, tmp_path / "set" / "a.mp4")
-    assert "clips need an extractor for clips" in message(open_source, IMAGES[None])
+    assert "choose an extractor for clips" in message(open_source, IMAGES[None])
     clip = Clip(frames=4, stride=1, windows=1, short="loop")
     assert "the extractor takes clips" in message(open_source, IMAGES, clip=clip)
     assert open_source(IMAGES[None], clip=clip).ids == ["0"]

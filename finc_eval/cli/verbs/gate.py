@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +29,6 @@ Looks = Annotated[
 @embeds
 def gate(
     ref: Ref,
-    policy: Annotated[Path, typer.Option(metavar="FILE", help="TOML file with what a release may do.")],
     extraction: Extraction,
     work: Work,
     baseline: Annotated[
@@ -39,6 +39,9 @@ def gate(
             "measured."
         ),
     ],
+    policy: Annotated[
+        Path, typer.Option(metavar="FILE", help="TOML file with what a release may do; --init writes the first.")
+    ] = Path("gate.toml"),
     gen: Annotated[
         str | None, typer.Option(help="Samples of the new release, in any form that --gen of compare takes.")
     ] = None,
@@ -108,6 +111,12 @@ def gate(
         return
     if gen is None:
         raise UsageError("the gate needs the new release: pass --gen, or --init to write a policy")
+    if not policy.exists():
+        places = " ".join(f"--baseline {shlex.quote(one)}" for one in baseline)
+        raise UsageError(
+            f"no release is judged without a policy, and {policy} does not exist: write it from the baseline by "
+            f"finc-eval gate --init {places} --ref {shlex.quote(ref)} --policy {shlex.quote(str(policy))}"
+        )
     given = {"anchor": anchor, "train": train}
     sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,8 @@ from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, re
 from finc_eval.cli.sets import check_given, name_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
+from finc_eval.core.marks import mark_of
+from finc_eval.core.remote.urls import is_url
 from finc_eval.core.storage import write_text
 from finc_eval.core.words import join_words
 from finc_eval.extractors.settings import Extraction
@@ -44,8 +47,9 @@ def rank(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Rank models at once, without a stored board; the word "rank" may be left out.
+    """Rank models at once, and keep the board in --out; the word "rank" may be left out.
 
+    Later, "leaderboard add DIR" measures further models alone.
     A name given several times is a model that was trained several times.
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
     """
@@ -56,8 +60,13 @@ def rank(
     check_given(sources.values(), extraction.extractor)
     output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
     with work.running() as run:
-        result = fe.leaderboard(runs, ref, settings, extractor=extraction, run=run)
+        kept = None if is_url(output.folder) else fe.Board(output.folder)
+        rank = fe.leaderboard if kept is None else partial(kept.rank, force=force)
+        result = rank(runs, ref, settings, extractor=extraction, run=run)
     emit(result, output, as_json)
+    if kept is not None and kept.exists and not as_json:
+        place = f"{shlex.quote(str(kept.folder))} --ref {shlex.quote(ref)}"
+        print(f"to add a model: finc-eval leaderboard add {place} NAME=PATH")
 
 
 @leaderboard.command()
@@ -74,7 +83,7 @@ def add(
     gen: Gens = (),  # type: ignore[assignment]
     as_json: Json = False,
 ) -> None:
-    """Measure models, and add them to a stored board; the first call makes it.
+    """Measure models, and add them to the board in a folder; without one, this makes it.
 
     A board keeps one file per model, and no samples. Adding a model writes its file and the index.
     """
@@ -145,7 +154,9 @@ def render(
     places = paths_by_name(samples or [], "--samples", "one=model-one/")
     check_given(places.values())
     stored = fe.Board(board)
-    output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force)
+    # The page in the folder of a board is of that board, whichever verb wrote it.
+    own = out is None and (mark_of(board / "leaderboard.json") or "").startswith("leaderboard ")
+    output = output_folder("leaderboard render", "leaderboard", {"board": str(board)}, out or board, force or own)
     if not places:
         refuse_loss_of_pictures(output.files[".html"], force)
     emit(_beside(stored.leaderboard(rank_by), beside), output, as_json, samples=places)

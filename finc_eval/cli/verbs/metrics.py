@@ -31,7 +31,9 @@ def metrics(
             "--metrics",
             metavar="NAME,NAME,…",
             parser=list_parser(str),
-            help="Names, such as fid or kid; a wrong one lists all. Default: fd,kid,vendi, or fd for moments alone.",
+            help="Names, such as fid or kid; a wrong one lists all. fid embeds by inception-fid, whose weights doctor "
+            "weights fetch brings; fd is the same distance by any extractor, and not FID. Default: fd,kid,vendi, or fd "
+            "for moments alone.",
         ),
     ] = None,
     test: Annotated[
