@@ -47,7 +47,6 @@ from .memorization.settings import AuditSettings as AuditSettings
 from .partitions.kinds import Kinds as Kinds
 from .partitions.kinds import kinds as kinds
 from .partitions.settings import KindSettings as KindSettings
-from .report.exports.paper import shares_figure as shares_figure
 from .samples import open_source as open_source
 from .shards.merging import merge as merge
 from .shards.on_ray import ShardActor as ShardActor

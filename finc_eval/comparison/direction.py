@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from pydantic import computed_field
 
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.digest import text_bytes
-from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record
+from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
 from finc_eval.core.shown import Shown
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import Evidence
@@ -187,6 +187,16 @@ class Direction(Record, Shown):
         tail = self.tails[0]
         index, scores = (tail.gen, tail.gen_scores) if label == "gen" else (tail.ref, tail.ref_scores)
         return index[scores >= self.threshold]
+
+    def frame_row(self) -> dict[str, Any]:
+        """Return the row of a data frame, with shares, difference and interval under the names that kinds have."""
+        row = plain(self)
+        shares = {
+            label: {"share": row.pop(f"share_{label}"), "interval": row.pop(f"share_{label}_interval")}
+            for label in ("gen", "ref")
+        }
+        own = {"difference": row.pop("share_difference"), "excess_interval": row.pop("interval")}
+        return {**row, "shares": shares, **own, "interval": row.pop("share_difference_interval")}
 
     @property
     def title(self) -> str:

@@ -17,7 +17,7 @@ from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain
+from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
@@ -106,7 +106,9 @@ class MethodComparison(Pictured):
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(method, one) for method, comparison in self.comparisons.items() for one in comparison.directions]
-        return [{"method": method, "group": self.group_of(method, one).name, **plain(one)} for method, one in found]
+        return [
+            {"method": method, "group": self.group_of(method, one).name, **one.frame_row()} for method, one in found
+        ]
 
     def _summary(self) -> str:
         counts = {method: len(significant(one.directions, ALPHA)) for method, one in self.comparisons.items()}

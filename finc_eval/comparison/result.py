@@ -291,8 +291,8 @@ class Comparison(Pictured):
             "captions": check_captions(file.header["captions"]),
         }
 
-    def _frame_rows(self) -> tuple[Kind, ...]:
-        return self.kinds
+    def _frame_rows(self) -> Sequence[object]:
+        return self.kinds or [one.frame_row() for one in self.directions]
 
     def _lines(self) -> Iterator[str]:
         return (one._summary() for one in self.significant())

@@ -27,7 +27,7 @@ from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain
+from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import KnownSamples, SetInfo
@@ -106,7 +106,7 @@ class Sweep(Pictured):
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(point.value, one) for point in self.points for one in point.comparison.directions]
-        return [{self.parameter: value, **plain(one)} for value, one in found]
+        return [{self.parameter: value, **one.frame_row()} for value, one in found]
 
     def _summary(self) -> str:
         counts = [(one.value, len(significant(one.comparison.directions, ALPHA))) for one in self.points]

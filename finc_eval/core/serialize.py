@@ -6,16 +6,20 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.files.front import check_layout
 from finc_eval.core.marks import CHECKSUM, checksum_of, mark, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, schema, structure
-from finc_eval.core.shown import Shown
+from finc_eval.core.shown import SIGNIFICANT, Shown
 from finc_eval.core.storage import PROGRAM, write_text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LAYOUT = 3
 """Layout of all results. It is raised whenever what is stored of one changes, and others are not read."""
@@ -137,10 +141,49 @@ class Document(Record, Shown):
             >>> import finc_eval as fe
             >>> from finc_eval.demo import example_sets
             >>> fe.metrics(*example_sets(300), "vendi").to_csv().splitlines()[0]
-            'result,key,value,signature,of,unbiased,interval.low,interval.high,floor,higher_is_better'
+            'result,name,key,value,signature,of,unbiased,interval.low,interval.high,floor,higher_is_better'
         """
         first = {"result": self.mark}
         return _also_written(path, csv_text([first | row for row in self._cell_rows()] or [first]))
+
+    def to_latex(self, path: str | Path | None = None) -> str:
+        r"""Return the tables of the result as LaTeX, for a paper that uses the package booktabs.
+
+        Args:
+            path: file to write the text to as well.
+
+        Example:
+            >>> import finc_eval as fe
+            >>> from finc_eval.demo import example_sets
+            >>> print(fe.metrics(*example_sets(300), "rke").to_latex().splitlines()[6])
+            Metric & Value & Unbiased & Interval, 95 \% & Floor & Better \\
+        """
+        from finc_eval import report
+
+        return _also_written(path, report.latex(self))
+
+    def figure(self, alpha: float = SIGNIFICANT) -> Figure:
+        """Draw the numbers of `to_frame` with their intervals: shares of significant kinds, values, limits.
+
+        Args:
+            alpha: adjusted p-value up to which a kind is significant.
+
+        Returns:
+            The figure. Its `savefig("shares.pdf")` writes it, and a notebook shows it.
+
+        Raises:
+            DataError: nothing is significant, or the table has no numbers.
+
+        Example:
+            >>> import finc_eval as fe
+            >>> from finc_eval.demo import example_sets
+            >>> figure = fe.compare(*example_sets(1000), features=500).figure()
+            >>> figure.axes[0].get_xlabel()
+            'Share of the set, %'
+        """
+        from finc_eval import report
+
+        return report.figure(self, check_fraction("alpha", alpha))
 
     def _lines(self) -> Iterable[str]:
         return (one._summary() for one in self._frame_rows() if isinstance(one, Shown))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.shown import Shown
 from finc_eval.core.signature import SignatureText
@@ -120,8 +120,11 @@ class Scores(Document):
     def __contains__(self, key: object) -> bool:
         return any(key in (score, score.key) for score in self.scores)
 
-    def _frame_rows(self) -> tuple[Score, ...]:
-        return self.scores
+    def _frame_rows(self) -> list[dict[str, Any]]:
+        return [{"name": one.name, **plain(one)} for one in self.scores]
+
+    def _lines(self) -> Iterator[str]:
+        return (one._summary() for one in self.scores)
 
     def _summary(self) -> str:
         missing = f"; not computed: {', '.join(self.failures)}" if self.failures else ""

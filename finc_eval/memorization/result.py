@@ -195,7 +195,12 @@ class Audit(Document):
         return self.strongest.name
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        measures = [{"block": "copying", **plain(one)} for one in self.copying.measures]
+        measures = [
+            {"block": "copying", **plain(one), "unadjusted": one.p_value, "p_value": one.adjusted}
+            for one in self.copying.measures
+        ]
+        for row in measures:
+            del row["adjusted"]
         return measures + [{"block": "attacks", **plain(one)} for one in self.attacks]
 
     def _lines(self) -> Iterator[str]:

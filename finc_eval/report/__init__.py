@@ -14,6 +14,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from finc_eval.core.serialize import Document
     from finc_eval.report.exports.outline import Outline
 
@@ -67,6 +69,20 @@ def markdown(result: Document) -> str:
 
     said = outline(result)
     return markdown(said, how_made(result.provenance, said.call), result.mark)
+
+
+def latex(result: Document) -> str:
+    """Return the tables of a result as LaTeX."""
+    from finc_eval.report.exports.latex import latex
+
+    return latex(outline(result))
+
+
+def figure(result: Document, alpha: float) -> Figure:
+    """Return the numbers of a result as a figure of matplotlib."""
+    from finc_eval.report.exports.paper import figure_of
+
+    return figure_of(result._cell_rows(), alpha)
 
 
 def fragment(result: Document, samples: Mapping[str, Any] = MappingProxyType({})) -> str:

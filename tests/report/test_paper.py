@@ -7,6 +7,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
+from finc_eval.report import outline
 
 
 def drawn(figure):
@@ -27,7 +28,7 @@ def percents(share, interval):
 
 def test_two_sets(tmp_path):
     comparison = fe.compare(*example_sets(1500), features=300)
-    figure = fe.shares_figure(comparison)
+    figure = comparison.figure()
     kinds = comparison.significant()
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == [kind.title for kind in kinds]
     shares = drawn(figure)
@@ -40,7 +41,7 @@ def test_two_sets(tmp_path):
 def test_without_kinds_the_directions_are_drawn():
     comparison = fe.compare(*example_sets(1500), features=300, method=fe.Finc(clusters=False))
     modes = [mode for mode in comparison.directions if mode.p_value <= 0.05]
-    shares = drawn(fe.shares_figure(comparison))
+    shares = drawn(comparison.figure())
     assert modes
     assert shares["generated set"] == [percents(mode.share_gen, mode.share_gen_interval) for mode in modes]
 
@@ -50,7 +51,7 @@ def test_several_models(documents):
     rows[0, :60] += 9
     models = fe.kinds(dict(zip("abc", rows, strict=True)))
     modes = models.significant(0.9)
-    shares = drawn(fe.shares_figure(models, 0.9))
+    shares = drawn(models.figure(0.9))
     assert modes and set(shares) == set(models.sets)
     for label, points in shares.items():
         assert points == [percents(mode.shares[label].share, mode.shares[label].interval) for mode in modes]
@@ -59,7 +60,7 @@ def test_several_models(documents):
 def test_names_are_text_whatever_they_hold(tmp_path):
     comparison = fe.compare(*example_sets(1500), features=300)
     kinds = tuple(replace(kind, name="$x^{ \\frac $\u202e") for kind in comparison.kinds)
-    figure = fe.shares_figure(replace(comparison, kinds=kinds))
+    figure = replace(comparison, kinds=kinds).figure()
     figure.savefig(tmp_path / "shares.pdf")
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels == [f"$x^{{ \\frac $\\u202e, {kind.id}" for kind in comparison.significant()]
@@ -68,6 +69,55 @@ def test_names_are_text_whatever_they_hold(tmp_path):
 def test_nothing_to_draw_is_said():
     gen, _ = example_sets(200)
     with pytest.raises(fe.DataError, match=r"nothing is significant at 0\.05"):
-        fe.shares_figure(fe.compare(gen[:100], gen[100:200], features=50))
-    with pytest.raises(fe.UsageError, match="got dict"):
-        fe.shares_figure({})
+        fe.compare(gen[:100], gen[100:200], features=50).figure()
+    with pytest.raises(fe.UsageError, match="alpha must lie between 0 and 1, got 5"):
+        fe.metrics(gen[:100], gen[100:200], "vendi").figure(5)
+
+
+def test_every_result_has_a_figure_and_latex(documents, tmp_path):
+    """One test for all types: a new type of result comes with both."""
+    for name, result in documents.items():
+        if name == "sketch":
+            continue
+        figure = result.figure(1 - 1e-9)
+        assert figure.axes and all(axes.get_yticklabels() for axes in figure.axes), name
+        figure.savefig(tmp_path / f"{name}.png")
+        text = result.to_latex(tmp_path / f"{name}.tex")
+        tables = [one for one in outline(result).tables if one.rows]
+        assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == len(tables), name
+        assert (tmp_path / f"{name}.tex").read_text(encoding="utf-8") == text
+
+
+def test_values_have_a_panel_for_each_quantity_and_floors():
+    scores = fe.metrics(*example_sets(300), ["vendi", "rke"])
+    figure = scores.figure()
+    assert [axes.get_xlabel() for axes in figure.axes] == ["vendi", "rke"]
+    for axes, score in zip(figure.axes, scores, strict=True):
+        value, floor = axes.containers
+        (ends,) = value[2][0].get_segments()
+        assert [*ends[:, 0]] == pytest.approx(score.interval)
+        assert (value[0].get_xdata()[0], floor[0].get_xdata()[0]) == pytest.approx((score.value, score.floor))
+
+
+def test_latex_takes_no_name_for_a_command():
+    comparison = fe.compare(*example_sets(1500), features=300)
+    kinds = tuple(replace(kind, name=r"\input{x} 5 % & $_ [a] −1") for kind in comparison.kinds)
+    text = replace(comparison, kinds=kinds, headings=()).to_latex()
+    assert r"\textbackslash{}input\{x\} 5 \% \& \$\_ {[}a] $-$1" in text
+    assert r"\input" not in text and "−" not in text
+
+
+def test_tables_of_all_results_name_the_same_things_alike(documents):
+    """Of every type: names, both ends of intervals, and whether an adjusted p-value is significant."""
+    for name, result in documents.items():
+        if name == "sketch":
+            continue
+        frame = result.to_frame()
+        for column in frame.columns:
+            if column.endswith("interval.low"):
+                assert f"{column.removesuffix('low')}high" in frame, (name, column)
+            assert "share_gen" not in column and column not in ("adjusted", "share_difference"), (name, column)
+        if "p_value" in frame:
+            known = frame["p_value"].notna()
+            assert (frame["significant"][known] == (frame["p_value"][known] <= 0.05)).all(), name
+        assert {"name", "kind.name", "type"} & {*frame.columns}, name

@@ -390,6 +390,6 @@ def test_a_picture_in_a_file_never_starts_ghostscript(beginning, watched):
 
 def test_names_are_never_given_to_tex(documents):
     with matplotlib.rc_context({"text.usetex": True}):
-        axes = finc_eval.shares_figure(documents["kinds"], 1 - 1e-9).axes[0]
+        axes = documents["kinds"].figure(1 - 1e-9).axes[0]
     names = [*axes.get_yticklabels(), *axes.figure.legends[0].get_texts()]
     assert len(names) > 2 and not any(name.get_usetex() for name in names)

@@ -1,33 +1,30 @@
-"""`shares_figure`: the shares of kinds or directions as a matplotlib figure, for a paper or a notebook."""
+"""`figure_of`: the numbers of a result with their intervals as a matplotlib figure, for a paper or a notebook."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from finc_eval.comparison.direction import significant
-from finc_eval.comparison.result import SET_NAMES, Comparison
-from finc_eval.core.errors import DataError, UsageError
-from finc_eval.naming.unique_names import UniqueNames
-from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.kind import Kind
-from finc_eval.partitions.kinds import Kinds
+from finc_eval.comparison.result import SET_NAMES
+from finc_eval.core.errors import DataError
 from finc_eval.report.drawings.svg import COLORS
 from finc_eval.report.formats import printable
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from finc_eval.comparison.direction import Direction, Interval
-
 WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
-"""Inches: of a text column, from one share to the next, and above and below all shares together."""
+"""Inches: of a text column, from one number to the next, and above and below all numbers of a panel together."""
 
 PLAIN = {"parse_math": False, "usetex": False}
 """Names are text, whatever they hold: where matplotlib is set to start TeX, it would run the commands in them."""
 
 SPREAD = 0.6
-"""Part of the height of a kind that its shares take."""
+"""Part of the height of a row that its numbers take."""
 
 LOOKS: dict[str, dict[str, Any]] = {
     SET_NAMES["gen"]: {"color": COLORS["gen"]},
@@ -35,67 +32,160 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 """Marks of the two sets of a comparison, as on its page; other sets have the colors of matplotlib."""
 
+SHARE = re.compile(r"(?:.*\.)?shares\.(.+)\.interval\.low")
+"""Column of the lower end of a share of a set."""
 
-def shares_figure(result: Comparison | Kinds, alpha: float = ALPHA) -> Figure:
-    """Draw the share of each significant kind in each set, with its interval; without kinds, of each direction.
+OF_SET = "Share of the set"
+
+LEGEND_COLUMNS = 4
+"""Names that stand next to each other in a legend."""
+
+Number = tuple[float, float, float]
+"""A number, and the ends of its interval."""
+
+VALUES = ("unbiased", "value", "statistics.auc", "attack.auc", "moved")
+"""Columns of values, the first of which is drawn."""
+
+MARKS = ("floor", "margin", "control")
+"""Columns of numbers that stand next to a value."""
+
+
+@dataclass
+class Panel:
+    """Numbers that share an axis: rows by name, each with a number for each label of the legend."""
+
+    axis: str
+    rows: list[str] = field(default_factory=list)
+    numbers: dict[str, dict[int, Number]] = field(default_factory=dict)
+
+    def add(self, name: str, numbers: Mapping[str, Number]) -> None:
+        """Add a row."""
+        for label, number in numbers.items():
+            self.numbers.setdefault(label, {})[len(self.rows)] = number
+        self.rows.append(name)
+
+    @property
+    def height(self) -> float:
+        """Height in inches."""
+        return AROUND + ROW * len(self.numbers) / SPREAD * len(self.rows)
+
+
+def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
+    """Draw the numbers of a table that have intervals: a panel for all shares, and one for each other quantity.
 
     Args:
-        result: a comparison of two sets, or kinds of several.
-        alpha: level up to which a kind or a direction is significant.
-
-    Returns:
-        The figure. Its `savefig("shares.pdf")` writes it, and a notebook shows it.
+        rows: numbers and texts of each row by column, as `to_frame` has them.
+        alpha: level up to which a row with shares is significant; others are left out.
 
     Raises:
-        DataError: nothing is significant.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> figure = fe.shares_figure(fe.compare(*example_sets(1000), features=500))
-        >>> figure.axes[0].get_xlabel()
-        'Share of the set, %'
+        DataError: nothing is significant, or no row has a number.
     """
     from matplotlib.figure import Figure
 
-    if not isinstance(result, Comparison | Kinds):
-        raise UsageError(f"result must be a comparison or kinds, got {type(result).__name__}")
-    known, modes = _find(result, alpha)
-    rows = [_shares(mode) for mode in modes]
-    if not rows:
-        raise DataError(f"nothing is significant at {alpha:g}, so there is nothing to draw")
-    sets = list(rows[0])
-    step = SPREAD / len(sets)
-    figure = Figure(figsize=(WIDTH, AROUND + ROW * len(sets) / SPREAD * len(rows)), layout="constrained")
-    axes = figure.subplots()
-    for number, label in enumerate(sets):
-        values, ends = zip(*(shares[label] for shares in rows), strict=True)
-        around = [[100 * (value - low) for value, (low, _) in zip(values, ends, strict=True)]]
-        around += [[100 * (high - value) for value, (_, high) in zip(values, ends, strict=True)]]
-        heights = [row + step * (number - (len(sets) - 1) / 2) for row in range(len(rows))]
-        look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
-        axes.errorbar([100 * value for value in values], heights, xerr=around, label=label, **look)
-    names = UniqueNames(known)
-    axes.set_yticks(range(len(rows)), [str(printable(names.title(mode))) for mode in modes], **PLAIN)
-    axes.invert_yaxis()
-    axes.set_xlim(left=0)
-    axes.set_xlabel("Share of the set, %")
-    axes.spines[["top", "right"]].set_visible(False)
-    for text in figure.legend(loc="outside upper right", ncols=len(sets), frameon=False).get_texts():
-        text.set(**PLAIN)
+    table = [*rows]
+    panels = [*_panels(table, alpha)]
+    if not panels:
+        tested = any("p_value" in row for row in table)
+        raise DataError(
+            f"nothing is significant at {alpha:g}, so there is nothing to draw"
+            if tested
+            else "the table of this result is empty, so there is nothing to draw"
+        )
+    heights = [panel.height for panel in panels]
+    figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
+    grid = figure.subplots(len(panels), squeeze=False, height_ratios=heights)
+    for axes, panel in zip(grid.flat, panels, strict=True):
+        _draw(axes, panel)
+    known: dict[str, Any] = {}
+    for axes in grid.flat:
+        known |= {text: handle for handle, text in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if len(known) > 1:
+        columns = min(len(known), LEGEND_COLUMNS)
+        legend = figure.legend(known.values(), known, loc="outside upper right", ncols=columns, frameon=False)
+        for text in legend.get_texts():
+            text.set(**PLAIN)
     return figure
 
 
-def _find(result: Comparison | Kinds, alpha: float) -> tuple[Sequence[Any], Sequence[Any]]:
-    known: Sequence[Any] = result.kinds or (() if isinstance(result, Kinds) else result.directions)
-    return known, significant(known, alpha)
+def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[Panel]:
+    """Yield the panels of a table, in the order of its rows."""
+    panels: dict[str, Panel] = {}
+    names = Counter(_name(row) for row in rows)
+    for row in rows:
+        numbers = _shares(row)
+        if numbers and row.get("p_value", 0) > alpha:
+            continue
+        shares = bool(numbers)
+        numbers = numbers or _values(row)
+        if not numbers:
+            continue
+        name = _name(row)
+        own = row.get("id", row.get("kind.id"))
+        title = f"{name}, {own}" if names[name] > 1 and own is not None and own != name else name
+        quantity = _axis(row) if shares else str(row.get("by") or row.get("key") or name)
+        panels.setdefault(quantity, Panel(quantity)).add(title, numbers)
+    yield from panels.values()
 
 
-def _shares(mode: Kind | Direction) -> dict[str, tuple[float, Interval]]:
-    if isinstance(mode, Kind):
-        titles = [*(SET_NAMES.values() if mode.shares.keys() == SET_NAMES.keys() else mode.shares)]
-        return {title: (part.share, part.interval) for title, part in zip(titles, mode.shares.values(), strict=True)}
+def _axis(row: Mapping[str, Any]) -> str:
+    """Return the name of the axis of shares: of several methods or values of a parameter, one for each."""
+    parts = [f"{key} {row[key]}" for key in ("space", "method", "rho", "sigma") if key in row]
+    return f"{OF_SET} ({', '.join(parts)}), %" if parts else f"{OF_SET}, %"
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    """Return the name of a row: of a kind without a name, its id."""
+    known = ("name", "kind.name", "of", "key", "id", "kind.id")
+    return next((str(row[column]) for column in known if row.get(column) is not None), next(iter(row)))
+
+
+def _shares(row: Mapping[str, Any]) -> dict[str, Number]:
+    """Return the shares of a row in percent, by the name of the set."""
+    found = {match[1]: column for column in row if (match := SHARE.fullmatch(column))}
+    titles: Mapping[Any, str] = SET_NAMES if found.keys() == SET_NAMES.keys() else {}
+    ends = {label: column.removesuffix("interval.low") for label, column in found.items()}
     return {
-        SET_NAMES["gen"]: (mode.share_gen, mode.share_gen_interval),
-        SET_NAMES["ref"]: (mode.share_ref, mode.share_ref_interval),
+        titles.get(label, label): (
+            100 * row[f"{stem}share"],
+            100 * row[f"{stem}interval.low"],
+            100 * row[f"{stem}interval.high"],
+        )
+        for label, stem in ends.items()
     }
+
+
+def _values(row: Mapping[str, Any]) -> dict[str, Number]:
+    """Return the value of a row, with its interval if it has one, and the numbers that stand next to it."""
+    column = next((name for name in VALUES if row.get(name) is not None), None)
+    if column is None:
+        return {}
+    found = {"value": _with_ends(row, column, "interval")}
+    marks = {name: _with_ends(row, name, f"{name}_interval") for name in MARKS if row.get(name) is not None}
+    return found | marks
+
+
+def _with_ends(row: Mapping[str, Any], column: str, interval: str) -> Number:
+    value = row[column]
+    ends = [(row.get(f"{one}.low"), row.get(f"{one}.high")) for one in (f"{column}_interval", interval)]
+    low, high = next(((low, high) for low, high in ends if low is not None and high is not None), (value, value))
+    return value, low, high
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    step = SPREAD / len(panel.numbers)
+    for place, (label, numbers) in enumerate(panel.numbers.items()):
+        values, lows, highs = (list(part) for part in zip(*numbers.values(), strict=True))
+        # An interval can leave out its number, such as that of the corrected value of a limit.
+        around = [
+            [max(value - low, 0) for value, low in zip(values, lows, strict=True)],
+            [max(high - value, 0) for value, high in zip(values, highs, strict=True)],
+        ]
+        heights = [row + step * (place - (len(panel.numbers) - 1) / 2) for row in numbers]
+        look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
+        axes.errorbar(values, heights, xerr=around, label=label, **look)
+    axes.set_yticks(range(len(panel.rows)), [str(printable(name)) for name in panel.rows], **PLAIN)
+    axes.set_ylim(len(panel.rows) - 0.5, -0.5)
+    if panel.axis.startswith(OF_SET):
+        axes.set_xlim(left=0)
+    axes.set_xlabel(str(printable(panel.axis)), **PLAIN)
+    axes.spines[["top", "right"]].set_visible(False)
