@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
 """Inches: of a text column, from one number to the next, and above and below all numbers of a panel together."""
 
-PLAIN = {"parse_math": False, "usetex": False}
+PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 """Names are text, whatever they hold: where matplotlib is set to start TeX, it would run the commands in them."""
 
 SPREAD = 0.6
