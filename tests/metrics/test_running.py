@@ -6,6 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+import torch.distributed as ranks
+import torch.multiprocessing as processes
 
 import finc_eval as fe
 from finc_eval.measures.registry import METRICS
@@ -71,6 +73,36 @@ def test_ranks_merge_to_the_whole_also_after_pickling_and_finc_is_computed_too()
     whole = fe.compare(GEN, REF, features=100)
     found = [[(kind.share_gen, kind.p_value) for kind in one.kinds] for one in (first.compute(), whole)]
     assert found[0] == found[1] and first.compute().spectrum == whole.spectrum
+
+
+def run_rank(rank, place):
+    """Embed every second batch, as a rank of a training job does, and let rank 0 write the scores of all."""
+    ranks.init_process_group("gloo", init_method=f"file://{place}/meeting", rank=rank, world_size=2)
+    mine = filled(["fd", "prdc"], [(GEN[rank * 200 :][:200], REF[rank * 150 :][:150])])
+    found = [None, None]
+    ranks.all_gather_object(found, mine)
+    ranks.destroy_process_group()
+    if rank == 0:
+        found[0].merge_state(found[1])
+        (place / "scores").write_bytes(pickle.dumps(values(found[0].compute())))
+
+
+def test_two_processes_that_gather_their_objects_get_the_scores_of_whole_sets(tmp_path):
+    processes.spawn(run_rank, (tmp_path,), nprocs=2)
+    assert pickle.loads((tmp_path / "scores").read_bytes()) == values(fe.metrics(GEN, REF, ["fd", "prdc"]))
+
+
+def test_the_frechet_distance_needs_sums_alone_whose_size_does_not_grow():
+    def sketch(rows):
+        one = fe.Sketch(fe.RandomFourierFeatures(8, 4, sigma=1), sample=0)
+        for start in range(0, len(rows), 100):
+            one.update(rows[start : start + 100])
+        return one
+
+    whole = fe.metrics.fd(GEN, REF).value
+    assert fe.metrics.fd(sketch(GEN[:200]) + sketch(GEN[200:]), sketch(REF)).value == pytest.approx(whole, rel=1e-5)
+    many = np.tile(GEN, (10, 1))
+    assert len(pickle.dumps(sketch(many))) <= len(pickle.dumps(sketch(GEN))) + 200
 
 
 @pytest.mark.parametrize(
