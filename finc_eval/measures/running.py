@@ -27,8 +27,8 @@ class RunningSets(Generic[Found]):
     the function of whole sets gives. The object can be pickled, with all of its rows: on several ranks, gather the
     objects (`torch.distributed.all_gather_object`) and merge them in the order of the ranks.
 
-    Where only the Fréchet distance is needed, two sketches keep sums in place of rows (`fe.Sketch`, with sample=0). They
-    take batches by `update`, add up with `+`, and `fe.metrics.fd` takes them, without an interval.
+    For the Fréchet distance alone, two sketches (`fe.Sketch`, with sample=0) keep sums in place of rows. They take
+    batches by `update` and add up with `+`; `fe.metrics.fd` gives their distance without an interval.
 
     Args:
         judge: function of the generated set and the reference. `fe.metrics.running` makes it of names of metrics.

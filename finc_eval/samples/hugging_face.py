@@ -39,10 +39,11 @@ class HuggingFaceSource(FileSource):
 
         if not hasattr(dataset, "features"):
             splits = list(dataset)
-            if len(splits) != 1:
-                raise DataError(
-                    f"{name} holds the splits {', '.join(splits)}: pass one of them, such as d[{splits[0]!r}]"
-                )
+            if not splits:
+                raise DataError(f"{name} is empty")
+            if len(splits) != 1 or not hasattr(dataset[splits[0]], "__len__"):
+                one = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
+                raise DataError(f"{name} holds the splits {', '.join(splits)}: {one}")
             dataset = dataset[splits[0]]
         self.reading = reading or EVERYTHING
         dataset = dataset.with_format(None)  # what is stored, without transforms

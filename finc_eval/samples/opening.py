@@ -270,7 +270,8 @@ def _open_matching(path: str, folder: Path, pattern: str, reading: Reading) -> S
 def _is_numbered(source: Any) -> bool:
     """Return whether items can be read by number, from 0 to a known length."""
     is_mapping = isinstance(source, Mapping | str | bytes)
-    return not is_mapping and hasattr(source, "__len__") and hasattr(source, "__getitem__")
+    is_stream = any(base.__name__ == "IterableDataset" for base in type(source).__mro__)  # inherits __getitem__
+    return not is_mapping and not is_stream and hasattr(source, "__len__") and hasattr(source, "__getitem__")
 
 
 def _is_iterable(source: Any) -> bool:

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler, TensorDataset, WeightedRandomSampler
+from torch.utils.data import (
+    BatchSampler,
+    ChainDataset,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    RandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+)
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
@@ -45,6 +54,37 @@ def read(source, **options):
 def test_a_loader_has_as_many_samples_as_it_draws(options, n):
     sizes = {} if "batch_sampler" in options else {"batch_size": 16}
     assert len(read(DataLoader(SET, **sizes, **options))) == n
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(TENSOR)
+
+
+class CountedStream(Stream):
+    def __len__(self):
+        return 40
+
+
+STREAMS = {
+    "stream": Stream,
+    "stream that counts": CountedStream,
+    "chain": lambda: ChainDataset([CountedStream()]),
+    "loader": lambda: DataLoader(Stream(), 8),
+    "loader of items": lambda: DataLoader(Stream(), None),
+    "loader that counts": lambda: DataLoader(CountedStream(), 8),
+    "loader of a chain": lambda: DataLoader(ChainDataset([CountedStream()]), 7),
+}
+
+
+@pytest.mark.parametrize("make", STREAMS)
+def test_a_stream_of_torch_is_iterated_and_says_how_many_it_has_if_it_knows(make):
+    assert np.array_equal(read(STREAMS[make](), n=40), IMAGES)
+    if "count" in make or "chain" in make:
+        assert np.array_equal(read(STREAMS[make]()), IMAGES)
+    else:
+        with pytest.raises(FincEvalError, match="does not say how many images it has: pass their number as n"):
+            open_source(STREAMS[make]())
 
 
 @pytest.mark.parametrize(
@@ -226,11 +266,24 @@ def test_one_photograph_is_one_sample(shape, tmp_path):
         open_source(tmp_path / "one.npz")
 
 
-def test_an_animation_in_memory_is_refused_like_its_file(tmp_path):
+WAYS = {
+    "object": lambda path: [Image.open(path)] * 2,
+    "frame": lambda path: (image := Image.open(path), image.seek(2), [image] * 2)[2],
+    "path": lambda path: [path, path],
+    "bytes": lambda path: [{"image": {"bytes": path.read_bytes(), "path": None}}] * 2,
+    "folder": lambda path: path.parent,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("suffix", ["gif", "png", "webp"])
+def test_an_animation_is_refused_in_memory_as_in_a_file_and_one_of_its_frames_is_an_image(suffix, way, tmp_path):
     frames = [Image.fromarray(one) for one in IMAGES[:4]]
-    frames[0].save(tmp_path / "a.gif", save_all=True, append_images=frames[1:])
-    (sample, *_) = open_source([Image.open(tmp_path / "a.gif")] * 2).samples()
+    frames[0].save(tmp_path / f"a.{suffix}", save_all=True, append_images=frames[1:], lossless=True)
+    (sample, *_) = open_source(WAYS[way](tmp_path / f"a.{suffix}")).samples()
     assert "an animation" in sample.error
+    with Image.open(tmp_path / f"a.{suffix}") as opened:
+        assert read([opened.convert("RGB")] * 2).shape == (2, 8, 8, 3)
 
 
 @pytest.mark.parametrize(
@@ -295,9 +348,25 @@ def test_a_dataset_of_hugging_face_is_what_is_stored_in_any_format(how, table):
     assert source.labels == [str(i % 3) for i in range(40)]
 
 
-def test_splits_of_hugging_face_are_named(table):
-    with pytest.raises(FincEvalError, match="holds the splits train, test"):
-        open_source(hf.DatasetDict({"train": table, "test": table}))
+SPLITS = {
+    "two": (lambda d: hf.DatasetDict({"train": d, "test": d}), "holds the splits train, test: pass one of them, such"),
+    "none": (lambda d: hf.DatasetDict(), "the dataset is empty"),
+    "two streams": (
+        lambda d: hf.IterableDatasetDict({one: d.to_iterable_dataset() for one in ("a", "b")}),
+        r"holds the splits a, b: pass one of them, such as d\['a'\]",
+    ),
+    "a stream": (
+        lambda d: hf.IterableDatasetDict({"train": d.to_iterable_dataset()}),
+        r"holds the splits train: pass d\['train'\], and n",
+    ),
+}
+
+
+@pytest.mark.parametrize("splits", SPLITS)
+def test_splits_of_hugging_face_are_named(splits, table):
+    make, message = SPLITS[splits]
+    with pytest.raises(FincEvalError, match=message):
+        open_source(make(table))
 
 
 def test_a_stream_of_hugging_face_is_its_images(table):

@@ -109,9 +109,10 @@ def iterate(source: Any, n: int | None, reading: Reading | None = None) -> Itera
                 "write def make(count) -> a batch of count images"
             ) from None
         return IteratorSource(_call(source, n, reading.image_key if reading else None), n, reading=reading)
-    if n is None and hasattr(source, "dataset") and hasattr(source.dataset, "__len__"):
+    if n is None and hasattr(source, "dataset"):
         # The length of a data loader is its number of batches.
-        return IteratorSource(source, _count_drawn(source), whole=True, reading=reading)
+        drawn = _count_drawn(source) if hasattr(source.dataset, "__len__") else None
+        return IteratorSource(source, drawn, whole=True, reading=reading)
     if n is None and hasattr(source, "__len__"):
         return IteratorSource(source, len(source), of_batches=False, whole=True, reading=reading)
     return IteratorSource(source, n, reading=reading)
