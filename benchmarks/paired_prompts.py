@@ -1,7 +1,8 @@
 """Two models on the same prompts: false discoveries of equal models, and the faults of the toy.
 
 *Equal* models draw images of one law for each prompt: its middle, of so many units between prompts, plus noise of one
-unit within a prompt, in 8 dimensions. *A kind*, *overall*, *a word*: one is significant at .05. *The toy*: words and
+unit within a prompt, in 8 dimensions. *Skewed*: the noise is log-normal, and sets have unlike numbers of images of a
+prompt. *A kind*, *overall*, *a word*: one is significant at .05. *The toy*: words and
 colored digits (`finc_eval.demo.prompts`) as pixels; one model draws ones for sevens, blue for purple, and one picture
 of each pink prompt. *All three faults*: these words are found. *Other words*: another one is.
 """
@@ -25,18 +26,22 @@ EQUAL = {
     "100 prompts, 4 + 4, effect 5": (100, 4, 4, 5.0),
     "200 prompts, 4 + 1, effect 3": (200, 4, 1, 3.0),
     "1000 prompts, 1 + 1, effect 3": (1000, 1, 1, 3.0),
+    "100 prompts, 4 + 1, skewed": (100, 4, 1, 3.0),
+    "100 prompts, 1 to 8 each, skewed": (100, (1, 8), (1, 8), 3.0),
 }
 TOY = {"toy, 200 prompts, 4 + 4": (200, 4), "toy, 50 prompts, 2 + 2": (50, 2)}
 
 
-def equal_models(prompts, first, second, effect, rng):
+def equal_models(prompts, first, second, effect, rng, *, is_skewed=False):
     middles = rng.normal(size=(prompts, 8)) * effect
     words = rng.integers(0, 10, (prompts, 2))
     names = [f"w{one} v{other} {place}" for place, (one, other) in enumerate(words)]
     found = []
     for each in (first, second):
+        each = rng.integers(each[0], each[1] + 1, prompts) if isinstance(each, tuple) else each
         of = np.repeat(np.arange(prompts), each)
-        rows = (middles[of] + rng.normal(size=(len(of), 8))).astype(np.float32)
+        noise = rng.lognormal(size=(len(of), 8)) if is_skewed else rng.normal(size=(len(of), 8))
+        rows = (middles[of] + noise).astype(np.float32)
         found.append(fe.EmbeddingSet(rows, metadata={"prompt": [names[one] for one in of]}))
     return dict(zip(("gen", "ref"), found, strict=True))
 
@@ -56,7 +61,7 @@ def one(regime, seed):
             for label, one in zip(("gen", "ref"), both, strict=True)
         }
     else:
-        sets = equal_models(*EQUAL[regime], rng)
+        sets = equal_models(*EQUAL[regime], rng, is_skewed="skewed" in regime)
     found, words = fe.kinds(sets, pairs="prompt", seed=seed), words_of(sets, seed)
     figures = {"kind": bool(found.significant()), "overall": found.difference_p_value <= ALPHA, "word": bool(words)}
     if regime in TOY:

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.words import join_words
-from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.numerics.blocks import step_down
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
-from finc_eval.partitions.kind_tree import KindTree, directions
+from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.prompts.images import Images, coordinates, count_distinct
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
@@ -172,82 +170,6 @@ def _how_alike(word: Word) -> str:
     return f"more alike in {first if word.difference < 0 else second}"
 
 
-@dataclass(frozen=True, eq=False)
-class _Images:
-    """Sums over the images of each prompt in one set.
-
-    Attributes:
-        n: shape (B,).
-        pairs: mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair
-            r modulo their number. Of a prompt, as many images are taken, the first, as the other set has too.
-        mean: mean coordinates, shape (B, k).
-        within: variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image.
-        alike: the same of the images in pairs.
-        distinct: distinct images, shape (B,).
-        order, start: images in the order of their prompts, and where the images of each prompt begin.
-    """
-
-    n: NDArray[np.int64]
-    pairs: Array
-    mean: Array
-    within: Array
-    alike: Array
-    total: Array
-    distinct: NDArray[np.int64]
-    order: NDArray[np.int64]
-    start: NDArray[np.int64]
-
-    @classmethod
-    def of(
-        cls,
-        one: Embeddings,
-        block: NDArray[np.int64],
-        pairs: NDArray[np.int64],
-        least: NDArray[np.int64],
-        kinds: KindTree,
-        run: Run,
-    ) -> _Images:
-        n, blocks = np.bincount(block), len(pairs)
-        order = block.argsort(kind="stable")
-        start = np.concatenate([[0], n.cumsum()])
-        first = np.concatenate([[0], pairs.cumsum()])
-        rank = np.empty(len(block), np.int64)
-        rank[order] = np.arange(len(block)) - start[block[order]]
-        pair, is_kept = first[block] + rank % pairs[block], rank < least[block]
-        k = kinds.prototypes.shape[1]
-        sums, total = (torch.zeros(size, k, dtype=torch.double) for size in (int(first[-1]), blocks))
-        squares = np.zeros((2, blocks))
-        for batch in one.batches(run.portion):
-            rows = coordinates(batch.rows, kinds)
-            part = slice(batch.start, batch.start + len(rows))
-            kept = torch.from_numpy(is_kept[part])
-            sums.index_add_(0, torch.from_numpy(pair[part])[kept], rows[kept])
-            total.index_add_(0, torch.from_numpy(block[part]), rows)
-            length = rows.square().sum(1).numpy()
-            squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]
-        mean, of_pairs = total.numpy() / n[:, None], sums.numpy() / np.bincount(pair[is_kept])[:, None]
-        middle = np.add.reduceat(sums.numpy(), first[:-1]) / least[:, None]
-        within, alike = _variance(squares[0], mean, n), _variance(squares[1], middle, least)
-        unlike = np.unique(np.stack([block.astype(np.uint64), row_hashes(one, run)]), axis=1)[0]
-        distinct = np.bincount(unlike.astype(np.int64), minlength=blocks)
-        return cls(n, of_pairs, mean, within, alike, squares[0], distinct, order, start)
-
-    def rows(self, block: int) -> NDArray[np.int64]:
-        """Return the images of a prompt."""
-        return self.order[self.start[block] : self.start[block + 1]]
-
-
-def _variance(squares: Array, mean: Array, n: NDArray[np.int64]) -> Array:
-    """Return the variance of one image around the mean of its prompt, shape (B,)."""
-    rest = np.maximum(squares - n * (mean**2).sum(1), 0)
-    return np.where(n > 1, rest / np.maximum(n - 1, 1), np.nan)
-
-
-def coordinates(rows: torch.Tensor, kinds: KindTree) -> torch.Tensor:
-    """Return the coordinates of rows on the axes of the kinds, in units that embeddings have, float64, on the CPU."""
-    return (kinds.axes(directions(rows.cpu().float())) * kinds.axes.unit).double()
-
-
 def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> PromptDifferences:
     """Find the prompts, and the words of prompts, whose images differ between two paired sets.
 
@@ -256,8 +178,14 @@ def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -
     labels, prompts = tuple(pairing.sets), [str(one) for one in pairing.names]
     sizes = np.stack([np.bincount(block, minlength=len(prompts)) for block in pairing.block.values()])
     least = sizes.min(0)
-    pairs = np.ones_like(least) if pairing.is_whole else least.clip(max=max(MAX_PAIRS // len(prompts), 1))
-    images = [_Images.of(one, pairing.block[label], pairs, least, kinds, run) for label, one in pairing.sets.items()]
+    distinct = [count_distinct(one, pairing.block[label], len(prompts), run) for label, one in pairing.sets.items()]
+    # Copies of one image are not independent: one of each set is then tested.
+    alone = np.where((np.array(distinct) == sizes).all(0), least, 1)
+    pairs = np.ones_like(least) if pairing.is_whole else alone.clip(max=max(MAX_PAIRS // len(prompts), 1))
+    images = [
+        Images.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
+        for (label, one), count in zip(pairing.sets.items(), distinct, strict=True)
+    ]
     counts = sizes.sum()
     middle = sum((one.mean * one.n[:, None]).sum(0) for one in images) / counts
     unit = float(np.sqrt(max(2 * (sum(one.total.sum() for one in images) / counts - middle @ middle), 1e-30)))
@@ -316,7 +244,7 @@ def _mean_interval(values: Array) -> tuple[float, tuple[float, float]]:
 class _Table:
     labels: tuple[str, ...]
     prompts: Sequence[str]
-    images: Sequence[_Images]
+    images: Sequence[Images]
     unit: float
     pairing: Pairing
     kinds: KindTree

@@ -43,13 +43,20 @@ MOST_WORDS = 5000
 """Words and phrases that are tested, the most frequent first."""
 
 AXES = 32
-"""Axes of the differences of pairs that words are tested on."""
+"""Axes of the differences of pairs that words are tested on; see `RIDGE`."""
 
 RIDGE = 0.1
-"""Part of the mean variance that is added to the variance of an axis, so that axes of mere noise count less."""
+"""Part of the mean variance that is added to the variance of an axis, so that axes of mere noise count less.
+
+Two words moved along an axis each, 60 prompts, 2 pairs, 25 runs: the parts found on even axes, on the 15th and 21st,
+and on the first two axes of variance 1/k², and with noise of heavy tails, are .92, .32, .98, .84. With .01 they are
+.88, .58, .76, .78; with 1, .98, 0, 1, .98. With 8 axes in place of 32 they are .96, 0, 1, .88; with 48, .76, .36, .96,
+.82.
+"""
 
 CLEARER = 2.0
-"""Factor by which the mean product of differences of a word must be larger for it to explain another word."""
+"""Factor by which the mean product of differences of a word must be larger for it to explain another word. With 1.3 or
+4, the parts at `RIDGE` are the same; with 1, what all prompts have in common is not found."""
 
 BATCH = 16
 """Signs that are multiplied together."""

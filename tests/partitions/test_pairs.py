@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import finc_eval as fe
-from finc_eval.partitions.blocks import dispersion
+from finc_eval.partitions.blocks import dispersion, missing_values
 
 CENTERS = np.random.default_rng(0).normal(size=(40, 8)) * 6
 
@@ -87,6 +88,27 @@ def test_counts_of_random_draws_are_not_a_design():
     assert dispersion(np.full(30, 5)) < 1e-3
     assert dispersion(np.array([5] * 28 + [4, 3])) < 0.1
     assert dispersion(np.array([50, 50])) == 1
+
+
+@pytest.mark.parametrize(("values", "n", "m"), [(10, 60, 60), (30, 100, 300), (100, 400, 200)])
+def test_values_that_random_draws_lack_are_rarely_named(values, n, m):
+    rng, runs = np.random.default_rng(values), 120
+    shares = rng.dirichlet(np.ones(values))
+    named = 0
+    for _ in range(runs):
+        sets = {
+            label: fe.EmbeddingSet(
+                np.zeros((size, 2), np.float32), metadata={"prompt": rng.choice(values, size, p=shares).astype(str)}
+            )
+            for label, size in (("gen", n), ("ref", m))
+        }
+        named += any("lacks" in one for one in missing_values(sets, []))
+    assert named <= stats.binom.ppf(0.999, runs, 0.05)
+
+
+def test_a_value_that_is_surely_not_by_chance_lacking_is_named():
+    sets = {"gen": drawn(EVERY[:10], 12, 1), "ref": drawn(EVERY[:11], 12, 2)}
+    assert any(one.startswith("gen lacks 1 of the 11 values of prompt") for one in missing_values(sets, []))
 
 
 @pytest.mark.parametrize("policy", [{}, {"pairs": "prompt"}, {"groups": "prompt"}, {"kinds.column": "prompt"}])

@@ -45,3 +45,14 @@ def test_means_of_pairs_are_bounded(monkeypatch, most):
     monkeypatch.setattr(table, "choose", lambda *given: seen.append(len(given[1])) or choose(*given))
     assert "red" in [one.text for one in words(images(4, 1, wrong=3.0), images(4, 2))]
     assert seen[0] == {1: 36, 80: 72, 10_000: 144}[most]
+
+
+def test_copies_of_one_picture_are_not_taken_for_content():
+    """A set that repeats its pictures differs in diversity; the mean of four copies is not four draws."""
+    for seed in range(6):
+        first, second = images(4, seed), images(4, seed + 100)
+        rows = first.rows_at(np.arange(first.n)).numpy().copy()
+        rows[:] = rows[np.arange(len(rows)) // 4 * 4]
+        found = words(fe.EmbeddingSet(rows, metadata={"prompt": first.column("prompt")}), second)
+        assert [(one.text, one.what) for one in found if one.what == "content"] == []
+        assert [(one.text, one.what) for one in found] == [("", "diversity")]

@@ -1,0 +1,100 @@
+"""`Images`: sums over the images of each prompt in a set, from which prompts and words are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.repeats import row_hashes
+from finc_eval.partitions.kind_tree import KindTree, directions
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Sums over the images of each prompt in one set.
+
+    Attributes:
+        n: shape (B,).
+        pairs: mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair
+            r modulo their number. Of a prompt, as many images are taken, the first, as the other set has too; one
+            where a set repeats some.
+        mean: mean coordinates, shape (B, k).
+        within: variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image.
+        alike: the same of as many images, the first, as the other set has too.
+        distinct: distinct images, shape (B,).
+        order, start: images in the order of their prompts, and where the images of each prompt begin.
+    """
+
+    n: NDArray[np.int64]
+    pairs: Array
+    mean: Array
+    within: Array
+    alike: Array
+    total: Array
+    distinct: NDArray[np.int64]
+    order: NDArray[np.int64]
+    start: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        one: Embeddings,
+        block: NDArray[np.int64],
+        pairs: NDArray[np.int64],
+        alone: NDArray[np.int64],
+        least: NDArray[np.int64],
+        distinct: NDArray[np.int64],
+        kinds: KindTree,
+        run: Run,
+    ) -> Images:
+        n, blocks = np.bincount(block), len(pairs)
+        order = block.argsort(kind="stable")
+        start = np.concatenate([[0], n.cumsum()])
+        first = np.concatenate([[0], pairs.cumsum()])
+        rank = np.empty(len(block), np.int64)
+        rank[order] = np.arange(len(block)) - start[block[order]]
+        pair, is_paired, is_kept = first[block] + rank % pairs[block], rank < alone[block], rank < least[block]
+        k = kinds.prototypes.shape[1]
+        sums, kept, total = (torch.zeros(size, k, dtype=torch.double) for size in (int(first[-1]), blocks, blocks))
+        squares = np.zeros((2, blocks))
+        for batch in one.batches(run.portion):
+            rows = coordinates(batch.rows, kinds)
+            part = slice(batch.start, batch.start + len(rows))
+            where = torch.from_numpy(block[part])
+            for found, place, taken in ((sums, torch.from_numpy(pair[part]), is_paired), (kept, where, is_kept)):
+                chosen = torch.from_numpy(taken[part])
+                found.index_add_(0, place[chosen], rows[chosen])
+            total.index_add_(0, where, rows)
+            length = rows.square().sum(1).numpy()
+            squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]
+        mean, of_pairs = total.numpy() / n[:, None], sums.numpy() / np.bincount(pair[is_paired])[:, None]
+        within, alike = _variance(squares[0], mean, n), _variance(squares[1], kept.numpy() / least[:, None], least)
+        return cls(n, of_pairs, mean, within, alike, squares[0], distinct, order, start)
+
+    def rows(self, block: int) -> NDArray[np.int64]:
+        """Return the images of a prompt."""
+        return self.order[self.start[block] : self.start[block + 1]]
+
+
+def count_distinct(one: Embeddings, block: NDArray[np.int64], blocks: int, run: Run) -> NDArray[np.int64]:
+    """Return the number of distinct images of each prompt, shape (B,)."""
+    unlike = np.unique(np.stack([block.astype(np.uint64), row_hashes(one, run)]), axis=1)[0]
+    return np.bincount(unlike.astype(np.int64), minlength=blocks)
+
+
+def _variance(squares: Array, mean: Array, n: NDArray[np.int64]) -> Array:
+    """Return the variance of one image around the mean of its prompt, shape (B,)."""
+    rest = np.maximum(squares - n * (mean**2).sum(1), 0)
+    return np.where(n > 1, rest / np.maximum(n - 1, 1), np.nan)
+
+
+def coordinates(rows: torch.Tensor, kinds: KindTree) -> torch.Tensor:
+    """Return the coordinates of rows on the axes of the kinds, in units that embeddings have, float64, on the CPU."""
+    return (kinds.axes(directions(rows.cpu().float())) * kinds.axes.unit).double()
