@@ -54,6 +54,18 @@ class Images:
         kinds: KindTree,
         run: Run,
     ) -> Images:
+        """Sum the images of a set, in one pass.
+
+        Args:
+            one: the set.
+            block: prompt of each image, shape (n,).
+            pairs: pairs of each prompt, shape (B,).
+            alone: images of each prompt that are put in pairs, shape (B,).
+            least: images that both sets have of each prompt, shape (B,).
+            distinct: distinct images of each prompt in this set, shape (B,).
+            kinds: kinds, on whose axes images are compared.
+            run: portions.
+        """
         n, blocks = np.bincount(block), len(pairs)
         order = block.argsort(kind="stable")
         start = np.concatenate([[0], n.cumsum()])
