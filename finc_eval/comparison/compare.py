@@ -38,8 +38,10 @@ from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comp
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
 from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
@@ -57,6 +59,7 @@ from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 
+@show_options(Settings)
 @arithmetic("float32")
 def compare(
     gen: object,
@@ -64,6 +67,7 @@ def compare(
     settings: Settings | None = None,
     *,
     kinds: object = None,
+    labels: object = None,
     extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
@@ -85,6 +89,8 @@ def compare(
         settings: settings of the comparison; default: `Settings()`.
         kinds: an earlier comparison, or its path, whose kinds to count the sets by, so that `compare_releases` finds
             what changed since then; default: the kinds of both sets.
+        labels: labels of the samples of both sets, if these are arrays: a pair of arrays, or arrays by "gen" and "ref".
+            They name kinds, and their shares are compared (`by`). Also the option `groups` may be such arrays.
         extractor: how to embed sets of samples: a name, the path of a card, or `fe.Extraction`; default: the extractor
             behind the other set, or else EfficientNet-Lite0.
         run: device, portions, threads and progress of the computation.
@@ -106,7 +112,8 @@ def compare(
     """
     run = Run.of(run)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree
-    opened = sketch_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
+    sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
+    opened = sketch_sets(sets, ["ref"], settings_of(settings, chosen), run, extractor)
     return compare_opened(opened, opened.settings, run, tree)
 
 

@@ -17,7 +17,7 @@ from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
@@ -116,6 +116,7 @@ class MethodComparison(Pictured):
         return f"directions with p ≤ 0.05: {texts}; {len(self.groups)} groups"
 
 
+@show_options(Settings)
 @arithmetic("float32")
 def compare_methods(
     gen: object,

@@ -274,7 +274,7 @@ class Options(SketchOptions, total=False):
     index: SearchIndex
 
 
-def settings_of(settings: Settings | None, options: Options) -> Settings:
+def settings_of(settings: Settings | None, options: Mapping[str, Any]) -> Settings:
     """Return the settings, or the default ones, with the options in place of their fields."""
     for name, value in options.items():
         owners = [cls.__name__ for cls in _owners(name)]

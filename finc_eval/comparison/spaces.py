@@ -17,7 +17,7 @@ from finc_eval.comparison.result import IN_SENTENCES, SET_NAMES, Comparison
 from finc_eval.comparison.settings import Options, Settings, settings_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain
+from finc_eval.core.record import Record, plain, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.card import BY_FRAMES
@@ -155,6 +155,7 @@ class Spaces(Pictured):
         return ", ".join(f"{name}: {sum(one.space == name for one in self.kinds)} kinds" for name in self.comparisons)
 
 
+@show_options(Settings)
 @arithmetic("float32")
 def compare_spaces(
     gen: object,

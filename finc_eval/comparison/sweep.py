@@ -27,7 +27,7 @@ from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import KnownSamples, SetInfo
@@ -114,6 +114,7 @@ class Sweep(Pictured):
         return f"{self.parameter}; directions with p ≤ 0.05 by value: {found}"
 
 
+@show_options(Settings)
 @arithmetic("float32")
 def sweep(
     gen: object,

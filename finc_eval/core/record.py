@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
+from inspect import Parameter, Signature, signature
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -19,6 +21,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def about(text: str) -> Any:
@@ -29,8 +32,43 @@ def about(text: str) -> Any:
     return Field(description=text)
 
 
+class _ReadableSignature:
+    """The signature of a record with the types of its fields, without their descriptions."""
+
+    def __get__(self, _: object, cls: type) -> Signature:
+        found = signature(cls.__init__)  # type: ignore[misc]  # of this very class
+        _, *own = found.parameters.values()
+        return found.replace(
+            parameters=[one.replace(annotation=_without_description(one.annotation)) for one in own],
+            return_annotation=Signature.empty,
+        )
+
+
+def _without_description(annotation: Any) -> Any:
+    """Return the X of "Annotated[X, about(…)]"; other annotations as they are."""
+    if not isinstance(annotation, str) or not annotation.startswith("Annotated["):
+        return annotation
+    found = ast.parse(annotation, mode="eval").body
+    return ast.unparse(found.slice.elts[0])  # type: ignore[attr-defined]  # a subscript, by its beginning
+
+
+def show_options(settings: type[Record]) -> Callable[[F], F]:
+    """Show the fields of settings, with their defaults, in the signature of a function that takes them as keywords."""
+
+    def shown(function: F) -> F:
+        own = signature(function)
+        first = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        fields = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in signature(settings).parameters.values()]
+        function.__signature__ = own.replace(parameters=[*first, *fields])  # type: ignore[attr-defined]
+        return function
+
+    return shown
+
+
 class Record:
     """Base of the frozen dataclasses that results and settings consist of."""
+
+    __signature__ = _ReadableSignature()
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(json_schema_serialization_defaults_required=True)
 

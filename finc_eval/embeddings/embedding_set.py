@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +12,9 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.shown import Shown
-from finc_eval.core.words import plural
+from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
 from finc_eval.embeddings.keys import Hashes, hashes_of
@@ -117,6 +117,11 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
             raise unknown_column(name, self.columns, self.name)
         return self._columns[name][start:stop]
 
+    def with_columns(self, columns: Mapping[str, object]) -> EmbeddingSet:
+        """Return the set with further columns of metadata."""
+        more = {**self._columns, **columns}
+        return EmbeddingSet(self._rows, self._names, more, self._images, name=self.name)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the set is, without its embeddings."""
         return {"name": self.name, "n": self.n, "dim": self.dim, "columns": list(self.columns)}
@@ -129,6 +134,61 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
     def _summary(self) -> str:
         columns = f", columns={list(self.columns)}" if self.columns else ""
         return f"n={self.n}, dim={self.dim}{columns}"
+
+
+def take_arrays(
+    sets: Mapping[str, object], labels: object, options: Mapping[str, Any]
+) -> tuple[dict[str, object], dict[str, Any]]:
+    """Return sets with the labels and groups that stand beside them as columns, and options that name these columns.
+
+    Args:
+        sets: sets by label.
+        labels: labels of the samples of each set, by label or in the order of the sets: the column "label", by which
+            shares are compared.
+        options: options of which `groups` is the name of a column or, in place of it, groups of the samples of each
+            set, as labels: the column "group".
+
+    Raises:
+        UsageError: they are not one array for each set, have another length, or a set is not an array.
+    """
+    chosen, given = dict(options), {label: dict[str, object]() for label in sets}
+    asked = {"label": ("labels", labels), "group": ("groups", chosen.get("groups"))}
+    for column, (what, values) in asked.items():
+        if values is None or isinstance(values, str):
+            continue
+        for label, own in _by_set(values, what, [*sets]).items():
+            given[label][column] = own
+        if what == "groups" or chosen.get("by") is None:
+            chosen["groups" if what == "groups" else "by"] = column
+    return {label: _beside(one, given[label], label) if given[label] else one for label, one in sets.items()}, chosen
+
+
+def _by_set(values: object, what: str, sets: Sequence[str]) -> dict[str, object]:
+    """Return the values of each set, given by label or in the order of the sets."""
+    if isinstance(values, Mapping):
+        for label in values:
+            if label not in sets:
+                hint = did_you_mean(str(label), sets)
+                raise UsageError(f"{what} name a set {label!r}{hint}: the sets are {join_words(sets)}")
+        return dict(values)
+    count = len(values) if isinstance(values, Sized) else 0
+    if count != len(sets):
+        raise UsageError(
+            f"{what} must be one array for each of {join_words(sets)}, in this order or by name, got "
+            f"{plural(count, 'array') if count else type(values).__name__}"
+        )
+    return dict(zip(sets, values, strict=True))  # type: ignore[call-overload]  # what has a length can be iterated
+
+
+def _beside(source: object, columns: Mapping[str, object], label: str) -> EmbeddingSet:
+    if isinstance(source, EmbeddingSet):
+        return source.with_columns(columns)
+    if isinstance(source, list | tuple) or hasattr(source, "__array__"):
+        return EmbeddingSet(source, metadata=columns, name=label)
+    raise UsageError(
+        f"labels and groups stand beside arrays, and {label} is of the type {type(source).__name__}: name a column of "
+        "its metadata, as by=… or groups=…"
+    )
 
 
 def _check_ids(ids: Sequence[object], n: int, name: str) -> list[str]:

@@ -10,6 +10,7 @@ from finc_eval.comparison.methods import compare_methods
 from finc_eval.comparison.settings import Options, Settings, settings_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
@@ -36,6 +37,7 @@ MAX_KEN_SAMPLES = 2000
 """Samples of each set up to which exact KEN is among the baselines: it takes the cube of them."""
 
 
+@show_options(Settings)
 @arithmetic("float32")
 def evaluate(
     gen: object,

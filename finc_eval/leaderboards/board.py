@@ -9,7 +9,7 @@ from typing import Unpack
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import settings_from
+from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
@@ -28,6 +28,7 @@ from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.sets import OpenedSet, countable_sets
 
 
+@show_options(LeaderboardSettings)
 @arithmetic("float32")
 def leaderboard(
     models: Mapping[str, object] | Sequence[object],

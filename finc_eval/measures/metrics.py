@@ -18,6 +18,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
+from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import name_of, open_sets
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
@@ -60,6 +61,7 @@ class Metrics:
             is defined on one extractor, as fid is, refuses embeddings of others.
         test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor from
             them.
+        labels: labels of the samples of sets that are arrays, by "gen" and "ref" or as a pair: the column "label".
         by: column of metadata, such as "label": each metric is also computed for the samples of each of its values
             (intra-FID is the mean of these, Miyato and Koyama 2018); default: for whole sets alone.
         save_statistics: path of an npz to write mean, covariance and number of samples of the reference to (mu, sigma,
@@ -98,6 +100,7 @@ class Metrics:
         metrics: Sequence[str] | str | None = None,
         *,
         test: object = None,
+        labels: object = None,
         by: str | None = None,
         save_statistics: str | Path | None = None,
         extractor: AnyExtractor = None,
@@ -105,10 +108,9 @@ class Metrics:
         run: Run | None = None,
     ) -> Scores:
         """Compute metrics by their names; see the class for the arguments."""
-        sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
-        return _scores(
-            choose_metrics(metrics, sources), sources, extractor, index, run, by=by, save_statistics=save_statistics
-        )
+        given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
+        sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
+        return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
 
     def __getattr__(self, name: str) -> NamedMetric:
         if name not in METRICS:

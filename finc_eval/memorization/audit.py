@@ -18,7 +18,7 @@ from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import settings_from
+from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
@@ -83,6 +83,7 @@ MAX_FLD_SAMPLES = 5000
 """Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
 
 
+@show_options(AuditSettings)
 @arithmetic("float32")
 def audit(
     gen: object,
@@ -97,8 +98,7 @@ def audit(
 ) -> Audit:
     """Audit a generator's samples: are they copies of training samples, do attacks find members, does a guarantee hold?
 
-    The sets are embeddings of one extractor, and what the extractor does not see is not audited. Nothing of size n × m
-    is held.
+    The sets are embeddings of one extractor, and what it does not see is not audited. Nothing of size n × m is held.
 
     Args:
         gen: the generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, the path of a file of

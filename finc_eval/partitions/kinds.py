@@ -14,10 +14,11 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import ABSENT, NOT_IN_JSON, settings_from
+from finc_eval.core.record import ABSENT, NOT_IN_JSON, settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import plural
+from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
@@ -162,12 +163,14 @@ class Kinds(Pictured):
         )
 
 
+@show_options(KindSettings)
 @arithmetic("float32")
 def kinds(
     sets: object,
     ref: object = None,
     settings: KindSettings | None = None,
     *,
+    labels: object = None,
     extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[KindOptions],
@@ -185,9 +188,10 @@ def kinds(
             names of their files and folders, or else numbered. Or one set, with the reference next to it.
         ref: reference, in the same forms: `fe.kinds(gen, ref)` is `fe.kinds({"gen": gen, "ref": ref})`.
         settings: settings.
+        labels: labels of the samples of sets that are arrays; see `compare`.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
-        options: fields of `KindSettings`, which override `settings`.
+        options: fields of `KindSettings`, which override `settings`. Also `groups` may be arrays beside arrays.
 
     Raises:
         UsageError: there are fewer than two sets, or a setting is out of range.
@@ -203,8 +207,8 @@ def kinds(
         True
         >>> found.difference_p_value < 0.05
         True
-        >>> labels = {"label": ["a", "b"] * 250}
-        >>> by = fe.kinds(*(fe.EmbeddingSet(one, metadata=labels) for one in (gen, ref)), by="label").by
+        >>> labels = ["a", "b"] * 250
+        >>> by = fe.kinds(gen, ref, labels=(labels, labels)).by
         >>> by.to_frame()[["name", "shares.gen.share", "shares.ref.share", "p_value"]].values.tolist()
         [['a', 0.5, 0.5, 1.0], ['b', 0.5, 0.5, 1.0]]
     """
@@ -217,8 +221,8 @@ def kinds(
         if "ref" in named:
             raise UsageError('a set is called "ref" already: give it another name, or leave the reference out')
         sets = {**named, "ref": ref}
-    found = label_sets(sets, "set")  # type: ignore[arg-type]  # it refuses anything else
-    return _count(found, settings_from(KindSettings, settings, options), None, run, extractor)
+    found, chosen = take_arrays(label_sets(sets, "set"), labels, options)  # type: ignore[arg-type]  # or it refuses
+    return _count(found, settings_from(KindSettings, settings, chosen), None, run, extractor)
 
 
 def _count(

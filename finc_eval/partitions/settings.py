@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
-from finc_eval.sketches.settings import ByColumn, Groups, PairColumn
+from finc_eval.sketches.settings import ByColumn, GroupArrays, Groups, PairColumn
 
 MAIN_LEVEL = 50
 """Kinds that give the difference of sets. On six draws of digits each, true differences of .18 and .07 are estimated by
@@ -46,7 +46,7 @@ class KindSettings(Configured):
 class KindOptions(TypedDict, total=False):
     """The fields of `KindSettings` as keywords of a function."""
 
-    groups: str | None
+    groups: str | GroupArrays | None
     pairs: str | None
     by: str | None
     seed: int

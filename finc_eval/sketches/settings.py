@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
 from finc_eval.core.checks import check_choice, check_count, check_positive
 from finc_eval.core.errors import UsageError
@@ -17,6 +18,9 @@ Groups = Annotated[
         "by their video; comparisons also group exact repeats"
     ),
 ]
+
+GroupArrays = Sequence[Any] | Mapping[str, Any]
+"""Groups of the samples of sets that are arrays, by label or in the order of the sets, in place of a column."""
 
 ByColumn = Annotated[
     str | None,
@@ -106,4 +110,4 @@ class SketchOptions(TypedDict, total=False):
     frequencies: Frequencies
     seed: int
     precision: Precision
-    groups: str | None
+    groups: str | GroupArrays | None
