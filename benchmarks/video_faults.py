@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from _real import asset
 from _record import record
-from PIL import Image
+from PIL import Image, ImageFilter
 from scipy.stats import beta
 
 import finc_eval as fe
@@ -39,19 +39,19 @@ SETTINGS = ((200, 1.0), (200, 0.25), (30, 1.0))
 """Clips in each set, and share of the clips of gen that have the fault."""
 
 
-def scenes():
-    """Make 600 scenes, (600, 66, 64, 64, 3) uint8, or return None without the assets."""
+def scenes(count=600, seed=0, real=4):
+    """Make scenes, (count, 66, 64, 64, 3) uint8, one of `real` of a real clip; or return None without the assets."""
     photos, clips = asset("photos", "imagenet_500.zip"), asset("clips")
     if photos is None or clips is None:
         return None
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     videos = [frames_of(path) for path in sorted(clips.iterdir()) if "distorted" not in path.name]
     with zipfile.ZipFile(photos) as archive:
         names = sorted(name for name in archive.namelist() if not name.endswith("/"))
         made = []
-        for number in range(600):
-            if number % 4:
-                picture = Image.open(io.BytesIO(archive.read(names[number % len(names)]))).convert("RGB")
+        for number in range(count):
+            if number % real:
+                picture = Image.open(io.BytesIO(archive.read(names[(number + 601 * seed) % len(names)]))).convert("RGB")
                 made.append(camera_move(picture, rng))
             else:
                 made.append(crop_of(videos[rng.integers(len(videos))], rng))
@@ -121,9 +121,9 @@ def repeats(scene, rng):
     return clip_of(scene)[np.maximum(places, 0)]
 
 
-def flickers(scene):
-    """Darken every second frame by 15 %."""
-    return (clip_of(scene) * np.where(np.arange(FRAMES) % 2, 0.85, 1.0)[:, None, None, None]).astype(np.uint8)
+def flickers(scene, period):
+    """Darken one of so many frames by 15 %."""
+    return (clip_of(scene) * np.where(np.arange(FRAMES) % period, 1.0, 0.85)[:, None, None, None]).astype(np.uint8)
 
 
 def jitters(scene, rng):
@@ -141,6 +141,13 @@ def fades(scene):
     return (clip_of(scene) * np.linspace(1, 0.4, FRAMES)[:, None, None, None]).astype(np.uint8)
 
 
+def blurs(scene):
+    """Blur more and more, up to a Gaussian of 2 pixels."""
+    blurred = [ImageFilter.GaussianBlur(2 * k / (FRAMES - 1)) for k in range(FRAMES)]
+    frames = [Image.fromarray(frame).filter(how) for frame, how in zip(clip_of(scene), blurred, strict=True)]
+    return np.stack([np.asarray(frame) for frame in frames])
+
+
 FAULTS = {
     "none": lambda scene, rng, other: clip_of(scene),
     "frozen": lambda scene, rng, other: clip_of(scene)[np.zeros(FRAMES, int)],
@@ -154,13 +161,38 @@ FAULTS = {
     "a fifth of the frames dropped": lambda scene, rng, other: scene[np.flatnonzero(rng.random(LENGTH) > 0.2)[:FRAMES]],
     "a quarter of the frames repeated": lambda scene, rng, other: repeats(scene, rng),
     "every second frame repeated": lambda scene, rng, other: clip_of(scene)[np.arange(FRAMES) // 2 * 2],
-    "flicker": lambda scene, rng, other: flickers(scene),
+    "flicker": lambda scene, rng, other: flickers(scene, 2),
+    "flicker at every third frame": lambda scene, rng, other: flickers(scene, 3),
     "jitter": lambda scene, rng, other: jitters(scene, rng),
     "a cut": lambda scene, rng, other: cuts(scene, other),
     "looping": lambda scene, rng, other: clip_of(scene)[np.arange(FRAMES) % 11],
     "fading": lambda scene, rng, other: fades(scene),
+    "blurring": lambda scene, rng, other: blurs(scene),
 }
 """Functions of a scene, a random generator, and another scene."""
+
+TRAITS = {
+    "none": "",
+    "frozen": "with less motion",
+    "half frozen": "slowing down",
+    "slowed by 2": "with less motion",
+    "slowed by 1.5": "with less motion",
+    "sped by 1.5": "with more motion",
+    "sped by 2": "with more motion",
+    "reversed": "moving to the right",
+    "shuffled": "with jumps between frames",
+    "a fifth of the frames dropped": "with jumps between frames",
+    "a quarter of the frames repeated": "with repeated frames",
+    "every second frame repeated": "with repeated frames",
+    "flicker": "flickering at every second frame",
+    "flicker at every third frame": "flickering at every third frame",
+    "jitter": "shaking",
+    "a cut": "with a cut",
+    "looping": "looping",
+    "fading": "getting darker",
+    "blurring": "blurring over time",
+}
+"""The trait that each fault is: most cameras move to the right, so that pictures move to the left, unless reversed."""
 
 
 def embedded(name, scenes, fault, folder):

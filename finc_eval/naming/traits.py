@@ -65,8 +65,17 @@ MOTION = "motion"
 
 MOTION_TRAITS = {
     "with repeated frames": ("repetition", 1),
-    "with jumps between frames": ("jumps", 1),
+    "with jumps between frames": ("jump", 1),
+    "with a cut": ("cut", 1),
+    "looping": ("loop", 1),
+    "shaking": ("turning", 1),
     "flickering": ("flicker", 1),
+    **{
+        f"flickering at every {word} frame": (f"flicker of {period} frames", 1)
+        for period, word in zip(motion.PERIODS, ("second", "third", "fourth", "fifth", "sixth"), strict=True)
+    },
+    "blurring over time": ("sharpening", -1),
+    "getting sharper": ("sharpening", 1),
     "slowing down": ("speeding up", -1),
     "speeding up": ("speeding up", 1),
     "getting brighter": ("brightening", 1),

@@ -11,7 +11,8 @@ from PIL import Image
 import finc_eval as fe
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
-from finc_eval.extractors.networks.motion import motion_histograms, optical_flow
+from finc_eval.extractors.networks.flow import optical_flow
+from finc_eval.extractors.networks.motion import motion_histograms
 
 CARD = load_card("motion")
 SIDE, FRAMES = CARD.preprocessing.size[0], CARD.clip.frames

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from _described import Described
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
@@ -35,17 +35,41 @@ def still_at_the_end(clip):
     return clip[np.minimum(np.arange(FRAMES), 16)]
 
 
-def flickering(clip):
-    return (clip * np.where(np.arange(FRAMES) % 2, 0.85, 1)[:, None, None, None]).astype(np.uint8)
+def flickering(clip, factors):
+    return (clip * factors[:, None, None, None]).astype(np.uint8)
+
+
+def every(period):
+    return np.where(np.arange(FRAMES) % period, 1, 0.85)
+
+
+def blurring(clip):
+    return np.stack(
+        [np.asarray(Image.fromarray(one).filter(ImageFilter.GaussianBlur(k / 16))) for k, one in enumerate(clip)]
+    )
+
+
+def shaken(clip):
+    rng = np.random.default_rng(0)
+    return np.stack([np.roll(one, rng.integers(-2, 3, 2), (0, 1)) for one in clip])
 
 
 FAULTS = {
     "with less motion": lambda clip: np.repeat(clip[:1], FRAMES, 0),
     "with repeated frames": repeated,
     "slowing down": still_at_the_end,
-    "flickering": flickering,
+    "flickering": lambda clip: flickering(clip, np.random.default_rng(0).uniform(0.85, 1, FRAMES)),
+    **{
+        f"flickering at every {word} frame": lambda clip, period=period: flickering(clip, every(period))
+        for period, word in enumerate(("second", "third", "fourth", "fifth", "sixth"), 2)
+    },
+    "with a cut": lambda clip: np.concatenate([clip[:17], clip[::-1, ::-1, ::-1][17:]]),
+    "looping": lambda clip: clip[np.arange(FRAMES) % 11],
+    "shaking": shaken,
+    "blurring over time": blurring,
+    "getting sharper": lambda clip: blurring(clip)[::-1].copy(),
     "getting darker": lambda clip: (clip * np.linspace(1, 0.3, FRAMES)[:, None, None, None]).astype(np.uint8),
-    "with jumps between frames": lambda clip: clip[np.random.default_rng(0).permutation(FRAMES)],
+    "with jumps between frames": lambda clip: clip[np.arange(FRAMES) + 4 * (np.arange(FRAMES) > 20) - 4],
 }
 
 

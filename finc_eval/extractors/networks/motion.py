@@ -1,9 +1,7 @@
 """Motion without weights: dense optical flow between the frames of a clip, and histograms of what moves how.
 
-Flow follows Lucas and Kanade (1981) at every pixel, refined from coarse to fine (Bouguet 2001), on frames whose
-local mean and contrast are evened out, so that flicker and fading do not pass for motion. Velocities are in heights of
-the picture a second, by the times of the frames. Frames that repeat at the end of a short clip, at equal times, do not
-count.
+Velocities are in heights of the picture a second, by the times of the frames. Frames that repeat at the end of a short
+clip, at equal times, do not count.
 """
 
 from __future__ import annotations
@@ -12,27 +10,13 @@ import math
 from pathlib import Path
 
 import torch
-from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d, grid_sample, interpolate, pad
+from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d
 
 from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import Card
+from finc_eval.extractors.networks.flow import even_contrast, optical_flow
 
 LUMA = (0.299, 0.587, 0.114)
-
-MIN_SIDE = 12
-"""Side of the coarsest pictures in pixels, at least."""
-
-STEPS = 3
-"""Refinements of the flow at each size."""
-
-WINDOW = 5
-"""Side of the neighborhood in which the flow is constant, in pixels."""
-
-DAMPING = 0.02
-"""Square of the local contrast below which a place says nothing of motion, and counts as still."""
-
-CONTRAST = 0.02
-"""Contrast, in shares of white, below which a place is not evened out: it is noise."""
 
 BLOCK = 4
 """Side of the blocks in pixels, within which the flow is averaged before it is counted."""
@@ -47,6 +31,15 @@ SPEED, FORCE = 0.02, 0.5
 LIGHT, DRIFT, CHANGE = 0.1, 0.016, 0.002
 """Change of brightness in shares of white that noise looks like: a second, over a clip, and of a pixel in a frame."""
 
+PERIODS = range(2, 7)
+"""Periods of flicker in frames: longer ones come fewer than five times in the 33 frames of a clip."""
+
+OFTEN = 0.25
+"""Share of the pairs of frames between which motion must turn back: a cut, or the two of a loop, touch 4 of 31."""
+
+CUT = 0.25
+"""Mean of evened pixels that the flow leaves at a cut, at least: half of what it leaves between two scenes, .54."""
+
 FVMD_SIDE, FVMD_RATE, FVMD_POINTS, FVMD_CELL, FVMD_CUBE = 256, 25.0, 20, 5, 4
 """FVMD's histograms: pixels along a side, rate a second, points along a side and of a cell, and frames of a cube."""
 
@@ -56,8 +49,9 @@ class Motion(torch.nn.Module):
 
     "motion" joins histograms of one clip. Each holds the roots of its shares, so that its length is one:
     velocities by direction and speed in 3 x 3 cells; accelerations by direction and size; speeds in each third of the
-    clip; how much speed changes between frames; changes of brightness, their changes, and the drift over the clip; what
-    the flow does not explain; and whether any pixel changes.
+    clip; how much speed changes between frames; changes of brightness, flicker by its period, and the drift of
+    brightness and of sharpness over the clip; what the flow does not explain, and how much more that is at one frame;
+    whether frames come again; whether motion turns back; and whether any pixel changes.
     """
 
     takes_times = True
@@ -109,11 +103,16 @@ def _join_histograms(
     ]
     cells = _over_time(_pool(per_pixel[0], CELLS), valid)
     forces = _over_time(per_pixel[1].mean((3, 4)), both)
-    speeds = _log(velocity.norm(dim=2), SPEED)
-    speed = speeds.mean((2, 3))
+    lengths = velocity.norm(dim=2)
+    speed = _log(lengths, SPEED).mean((2, 3))
     third = _thirds(valid)
     light, change = gray.mean((2, 3)), gray.diff(dim=1).abs().mean((2, 3))
     brighter, drift = light.diff(dim=1) * rate, torch.where(valid, light.diff(dim=1), 0.0).sum(1, keepdim=True)
+    sharp = _log_sharpness(gray)[:, 1:]
+    before, after = ((sharp * (third == part)).sum(1, keepdim=True) for part in (0, 2))
+    sharper = (after - before) / (third == 0).sum(1, keepdim=True).clamp_min(1)
+    along, most = (velocity[:, 1:] * velocity[:, :-1]).sum(2), lengths[:, 1:] * lengths[:, :-1] + SPEED**2
+    turned = -along.sum((2, 3)) / most.sum((2, 3))
     jump = (speed[:, 1:] - speed[:, :-1]).abs() / (speed[:, 1:] + speed[:, :-1] + 0.1)
     histograms = [
         cells.flatten(2).transpose(1, 2).clamp_min(0).sqrt().flatten(1) / CELLS,
@@ -121,12 +120,79 @@ def _join_histograms(
         *(_over_time(_hats(speed, 6), third == part).sqrt() / math.sqrt(3) for part in range(3)),
         _over_time(_hats(6 * jump, 6), both).sqrt(),
         _over_time(_hats(_log(brighter.abs(), LIGHT), 6), valid).sqrt(),
-        _over_time(_hats(_log(brighter.diff(dim=1).abs(), LIGHT), 6), both).sqrt(),
+        _flicker(brighter.diff(dim=1), both).sqrt(),
         _hats(3 + 0.6 * drift.sign() * _log(drift.abs(), DRIFT), 6)[:, 0].sqrt(),
         _over_time(_hats(5 * unexplained, 6), valid).sqrt(),
         _over_time(_hats(_log(change, CHANGE), 1), valid).sqrt(),
+        _hats(3 + 1.5 * sharper, 6)[:, 0].sqrt(),
+        _hats(5 * _above_mean(unexplained, valid), 6)[:, 0].sqrt(),
+        _hats(6 * _loops(gray, valid), 6)[:, 0].sqrt(),
+        _hats(6 * _quantile(turned, both, 1 - OFTEN), 6)[:, 0].sqrt(),
     ]
     return torch.cat(histograms, 1)
+
+
+def _flicker(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """Divide a clip among "no flicker", flicker without a period, and flicker of each of `PERIODS`, (n, 7).
+
+    A period is a lag at which the changes of brightness are more alike than at all shorter lags, and more alike than
+    not. Without a period, half of the frames must change: a cut does not flicker.
+
+    Args:
+        changes: second differences of the brightness, in shares of white a second, (n, t).
+        counted: differences that count, (n, t).
+    """
+    much = torch.log2((changes.abs() / LIGHT).clamp(1, 64)) / 6
+    mean = (much * counted).sum(1) / counted.sum(1).clamp_min(1)
+    values = torch.where(counted, changes, 0.0)
+    alike = []
+    for lag in (1, *PERIODS):
+        one, other = values[:, lag:], values[:, :-lag]
+        power = (one.square() * counted[:, :-lag] + other.square() * counted[:, lag:]).sum(1) / 2
+        alike.append((one * other).sum(1) / power.clamp_min(1e-12))
+    highest = (2 * torch.stack(alike, 1) - 1).clamp(0, 1).cummax(1).values
+    by_period = mean[:, None] * highest.diff(dim=1)
+    without = (torch.minimum(_quantile(much, counted, 0.5)[:, 0], mean) * (1 - highest[:, -1]))[:, None]
+    return torch.cat([1 - without - by_period.sum(1, keepdim=True), without, by_period], 1)
+
+
+def _quantile(values: torch.Tensor, counted: torch.Tensor, share: float) -> torch.Tensor:
+    """Return what a share of the values that count lies below, (n, t) -> (n, 1); 0 without any."""
+    return torch.nan_to_num(torch.where(counted, values, math.nan).nanquantile(share, 1)[:, None])
+
+
+def _above_mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """Return how far the largest value is above the mean, of those that count, (n, t) -> (n, 1)."""
+    kept = torch.where(counted, values, 0.0)
+    return kept.amax(1, keepdim=True) - kept.sum(1, keepdim=True) / counted.sum(1, keepdim=True).clamp_min(1)
+
+
+def _loops(gray: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
+    """Return how far frames come back to what they were: 1 if all come again after less than half of the clip, (n, 1).
+
+    Frames differ by D(p) from the frames p later. This is the largest 1 - 2 D(p) / D(q) of lags q < p, or 0: frames
+    that come back by less than half of the way do not count.
+    """
+    n, count = gray.shape[:2]
+    small = even_contrast(avg_pool2d(gray, 2).flatten(0, 1)[:, None]).view(n, count, -1)
+    apart = torch.cdist(small, small, compute_mode="donot_use_mm_for_euclid_dist")
+    frames = 1 + valid.sum(1)
+    place, unlike = torch.arange(count, device=gray.device), []
+    for lag in range(1, count // 2 + 1):
+        pairs = (place[lag:] < frames[:, None]).float()
+        mean = (apart.diagonal(lag, 1, 2) * pairs).sum(1) / pairs.sum(1).clamp_min(1)
+        unlike.append(torch.where(2 * lag <= frames, mean, math.inf))
+    lags = torch.stack(unlike, 1)
+    most = torch.where(lags.isinf(), 0.0, lags).cummax(1).values
+    return (1 - 2 * (lags + 1e-6) / (most + 1e-6)).amax(1, keepdim=True).clamp_min(0)
+
+
+def _log_sharpness(gray: torch.Tensor) -> torch.Tensor:
+    """Return log2 of how sharp each frame is: its Laplacian, relative to its contrast, (n, t)."""
+    inner = gray[:, :, 1:-1, 1:-1]
+    around = gray[:, :, :-2, 1:-1] + gray[:, :, 2:, 1:-1] + gray[:, :, 1:-1, :-2] + gray[:, :, 1:-1, 2:]
+    edges = (4 * inner - around).square().mean((2, 3)).sqrt()
+    return torch.log2((edges + CHANGE) / (gray.flatten(2).std(2) + CHANGE))
 
 
 def _polar(vectors: torch.Tensor, unit: float, levels: int, step: float) -> torch.Tensor:
@@ -185,8 +251,16 @@ def _thirds(valid: torch.Tensor) -> torch.Tensor:
 
 
 MEASURED = (
-    *("speed", "right", "down", "outward", "unevenness", "flicker", "brightening", "jumps", "repetition"),
-    "speeding up",
+    *("speed", "right", "down", "outward", "unevenness", "brightening", "repetition", "speeding up"),
+    *(
+        "sharpening",
+        "jump",
+        "cut",
+        "loop",
+        "turning",
+        "flicker",
+        *(f"flicker of {period} frames" for period in PERIODS),
+    ),
 )
 """Measurements that can be read off an embedding, in order."""
 
@@ -195,18 +269,21 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     """Read off embeddings how clips move, in the order of `MEASURED`, in units of the bins of their histograms.
 
     Args:
-        rows: output "motion" of clips, (n, 380).
+        rows: output "motion" of clips, (n, 408).
 
     Returns:
-        (n, 10): speed; motion to the right, downwards, and away from the middle, which is negative for the opposite;
-        change of speed between frames; flicker; how much brighter the end is than the start; what the flow does not
-        explain, as at cuts; the share of frames that are as the one before; and how much faster the end is.
+        (n, 19): speed; motion to the right, downwards, and away from the middle, which is negative for the opposite;
+        change of speed between frames; how much brighter the end is than the start; the share of frames that are as the
+        one before; how much faster, and how much sharper, the end is; how much more the flow leaves unexplained at one
+        frame than on average, and how far that is beyond `CUT`; how far frames come again; how far motion turns back
+        from frame to frame; flicker without a period, and by its period.
     """
     shares = rows.double() ** 2
-    sizes = [CELLS**2 * (1 + 4 * DIRECTIONS), 1 + 3 * DIRECTIONS, 7, 7, 7, 7, 7, 7, 7, 7, 2]
+    sizes = [CELLS**2 * (1 + 4 * DIRECTIONS), 1 + 3 * DIRECTIONS, 7, 7, 7, 7, 7, 7, 7, 7, 2, 7, 7, 7, 7]
     cells, _, *parts = shares.split(sizes, 1)  # type: ignore[no-untyped-call]
-    first, middle, last, uneven, _, flicker, drift, unexplained = (
-        (part / part.sum(1, keepdim=True)) @ torch.arange(7, device=part.device).double() for part in parts[:-1]
+    flicker, repeated = parts.pop(5)[:, 1:], parts.pop(7)[:, 0]
+    first, middle, last, uneven, _, drift, _, sharper, jump, loop, turning = (
+        (part / part.sum(1, keepdim=True)) @ torch.arange(7, device=part.device).double() for part in parts
     )
     moving = cells.view(len(rows), CELLS**2, -1)[:, :, 1:].reshape(len(rows), CELLS, CELLS, 4, DIRECTIONS)
     by_direction = torch.einsum("nijkd,k->nijd", moving, torch.arange(1, 5, device=rows.device).double())
@@ -215,9 +292,9 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     place = torch.linspace(-1, 1, CELLS, device=rows.device, dtype=torch.float64)
     outward = (right * place + down * place[:, None]).sum((1, 2))
     speed = (first + middle + last) / 3
-    right, down, repeated = right.sum((1, 2)), down.sum((1, 2)), parts[-1][:, 0]
-    found = (speed, right, down, outward, uneven, flicker, drift - 3, unexplained, repeated, last - first)
-    return torch.stack(found, dim=1)
+    right, down = right.sum((1, 2)), down.sum((1, 2))
+    found = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)
+    return torch.stack([*found, (jump / 5 - CUT).clamp_min(0), loop, turning, *flicker.unbind(1)], dim=1)
 
 
 def motion_histograms(vectors: torch.Tensor) -> torch.Tensor:
@@ -256,80 +333,3 @@ def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
             )
             found.append(FVMD_CUBE * mean)
     return torch.stack(found, 1).flatten(1)
-
-
-def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute where each pixel of the first frames has moved to in the second ones.
-
-    Args:
-        first: gray frames, (n, 1, height, width).
-        second: frames that follow them, of the same shape.
-
-    Returns:
-        Displacement in pixels, to the right and downwards, (n, 2, height, width); and the mean difference of evened
-        pixels that it leaves between the frames, (n,).
-    """
-    pairs = [(_even_contrast(first), _even_contrast(second))]
-    one, other = first, second
-    while min(one.shape[2:]) >= 2 * MIN_SIDE:
-        one, other = avg_pool2d(one, 2), avg_pool2d(other, 2)
-        pairs.append((_even_contrast(one), _even_contrast(other)))
-    flow = first.new_zeros(len(first), 2, *pairs[-1][0].shape[2:])
-    for before, after in reversed(pairs):
-        size = before.shape[2:]
-        if flow.shape[2:] != size:
-            flow = 2 * interpolate(flow, size, mode="bilinear", align_corners=False)
-        flow = _refine(flow, before, after)
-    before, after = pairs[0]
-    return flow, (_warp(after, flow) - before).abs().mean((1, 2, 3))
-
-
-def _refine(flow: torch.Tensor, before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """Refine the flow at one size: each step solves (ΣJJᵀ + λI)·δ = −ΣJ·e in the window around every pixel."""
-    edges = pad(before, (1, 1, 1, 1), mode="replicate")
-    across = (edges[:, :, 1:-1, 2:] - edges[:, :, 1:-1, :-2]) / 2
-    down = (edges[:, :, 2:, 1:-1] - edges[:, :, :-2, 1:-1]) / 2
-    products = _average_windows(torch.cat([across * across, across * down, down * down], 1))
-    xx, xy, yy = products[:, :1] + DAMPING, products[:, 1:2], products[:, 2:] + DAMPING
-    determinant = xx * yy - xy * xy
-    for _ in range(STEPS):
-        error = _warp(after, flow) - before
-        errors = _average_windows(torch.cat([across * error, down * error], 1))
-        ex, ey = errors[:, :1], errors[:, 1:]
-        step = torch.cat([xy * ey - yy * ex, xy * ex - xx * ey], 1) / determinant
-        flow = flow + step.clamp(-1, 1)
-    return _average_windows(flow)
-
-
-def _warp(frames: torch.Tensor, flow: torch.Tensor) -> torch.Tensor:
-    """Read each pixel where the flow says that it has moved to."""
-    height, width = frames.shape[2:]
-    rows = torch.arange(height, device=flow.device, dtype=flow.dtype)
-    columns = torch.arange(width, device=flow.device, dtype=flow.dtype)
-    across = (columns + flow[:, 0]) * (2 / (width - 1)) - 1
-    down = (rows[:, None] + flow[:, 1]) * (2 / (height - 1)) - 1
-    place = torch.stack([across, down], 3)
-    return grid_sample(frames, place, mode="bilinear", padding_mode="border", align_corners=True)
-
-
-def _average_windows(values: torch.Tensor, side: int = WINDOW) -> torch.Tensor:
-    """Average over the window around each pixel, without what lies beyond the border.
-
-    Sums of shifted pictures take a fifth of the time of torch's pooling on a CPU.
-    """
-    for axis in (2, 3):
-        length, half = values.shape[axis], side // 2
-        wide = pad(values, (0, 0, half, half) if axis == 2 else (half, half))
-        total = wide.narrow(axis, 0, length).clone()
-        for shift in range(1, side):
-            total += wide.narrow(axis, shift, length)
-        place = torch.arange(length, device=values.device)
-        inside = (place + half).clamp_max(length - 1) - (place - half).clamp_min(0) + 1
-        values = total / (inside[:, None] if axis == 2 else inside)
-    return values
-
-
-def _even_contrast(frames: torch.Tensor) -> torch.Tensor:
-    """Subtract the local mean and divide by the local contrast."""
-    mean, square = (_average_windows(values, 2 * WINDOW - 1) for values in (frames, frames * frames))
-    return (frames - mean) / ((square - mean * mean).clamp_min(0) + CONTRAST**2).sqrt()
