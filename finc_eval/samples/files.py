@@ -311,12 +311,13 @@ class NoImagesError(DataError):
         def holds(what: str) -> str:
             return f"{name} holds " + (f"no {what}, only other files ({in_short(ignored)})" if ignored else "nothing")
 
+        none_chosen = f"{name} holds no {{}} that the patterns choose ({in_short(ignored)}): correct the patterns"
         self.as_videos = f"{holds('videos')}: videos end in {', '.join(sorted(VIDEO_SUFFIXES | {'.gif'}))}"
         ways = f"{holds('images')}: images end in {', '.join(sorted(IMAGE_SUFFIXES))}"
         if ignored and set(ignored) <= VIDEO_SUFFIXES:
             ways = f"{name} holds no images, but videos ({in_short(ignored)}): {CLIPS}"
         if BY_NAME in ignored:
-            ways = f"{name} holds no images that the patterns choose ({in_short(ignored)}): correct the patterns"
+            ways, self.as_videos = none_chosen.format("images"), none_chosen.format("videos or frames")
         super().__init__(ways)
 
 

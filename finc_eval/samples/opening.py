@@ -126,9 +126,9 @@ def open_source(
 
 
 def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Source:
-    if reading != Reading():
-        raise UsageError("include, exclude, image_key and range are for images, and the extractor takes clips")
-    if opened := open_clips(source, clip):
+    if reading.image_key is not None or reading.range is not None:
+        raise UsageError("image_key and range are for images, and the extractor takes clips")
+    if opened := open_clips(source, clip, reading):
         return opened
     try:
         name = _open_images(source, n, reading).name

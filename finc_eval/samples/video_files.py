@@ -21,10 +21,21 @@ from finc_eval.core.words import plural
 from finc_eval.samples.animations import ANIMATION_SUFFIXES, is_animation
 from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, Window, decode_windows
 from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gather, plan_windows
-from finc_eval.samples.files import VIDEO_SUFFIXES, Files, FolderFiles, Settled, UrlFiles, ZipFiles, metadata_of, whole
+from finc_eval.samples.files import (
+    BY_NAME,
+    VIDEO_SUFFIXES,
+    Files,
+    FolderFiles,
+    Settled,
+    UrlFiles,
+    ZipFiles,
+    metadata_of,
+    whole,
+)
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor, tensor_values
 from finc_eval.samples.metadata import METADATA_FILES
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Source, bytes_digest, failure_digest, reason
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
@@ -38,7 +49,7 @@ FRAME_NUMBER = re.compile(r"[0-9]{1,18}$")
 """Number of a frame, at the end of its name."""
 
 
-def open_clips(source: Any, clip: Clip) -> Source | None:
+def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
     """Open a set of clips.
 
     Args:
@@ -52,6 +63,7 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
             Labels and prompts of videos are found as for images: by folder, or in a metadata.csv whose file_name
             is the video.
         clip: choice of the frames of a clip. Folders of frames and arrays count as having the rate `clip.fps`.
+        reading: patterns of the files that are videos or frames.
 
     Returns:
         The set; None for anything else, and for a folder or .zip without videos and frames.
@@ -59,19 +71,22 @@ def open_clips(source: Any, clip: Clip) -> Source | None:
     if is_tensor(source):
         source = tensor_values(source, "the tensor")
     if isinstance(source, np.ndarray):
+        reading.refuse("the array")
         return ArrayClips(source, clip) if source.ndim == 5 else None
     if not isinstance(source, str | Path):
         return None
     if is_url(source):
-        return None if BRACES.search(str(source)) else _open_files(UrlFiles(str(source)), clip)
+        return None if BRACES.search(str(source)) else _open_files(UrlFiles(str(source)), clip, reading)
     path = Path(source).expanduser()
     suffix = path.suffix.lower()
     if path.is_dir():
-        return _open_files(FolderFiles(path), clip)
+        return _open_files(FolderFiles(path), clip, reading)
     if not path.exists():
         return None
     if suffix == ".zip":
-        return _open_files(ZipFiles(path), clip)
+        return _open_files(ZipFiles(path), clip, reading)
+    if suffix in CLIP_SUFFIXES | ANIMATION_SUFFIXES | {".npz"}:
+        reading.refuse(str(path))
     if suffix == ".npz":
         return NpzClips(path, clip)
     if suffix in CLIP_SUFFIXES | ANIMATION_SUFFIXES:
@@ -184,13 +199,15 @@ class _OneFile:
         return open_file(Path(self.name))
 
 
-def _open_files(files: Files, clip: Clip) -> Source | None:
+def _open_files(files: Files, clip: Clip, reading: Reading) -> Source | None:
     """Open the videos among the files; without any, the folders of frames; None without either.
 
     Raises:
         DataError: a folder of frames holds several videos, or frames twice.
     """
-    names = [name for name in files.names() if name not in METADATA_FILES]
+    every = [name for name in files.names() if name not in METADATA_FILES]
+    names = [name for name in every if reading.takes(name)]
+    by_name = {BY_NAME: len(every) - len(names)} if len(names) < len(every) else {}
     animated = _find_animations(files, names)
     by_suffix: dict[str, list[str]] = {}
     for name in names:
@@ -198,7 +215,7 @@ def _open_files(files: Files, clip: Clip) -> Source | None:
 
     def ignored(chosen: Iterable[str]) -> dict[str, int]:
         others = Counter(PurePosixPath(name).suffix.lower() or "no suffix" for name in set(names).difference(chosen))
-        return dict(sorted(others.items()))
+        return dict(sorted({**others, **by_name}.items()))
 
     videos = sorted([name for suffix in CLIP_SUFFIXES for name in by_suffix.get(suffix, ())] + animated)
     frames = [name for suffix in FRAME_SUFFIXES for name in by_suffix.get(suffix, ()) if name not in set(animated)]

@@ -366,3 +366,46 @@ def test_a_video_in_a_zip_that_would_fill_the_memory_is_a_failure(tmp_path, monk
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "99kB")
     (sample,) = open_clips(tmp_path / "set.zip", Clip(frames=2, stride=1, windows=1, short="loop")).samples()
     assert sample.error == "a file of 100 kB, which takes 200 kB when decoded, above the 99 kB of FINC_EVAL_MAX_DECODED"
+
+
+CHOSEN = [
+    ({"include": "*.MP4"}, ["walk/a.MP4"], 7),
+    ({"include": ["walk/*", "run/**"], "exclude": "*.mkv"}, [one for one in VIDEOS if not one.endswith(".mkv")], 2),
+    ({"exclude": ["run/**", "*.gif"]}, ["walk/a.MP4", "walk/b.avi"], 5),
+]
+
+
+@pytest.mark.parametrize(("choice", "videos", "left_out"), CHOSEN, ids=["include", "both", "exclude"])
+def test_patterns_choose_videos_and_what_they_leave_out_is_counted(choice, videos, left_out, folder, archive):
+    for path in (folder, archive):
+        source = open_source(path, clip=Clip(4, 2, 1, "refuse"), **choice)
+        assert source.ids == videos
+        assert source.ignored["left out by name"] == left_out
+
+
+def test_patterns_choose_the_frames_of_one_of_two_streams(tmp_path):
+    frames = scene(9, seed=1)
+    for number, frame in enumerate(frames):
+        for name, pixels in (("rgb", frame), ("depth", 255 - frame)):
+            (tmp_path / "a").mkdir(exist_ok=True)
+            Image.fromarray(pixels).save(tmp_path / "a" / f"{name}_{number:03d}.png")
+    with pytest.raises(FincEvalError, match="holds the frames of 2 videos"):
+        open_source(tmp_path, clip=Clip(9, 1, 1, "refuse"))
+    (sample,) = open_source(tmp_path, clip=Clip(9, 1, 1, "refuse"), include="rgb_*").samples()
+    np.testing.assert_array_equal(sample.pixels, frames)
+
+
+@pytest.mark.parametrize(
+    ("given", "choice", "words"),
+    [
+        ("folder", {"include": "*.wmv"}, "holds no videos or frames that the patterns choose"),
+        ("array", {"include": "*"}, "include and exclude choose files by their names, and the array has none"),
+        ("one file", {"exclude": "b*"}, "include and exclude choose files by their names"),
+        ("folder", {"image_key": "a"}, "image_key and range are for images"),
+    ],
+    ids=["nothing chosen", "array", "one file", "key"],
+)
+def test_choices_that_a_set_of_clips_does_not_have_are_one_sentence(given, choice, words, folder):
+    source = {"folder": folder, "array": np.zeros((2, 9, 4, 4, 3), np.uint8), "one file": folder / "walk/a.MP4"}[given]
+    with pytest.raises(FincEvalError, match=words):
+        open_source(source, clip=CLIP, **choice)
