@@ -1,4 +1,8 @@
-"""The kernel inception distance (Binkowski et al., ICLR 2018, arXiv 1801.01401): MMD² of a polynomial kernel."""
+"""MMD² of polynomial kernels: KID and JEDi.
+
+KID is the kernel inception distance (Binkowski et al., ICLR 2018, arXiv 1801.01401), JEDi the JEPA embedding distance
+(Luo et al., ICLR 2025, arXiv 2410.05203).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
-from finc_eval.measures.mmd import MmdEstimate, kernel_sums, unbiased_estimate
+from finc_eval.measures.mmd import MmdEstimate, biased_floor, kernel_sums, unbiased_estimate
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import PairKernel
 
@@ -22,6 +26,9 @@ SUBSETS = 100
 SUBSET_SIZE = 1000
 SEED = 2020
 """torch-fidelity's defaults."""
+
+JEDI_DEGREE, JEDI_SCALE = 2, 100.0
+"""Exponent of the kernel, whose constant is 0, and factor on MMD², of the published code."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +117,28 @@ def kid_interval(
     return unbiased_estimate(kernel_sums(x, y, kernel, run=run), confidence)
 
 
+def jedi(gen: object, ref: object, *, run: Run | None = None) -> float:
+    """Compute JEDi: 100 times the biased MMD² of the kernel (x·y/d)², as the published code does.
+
+    It equals 100·‖Σxxᵀ/n − Σyyᵀ/m‖²/d², so it compares second moments about zero, and nothing else. JEDi is defined on
+    the features of V-JEPA, tuned on Something-Something v2; no weights of it are at hand, so that numbers of the paper
+    were not repeated.
+
+    Args:
+        gen: embeddings of the generated clips, shape (n, d), or their cache.
+        ref: embeddings of the reference, shape (m, d), or their cache.
+        run: device to compute on; default: CUDA if available.
+
+    Example:
+        >>> import numpy as np
+        >>> from finc_eval.measures.kid import jedi
+        >>> jedi(np.array([[2.0, 0.0]]), np.array([[0.0, 2.0]]))  # kernels are 4, 4 and 0
+        800.0
+    """
+    x, y = open_samples(gen, ref, least=1)
+    return JEDI_SCALE * kernel_sums(x, y, _kernel(JEDI_DEGREE, None, 0.0), run=run).biased()
+
+
 def polynomial_kernel(
     x: torch.Tensor, y: torch.Tensor, degree: int = 3, gamma: float | None = None, coef: float = 1.0
 ) -> torch.Tensor:
@@ -168,4 +197,14 @@ def _kid(
     return scores if gen.n == ref.n == subset_size else [*scores, Score("kid_std", found.std, signature)]
 
 
-METRICS = (Metric("kid", "kernel inception distance: mean and deviation over subsets; all pairs of small sets", _kid),)
+def _jedi(inputs: MetricInputs) -> list[Score]:
+    gen, ref = inputs.embeddings()
+    value, floor = jedi(gen, ref, run=inputs.run), biased_floor(partial(jedi, run=inputs.run), gen, ref)
+    signature = inputs.signature(degree=JEDI_DEGREE, coef=0, scale=JEDI_SCALE)
+    return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
+
+
+METRICS = (
+    Metric("kid", "kernel inception distance: mean and deviation over subsets; all pairs of small sets", _kid),
+    Metric("jedi", "JEPA embedding distance: MMD² of the square kernel, of clips", _jedi),
+)

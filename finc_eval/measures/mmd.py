@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -216,12 +217,18 @@ def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
 
 def _cmmd(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    value, (first, second) = cmmd(gen, ref, run=inputs.run), split_reference(ref, gen.n)
-    # The V-statistic of one law is proportional to 1/n + 1/m.
-    scale = (1 / gen.n + 1 / ref.n) / (1 / first.n + 1 / second.n)
-    floor = scale * cmmd(first, second, run=inputs.run)
+    value, floor = cmmd(gen, ref, run=inputs.run), biased_floor(partial(cmmd, run=inputs.run), gen, ref)
     signature = inputs.signature(sigma=CMMD_SIGMA, scale=CMMD_SCALE)
     return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
+
+
+def biased_floor(statistic: Callable[[Embeddings, Embeddings], float], gen: Embeddings, ref: Embeddings) -> float:
+    """Return what a V-statistic is for two sets of one law and of these sizes, measured on two parts of the reference.
+
+    It is proportional to 1/n + 1/m.
+    """
+    first, second = split_reference(ref, gen.n)
+    return (1 / gen.n + 1 / ref.n) / (1 / first.n + 1 / second.n) * statistic(first, second)
 
 
 METRICS = (

@@ -105,9 +105,10 @@ def test_vendi_rke_and_mind_come_with_intervals_or_floors_that_hold():
     assert "computed from 600 samples of each set" in result["mind"].notes[0]
 
 
-def test_cmmd_of_like_sets_reads_about_its_floor():
+@pytest.mark.parametrize("name", ["cmmd", "jedi"])
+def test_biased_mmds_of_like_sets_read_about_their_floor(name):
     sets = [ArrayEmbeddings(draw(n, seed=seed)) for n, seed in ((300, 5), (900, 6))]
-    (score,) = METRICS["cmmd"].compute(MetricInputs("cmmd", *sets))
+    (score,) = METRICS[name].compute(MetricInputs(name, *sets))
     assert score.value == pytest.approx(score.floor, rel=0.25)
 
 

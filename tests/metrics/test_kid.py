@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import polynomial_kernel as sklearn_kernel
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.measures import mmd as module
-from finc_eval.measures.kid import kid, kid_interval, polynomial_kernel
+from finc_eval.measures.kid import jedi, kid, kid_interval, polynomial_kernel
 
 
 def drawn(n, shift=0.0, seed=0, dim=12):
@@ -120,3 +120,13 @@ def test_sets_of_one_subset_have_no_deviation_over_subsets():
     rows = drawn(1001).numpy()
     for n, names in ((1000, ["kid_mean"]), (1001, ["kid_mean", "kid_std"])):
         assert [one.key for one in fe.metrics(rows[:n], rows[:n] + 1, "kid").scores] == names
+
+
+def test_jedi_is_a_hundred_times_the_biased_mmd_of_scikit_learns_square_kernel():
+    rng = np.random.default_rng(3)
+    x, y = (one.astype(np.float32).astype(float) for one in (rng.normal(0.3, 1, (40, 7)), rng.gamma(2, 0.5, (55, 7))))
+    xx, yy, xy = (sklearn_kernel(a, b, degree=2, coef0=0) for a, b in ((x, x), (y, y), (x, y)))
+    assert jedi(x, y) == pytest.approx(100 * (xx.mean() + yy.mean() - 2 * xy.mean()), rel=1e-9)
+    moments = x.T @ x / len(x) - y.T @ y / len(y)
+    assert jedi(x, y) == pytest.approx(100 * (moments**2).sum() / 7**2, rel=1e-9)
+    assert jedi(x, -x) == pytest.approx(0, abs=1e-9)  # it does not see means
