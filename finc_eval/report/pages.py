@@ -254,6 +254,7 @@ def frame(template: str, outline: Outline, mark: str, /, **context: Any) -> str:
         "forest": None,
         "sections": (),
         "pictures": {},
+        "previews": {},
         "notes": (),
         "has_pictures": lambda view: any(context["pictures"].get(one.label) for one in view.grids),
     }
