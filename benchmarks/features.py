@@ -37,7 +37,7 @@ def main():
         data = load()
         if data is None:
             continue
-        gen, ref = (torch.from_numpy(part[:PAIRS_OF]) for part in halves(*data))
+        gen, ref = (torch.from_numpy(part[:PAIRS_OF]) for part in halves(*data, 0))
         median, center = median_distance(ref), ref.mean(0)
         for factor in (0.5, 1.0):
             sigma = factor * median

@@ -319,7 +319,7 @@ TABLES = {
     "bytes and path": {"image": [{"bytes": data, "path": "a.png"} for data in ENCODED]},
     "bytes": {"content": ENCODED},
     "with labels": {"img": ENCODED, "label": [i % 3 for i in range(20)], "caption": ["x"] * 20},
-    "two columns": {"image": ENCODED, "other": ENCODED[::-1]},
+    "two columns": {"other": ENCODED[::-1], "image": ENCODED},
 }
 
 
@@ -353,6 +353,11 @@ def test_a_folder_of_tables_is_one_set_and_a_missing_image_is_named():
     assert len(cache) == 19 and cache.failures == [("data/train-2/1", "the row has no image")]
     rows = fe.extract(np.delete(IMAGES, 11, 0), "pixels")
     assert np.array_equal(cache[:], rows[:])
+    source = open_source("hub")
+    assert [sample.id for sample in source.samples()] == source.ids
+    few = {source.ids[number]: IMAGES[number] for number in (3, 7, 19)}
+    found = source.read(few)
+    assert list(found) == list(few) and all(np.array_equal(found[name], few[name]) for name in few)
 
 
 def test_embeddings_in_a_table_are_embeddings():
