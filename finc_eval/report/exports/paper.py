@@ -122,7 +122,9 @@ def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[Panel]:
         name = _name(row)
         own = row.get("id", row.get("kind.id"))
         title = f"{name}, {own}" if names[name] > 1 and own is not None and own != name else name
-        quantity = _axis(row) if shares else str(row.get("by") or row.get("key") or name)
+        # Limits of one rule, "kinds.lose k128" and "kinds.lose k130", share an axis.
+        value = row.get("by") or row.get("key") or (name.partition(" ")[0] if "margin" in row else name)
+        quantity = _axis(row) if shares else str(value)
         panels.setdefault(quantity, Panel(quantity)).add(title, numbers)
     yield from panels.values()
 
