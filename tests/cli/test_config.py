@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import PARTS, VERBS, app, load_verb
 from finc_eval.cli.config import TABLES
+from finc_eval.core import progress
 from finc_eval.core.record import CONFIG_NAME, Configured
 from finc_eval.demo import example_sets
 
@@ -20,6 +21,7 @@ def run(*arguments):
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "LONG", 0)  # short work is told, too
     for name, rows in zip(("x", "y"), example_sets(60), strict=True):
         np.save(f"{name}.npy", rows[:60].astype(np.float32))
     return tmp_path

@@ -47,7 +47,7 @@ def test_neither_a_second_run_nor_batches_nor_threads_change_a_byte(folder, monk
         shutil.rmtree("out", ignore_errors=True)
         done = CliRunner().invoke(app, [*COMMANDS[name].split(), *way.split(), "--quiet", "--out", "out"])
         assert done.exit_code in (0, 1, 2), done.output
-        seen.append({path.name: path.read_bytes() for path in sorted((folder / "out").iterdir())})
+        seen.append({path.name: path.read_bytes() for path in sorted((folder / "out").rglob("*.*"))})
     assert {path.rsplit(".")[1] for path in seen[0]} >= {"json", "html"}
     assert all(one == seen[0] for one in seen), [
         path for one in seen for path in seen[0] if one.get(path) != seen[0][path]
