@@ -10,7 +10,7 @@ import torch
 from PIL import Image, ImageDraw
 from torch.nn.functional import adaptive_avg_pool2d
 
-from finc_eval.extractors.networks.motion import optical_flow
+from finc_eval.extractors.networks.flow import optical_flow
 
 SIDE, LINES = 64, 8
 """Pixels along a side on which flow is computed, and lines along a side."""
