@@ -11,6 +11,7 @@ SHOWN = {
         "^MNIST .* (fresh|smooth|GMM-100|[15] % copies) ",
     ),
     "audit_power": (("kind", "copies", "found", "printed, mean"), r"exact \| 0.(2)?5 %|noise 0.5 \| 2 %"),
+    "audit_shift": (("holdout", "told to be another set", "accused", "interval, %"), ""),
     "bandwidth": (("sigma / median", "kinds found", "found, unrotated"), r"^photo.*\| (0.25|0.5|1.0) \| \d"),
     "baseline_modes": (("method", "recall", "purity"), "^colored"),
     "broken_runs": (("fault", "runs", "refused in one sentence", "faults"), "^(killed|disk|two)"),

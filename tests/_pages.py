@@ -21,7 +21,7 @@ from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.naming.evidence import Evidence
 from finc_eval.partitions.kind import Kind, KindShare
-from finc_eval.report.terminal import print_table
+from finc_eval.report.terminal import PLAIN, print_table
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&.png"
 BREAKOUT = "</style></title></svg></code><script>alert(1)</script>' onload='alert(2)"
@@ -244,13 +244,13 @@ def on_a_terminal(show, monkeypatch, capsys, width=80):
 def check_fits_a_terminal(result, monkeypatch, capsys, width=80):
     """Check that no table is wider than the terminal, that no number is cut, and that names keep beginning and id."""
     text, tables = on_a_terminal(lambda: report.show(result), monkeypatch, capsys, width)
-    drawn = [line for line in text.splitlines() if line[:1] in "┏┃┡│└"]
+    drawn = [line for line in text.splitlines() if line[:1] in ("+", "|")]
     assert tables and all(len(line) <= width for line in drawn)
     cells = cells_of_columns(drawn)
     words = {word for column in cells for word in column.split()}
     for columns, rows, names in tables:
         for row in rows:
-            for column, cell in zip(columns, row, strict=True):
+            for column, cell in zip(columns, [cell.translate(PLAIN) for cell in row], strict=True):
                 if column in names:
                     assert any(is_shown(cell, shown) for shown in cells), cell
                 else:
@@ -258,23 +258,36 @@ def check_fits_a_terminal(result, monkeypatch, capsys, width=80):
     return text
 
 
+def table_rows(text):
+    """The cells of the rows of tables in a log, without headings and rules."""
+    rows = []
+    for body in re.findall(r"^\|[-+]+\|\n((?:\| .*\n)*)", text, re.M):
+        begun = len(rows)
+        for line in body.splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if len(rows) > begun and cells.count("") > rows[begun].count(""):  # the end of a wrapped name
+                rows[-1] = [f"{one} {more}".strip() for one, more in zip(rows[-1], cells, strict=True)]
+            else:
+                rows.append(cells)
+    return rows
+
+
 def cells_of_columns(drawn):
     """The text of each column of each table, from its first cell to its last, without the ends of lines."""
     found, columns = [], []
     for line in drawn:
-        if line[:1] == "┏":
+        if line[:1] == "|" and line[1] != "-":
+            columns.append([cell.strip() for cell in line.strip("|").split("|")])
+        else:
+            found += [" ".join(filter(None, cells)) for cells in zip(*columns, strict=True)] if line[:1] == "+" else []
             columns = []
-        elif line[:1] == "│":
-            columns.append([cell.strip() for cell in line.strip("│").split("│")])
-        elif line[:1] == "└":
-            found += [" ".join(filter(None, cells)) for cells in zip(*columns, strict=True)]
     return found
 
 
 def is_shown(name, column):
-    """Return whether a column has a name: whole, or its beginning, "…", and its last line, which ends in its id."""
+    """Return whether a column has a name: whole, or its beginning, "...", and its last line, which ends in its id."""
     id = name.rpartition(", ")[2]
-    cut = re.escape(name[:8]) + "[^…]*… (.*)"
+    cut = re.escape(name[:8]) + r".*?\.\.\. (.*)"
     ends = [rest for found in re.finditer(f"(?={cut})", column) for rest in found.groups()]
     return f" {name} " in f" {column} " or any(f"{rest} ".find(f"{id} ") >= 0 for rest in ends)
 

@@ -15,6 +15,7 @@ from finc_eval.gates.policy import BasicLimits, CopyingLimits
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.memorization.audit import NearTraining
+from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.samples.profile import unlike_encodings
 
 NO_SAMPLES = "embeddings alone do not say how samples were read: pass a folder, or what extract wrote"
@@ -58,7 +59,13 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
     found = NearTraining.of(
         sets.sources[GEN], train, sets.sources[REF], extractor=sets.extractor, run=run.prefixed("copying")
     )
-    if limits.near is not None:
+    if limits.near is not None and found.same_law <= AUDIT_ALPHA:
+        note = (
+            f"training set and reference are not of one distribution (p = {found.same_law:.2g}), which looks like "
+            "copying, too: pass a reference that was drawn as the training set was"
+        )
+        yield Missing(name="copying.near", margin=limits.near, note=note)
+    elif limits.near is not None:
         near, n, fresh = found.near, float(sets.gen.n), float(found.fresh)
         yield GainedShare(
             name="copying.near",

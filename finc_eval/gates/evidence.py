@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from math import isfinite, sqrt
+from dataclasses import dataclass, replace
+from math import ceil, floor, isfinite, log10, sqrt
 from typing import ClassVar, Literal
 
 from scipy.special import ndtri, stdtrit
@@ -46,6 +46,10 @@ class Evidence(ABC):
             level: error of this bound.
             factor: factor on the number of generated samples, at the same shares.
         """
+
+    def without_change(self) -> Evidence | None:
+        """Return the evidence on a release without any change, of as many samples; None where it is not known."""
+        return None
 
     def detectable(self, level: float) -> float | None:
         """Return the true value that is called a regression with probability 0.8.
@@ -97,6 +101,10 @@ class Normal(Evidence):
         half = upper_quantile(level, self.degrees) * sqrt(shrinking + self.fixed**2)
         return self.value - half if side == "low" else self.value + half
 
+    def without_change(self) -> Evidence | None:
+        """Return the same error at no change; None for a limit that knows no baseline."""
+        return None if self.unchanged is None else replace(self, value=self.unchanged)
+
     def detectable(self, level: float) -> float | None:
         """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors."""
         beyond = (
@@ -120,3 +128,9 @@ class Missing(Evidence):
 def upper_quantile(level: float, degrees: float = float("inf")) -> float:
     """Return the quantile that Student's t with these degrees exceeds with probability `level`."""
     return -float(ndtri(level)) if not isfinite(degrees) else -float(stdtrit(degrees, level))
+
+
+def round_up(margin: float) -> float:
+    """Return a margin, rounded up to two digits."""
+    unit = 10.0 ** (floor(log10(max(margin, 1e-9))) - 1)
+    return round(ceil(margin / unit) * unit, 12)

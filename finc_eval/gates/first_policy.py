@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil, floor, log10
 
 import numpy as np
 from scipy.special import gammaincinv
@@ -16,7 +15,7 @@ from finc_eval.embeddings.repeats import row_hashes
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.divisions import OF_REF, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
-from finc_eval.gates.evidence import Normal, upper_quantile
+from finc_eval.gates.evidence import Normal, round_up, upper_quantile
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
@@ -113,13 +112,7 @@ def _metric_line(sets: GateSets, run: Run) -> list[str]:
 
 
 def _line(key: str, margin: float, least: float, about: str) -> str:
-    chosen = _choose(margin, least)
+    chosen = max(margin, round_up(least))
     share = not key.endswith("difference")
     texts = [in_percent(value, 2) if share else f"{value:.2g}" for value in (least, chosen)]
     return f"{key} = {chosen:g}  # {about}: floor {texts[0]} at this n; your limit {texts[1]}"
-
-
-def _choose(margin: float, least: float) -> float:
-    """Return the margin, or the floor if it is larger, rounded up to two digits."""
-    unit = 10.0 ** (floor(log10(max(least, 1e-9))) - 1)
-    return max(margin, round(ceil(least / unit) * unit, 12))

@@ -20,7 +20,7 @@ from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.limits import gather_evidence
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
-from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of
+from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.verdict import FIRST, Limit, Verdict
 from finc_eval.numerics.precision import arithmetic
@@ -99,7 +99,9 @@ def gate(
     found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
     evidence = [one.evidence for one in found.all]
     limits = shown_limits(judge(evidence, policy.alpha, policy.looks), found.all)
-    warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *([FIRST] if first else [])]
+    limiting = [one.evidence for one in found.all if one.above is None]
+    fine = too_fine(limiting, policy.alpha, policy.looks)
+    warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *fine, *([FIRST] if first else [])]
     if history is not None:
         warnings += [*history.never_fired(limits), *_other_reference(history, sets)]
     return Verdict(

@@ -150,6 +150,14 @@ class _Counts:
         retrained = between_shares(again, again_sizes, len(sets.baselines))
         return cls(sets, found, *effective[GEN], members.sum(0), sizes.sum(0), retrained)
 
+    @property
+    def unlabeled(self) -> float:
+        """Number of samples without a value in the column, beyond the share of the baseline."""
+        if self.found.tree is not None or "" not in self.found.names:
+            return 0.0
+        place = self.found.names.index("")
+        return max(float(self.members[place] - self.old_members[place] / self.old_size[place] * self.size[place]), 0.0)
+
     def of_kind(self, kind: int) -> TwoCounts:
         """Return the counts of a kind."""
         return TwoCounts(
@@ -211,6 +219,13 @@ def lost_evidence(
         else:
             value = LostShare.value_of((pairs.kept + pairs.gained) / pairs.size, pairs.old / pairs.size, judged.least)
             evidence = PairedLoss(value=value, counts=pairs, **shared)
+        regained = counts.unlabeled / both.size / max(both.old_share, judged.least)
+        if value > lose >= value - regained:
+            note = (
+                f"{found.digest} is missing for {counts.unlabeled:,.0f} more samples than in the baseline: "
+                f"{found.names[kind]} may be unlabeled and not lost"
+            )
+            evidence = Missing(name=title, margin=lose, note=note)
         above = None
         if before is not None:
             above = frozenset((*before, *(titles[one] for one in found.above(kind) if one in titles)))

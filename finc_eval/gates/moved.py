@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import in_percent
 from finc_eval.gates.evidence import Evidence, Side, upper_quantile
+from finc_eval.gates.sets import ANCHOR
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import POWER
 from finc_eval.partitions.difference import (
@@ -38,10 +39,15 @@ class Distance(Record):
     interval: tuple[float, float]
 
     @property
-    def sentence(self) -> str:
-        """The distance in one sentence."""
+    def suffix(self) -> str:
+        """End of the name of a limit on this distance."""
+        return f"-{self.to}" if self.to == ANCHOR else ""
+
+    def told(self, *, is_limited: bool) -> str:
+        """Say the distance in one sentence, without its interval where a limit on it has one."""
         low, high = (in_percent(end, 2) for end in self.interval)
-        moved = f"{in_percent(self.moved, 2)} [95 % interval: {low} to {high}] of the samples"
+        interval = "" if is_limited else f" [95 % interval: {low} to {high}]"
+        moved = f"{in_percent(self.moved, 2)}{interval} of the samples"
         return f"{moved} have moved between the {self.kinds} kinds since the {self.to}."
 
     @classmethod
@@ -95,6 +101,10 @@ class Moved(Evidence):
             new, old = self.new * factor, self.old * factor
             return max(largest_variation(new, old, 1 - 2 * level, is_design=self.is_design), self.value)
         return total_variation(self.new * factor, self.old * factor, confidence=1 - 2 * level).interval[0]
+
+    def without_change(self) -> Moved:
+        """Return the evidence on a release with the shares of the older one."""
+        return replace(self, new=self.old * (self.new.n / self.old.n), value=0.0)
 
     def detectable(self, level: float) -> float | None:
         """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""

@@ -8,13 +8,14 @@ intersection–union test, Berger 1982).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, isnan
 from typing import Literal
 
 from finc_eval.core.words import plural
-from finc_eval.gates.evidence import Evidence, Side
+from finc_eval.gates.evidence import Evidence, Side, round_up
 from finc_eval.numerics.search import smallest
 
 Verb = Literal["improved", "held", "regressed", "undecided", "missing"]
@@ -35,7 +36,7 @@ class Judged:
     """A limit after the rule.
 
     Attributes:
-        interval: bounds of the value; the bound on the harmful side holds for all limits together.
+        interval: bounds of the value at one level: of a limit that held its own, else that of all limits together.
         detectable: true value that would have been called a regression with probability 0.8; None if none would.
         needed: number of samples of each generated set that would decide it; None if it is decided, or none would.
     """
@@ -120,9 +121,34 @@ def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> s
     return (
         f"Family of {plural(family, 'limit')}{plain}: a false regression in any of them has probability "
         f"{alpha:g} at most (Holm){shared}; a pass needs all of them to hold, and is false with probability "
-        f"{alpha:g} at most. In the interval of a limit, in the table and in its sentence, the end that decides "
-        f"about a regression is a one-sided bound of {near}, and the other end is a bound of {far}."
+        f"{alpha:g} at most. Each end of an interval is a one-sided bound of {near}; for limits that held, of {far}."
     )
+
+
+def too_fine(evidence: Sequence[Evidence], alpha: float, looks: int) -> Iterator[str]:
+    """Yield a sentence on each limit that so few samples cannot show to hold, even for a release without a change."""
+    found: dict[str, list[Evidence]] = {}
+    for one in evidence:
+        same = one.without_change()
+        if same is not None and not _holds(same, alpha / looks):
+            found.setdefault(one.name.partition(" ")[0], []).append(same)
+    for rule, every in found.items():
+        needed = [smallest(partial(_holds, one, alpha / looks), MAX_FACTOR, FACTOR_HALVINGS) for one in every]
+        ends = [one.bound(one.harm, alpha / looks) for one in every]
+        n, least = every[0].n, max(ends)
+        kinds = f" for {plural(len(every), 'kind')}" if rule.startswith(("kinds.lose", "kinds.new")) else ""
+        enough = [factor for factor in needed if factor is not None]
+        more = f" or draw {ceil(max(enough) * n):,} samples" if len(enough) == len(every) else ""
+        yield (
+            f"the limit {rule} is finer than {plural(n, 'sample')} can show{kinds}: even a release without any change "
+            f"would be undecided; allow at least {round_up(least):g}{more}"
+        )
+
+
+def _holds(one: Evidence, level: float, factor: float = 1.0) -> bool:
+    """Return whether the bound on the harmful side is within the margin."""
+    bound = one.bound(one.harm, level, factor)
+    return not (bound > one.margin if one.harm == "high" else bound < one.margin)
 
 
 def _beyond(one: Evidence, level: float) -> bool:
@@ -144,7 +170,8 @@ def _judge(one: Evidence, near: float, far: float) -> Judged:
     if verdict == "missing" or isnan(one.value):
         return Judged(one, "missing", None, None, None)
     needed = _find_needed(one, near, far) if verdict == "undecided" else None
-    return Judged(one, verdict, interval, one.detectable(near), needed)
+    level = far if verdict in ("held", "improved") else near
+    return Judged(one, verdict, _bounds(one, level, level), one.detectable(near), needed)
 
 
 def _find_needed(one: Evidence, near: float, far: float) -> int | None:

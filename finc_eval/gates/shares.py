@@ -102,6 +102,10 @@ class TwoShares(Evidence):
         counts = replace(self.counts, members=members)
         return replace(self, counts=counts, value=self._value(counts))
 
+    def without_change(self) -> Self:
+        """Return the evidence on a release that has as large a share as the baseline."""
+        return self.with_members(self.counts.old_share * self.counts.size)
+
     @abstractmethod
     def _value(self, counts: TwoCounts) -> float:
         """Return the estimate from counts."""

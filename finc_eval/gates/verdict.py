@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
@@ -9,7 +10,7 @@ from typing import Annotated, ClassVar
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
-from finc_eval.core.words import figure, in_percent, plural
+from finc_eval.core.words import figure, in_percent, join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gates.evidence import Side
 from finc_eval.gates.moved import Distance
@@ -26,6 +27,28 @@ FIRST = "first baseline: nothing was compared with a release before"
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
 """The verdicts of limits; verdicts that need a person come first."""
 
+FAILED: tuple[Verb, ...] = ("regressed",)
+UNJUDGED: tuple[Verb, ...] = ("missing", "undecided")
+SETTLED: tuple[Verb, ...] = ("improved", "held")
+"""The three groups of limits: what failed, what could not be judged, and what held."""
+
+WORDS = {
+    "kinds.lose": "{kind} has lost {value} of its share{since}",
+    "kinds.new": "{kind}, which the reference lacks, has grown by {value} of the samples{since}",
+    "kinds.moved": "{value} of the samples have moved to other kinds{since}",
+    "copying.near": "{value} more of the samples are near to training samples than of fresh samples",
+    "copying.exact": "{value} samples are training samples",
+    "basics.samples": "the release has {value} samples",
+    "basics.unreadable": "{value} of the samples cannot be read",
+    "basics.duplicates": "{value} of the samples repeat others",
+    "basics.encodings": "{value} properties of the files differ from those of the baseline",
+    "most": "{metric} is {value}",
+    "least": "{metric} is {value}",
+    "worse": "{metric} is {value} worse{than}",
+    "difference": "{metric} is worse by {value}{than}",
+}
+"""Words for a finding, by its rule, or by what a limit on a metric is on."""
+
 
 @dataclass(frozen=True)
 class Limit(Record):
@@ -35,9 +58,8 @@ class Limit(Record):
         name: name, such as "kinds.lose k203" or "metrics.fd worse".
         verdict: held, or improved if the interval is also all better than no change; or regressed, undecided, missing.
         value: the estimate; None if it is missing.
-        interval: bounds of the true value. The one towards the margin's other side holds for all limits of the run
-            together, the one towards the margin for this limit alone, as a pass needs all of them; `Verdict.family`
-            says their levels.
+        interval: bounds of the true value, both at one level. That of a limit that held is its own; others hold for
+            all limits of the run together. `Verdict.family` says the levels.
         margin: end of what is allowed.
         harm: whether values above or below the margin are a regression.
         detectable: true value that would have been called a regression with probability 0.8; None if none would.
@@ -73,16 +95,38 @@ class Limit(Record):
         )
 
     @property
-    def sentence(self) -> str:
-        """The finding in one sentence."""
-        if self.value is None:
-            return f"{self.name} is missing: {self.note}"
-        allowed = "at most" if self.harm == "high" else "at least"
-        interval = (
-            "" if self.interval is None else f" [{self.number(self.interval[0])}, {self.number(self.interval[1])}]"
+    def about(self) -> str:
+        """Kind of the limit, or what it bounds of a metric; empty for a limit on all samples."""
+        return self.name.partition(" ")[2]
+
+    @property
+    def words(self) -> str:
+        """The finding in plain words: what was found, how sure it is, and what is allowed."""
+        if self.value is None or (not self.about and self.rule.startswith(("kinds.lose", "kinds.new"))):
+            return f"{self.name} could not be judged: {self.note}" if self.verdict in UNJUDGED else self.note
+        rule, _, part = self.rule.partition("@")
+        older = "anchor" if rule.endswith("-anchor") else "baseline"
+        rule = rule.removesuffix("-anchor")
+        told = WORDS.get(rule, WORDS.get(self.about, f"{self.name} is {{value}}")).format(
+            kind=f"{self.about} (“{self.note}”)" if self.note and rule == "kinds.lose" else self.about,
+            metric=rule.removeprefix("metrics."),
+            value=self.number(self.value),
+            since=f" since the {older}",
+            than=f" than that of the {older}",
         )
-        text = f"{self.name} {self.verdict}: {self.number(self.value)}{interval}, {allowed} {self.number(self.margin)}"
-        return text + (f"; {self.needed:,} samples would decide it" if self.needed else "")
+        told += f" in the slice {part}" if part else ""
+        if self.interval is not None and self.interval[0] < self.interval[1]:
+            told += f" (between {self.number(self.interval[0])} and {self.number(self.interval[1])})"
+        limit = f"at {'most' if self.harm == 'high' else 'least'} {self.number(self.margin)}"
+        if self.verdict == "undecided":
+            text = f"{told}: too few samples to tell whether it is {limit}"
+            return text + (f"; {self.needed:,} samples of each generated set would tell" if self.needed else "")
+        return f"{told}; {limit} is allowed"
+
+    @property
+    def sentence(self) -> str:
+        """The finding in one sentence, with the name of the limit."""
+        return f"{self.name} {self.verdict}: {self.words}"
 
     def number(self, value: float | None) -> str:
         """Write a value of this limit."""
@@ -152,14 +196,35 @@ class Verdict(Document):
         return tuple(limit for verb in VERBS for limit in self.of(verb))
 
     @property
+    def settled(self) -> tuple[Limit, ...]:
+        """The limits that held or improved."""
+        return tuple(limit for limit in self.limits if limit.verdict in SETTLED)
+
+    @property
+    def held(self) -> str:
+        """The limits that held in one line; "" where none did."""
+        rules = Counter(limit.rule for limit in self.settled)
+        named = join_words([f"{count} × {rule}" if count > 1 else rule for rule, count in rules.items()])
+        improved = len(self.of("improved"))
+        more = f", {improved} of them improved" if improved else ""
+        return f"Held: {plural(len(self.settled), 'limit')}{more} ({named})." if rules else ""
+
+    @property
     def summary(self) -> str:
-        """The verdict in a few plain sentences."""
-        found = [f"{len(self.of(verb))} {verb}" for verb in VERBS if self.of(verb)]
-        counts = f"of {plural(len(self.limits), 'limit')}, {', '.join(found)}" if found else "no limits"
-        parts = [f"{self.overall.capitalize()}: {counts}."]
+        """The verdict in a few plain sentences; the first one says what a release that does not pass fails on."""
+        urgent = [limit for limit in self.by_urgency if limit.verdict not in SETTLED]
+        first = urgent[0].words if urgent else "all limits held" if self.limits else "no limits"
+        parts = [f"{self.overall.capitalize()}: {first}."]
+        more = [
+            f"{plural(len(found), 'more limit')} {what}"
+            for verbs, what in ((FAILED, "failed"), (UNJUDGED, "could not be judged"))
+            if (found := [limit for limit in urgent[1:] if limit.verdict in verbs])
+        ]
+        parts += [f"{join_words(more)}."] if more else []
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
-        parts += [one.sentence for one in self.distances]
+        limited = {limit.rule for limit in self.limits}
+        parts += [one.told(is_limited=f"kinds.moved{one.suffix}" in limited) for one in self.distances]
         return " ".join([*parts, f"Covers {self.noise}."])
 
     def _frame_rows(self) -> tuple[Limit, ...]:

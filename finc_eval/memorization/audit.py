@@ -1,7 +1,7 @@
 """`audit`: copying in a generator's samples, attacks on membership, and a stated guarantee, each by itself.
 
-Everything is judged next to fresh real samples that stand in for the generated ones. Distances between sets are
-computed once and serve all measures. A measure that cannot take a whole set says how many samples it takes.
+Everything is judged next to fresh real samples that stand in for the generated ones. Distances serve
+all measures. A measure that cannot take a whole set says how many samples it takes.
 """
 
 from __future__ import annotations
@@ -142,7 +142,6 @@ def audit(
     overlap = int((fresh.distances[:, 0] == 0).sum())
     measured = measure(x, members, others, k, "gen", run, settings.index)
     spaced = _time(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
-
     spacings = np.sqrt(spaced.squared)
     _check_overlap(int(((fresh.distances[:, 0] == 0) & (spacings[fresh.indices[:, 0]] > 0)).sum()), others)
     same_law = _time(
@@ -204,13 +203,14 @@ class NearTraining:
 
     Attributes:
         near: share of the samples that are suspiciously near, and of fresh ones.
-        exact: number of samples that are training samples, by their pixels where those are known.
-        fresh: number of fresh samples.
+        exact, fresh: numbers of training samples among them, by pixels where those are known, and of fresh samples.
+        same_law: p-value of the training set against fresh samples; at most 0.05, `near` shows no copying.
     """
 
     near: Measure
     exact: int
     fresh: int
+    same_law: float
 
     @classmethod
     def of(
@@ -218,8 +218,7 @@ class NearTraining:
     ) -> NearTraining:
         """Measure a generated set; arguments and errors as in `audit`."""
         run = Run.of(run)
-        sets = _open_audit(gen, train, holdout, None, extractor, run)
-        x, members, others = sets.values()
+        x, members, others = _open_audit(gen, train, holdout, None, extractor, run).values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
         own, fresh = (nearest(one, members, k, device=run.torch_device) for one in (x, others))
         _check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
@@ -229,6 +228,7 @@ class NearTraining:
             near=tail("calibrated", found.gen, found.fresh, AUDIT_CONFIDENCE),
             exact=int((own.distances[:, 0] == 0).sum()) if pixels is None else pixels,
             fresh=others.n,
+            same_law=holdout_p_value(members, others, AuditSettings().seed, run),
         )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import Gallery, read_gallery
-from finc_eval.gates.verdict import VERBS, Limit, Verdict
+from finc_eval.gates.rule import Verb
+from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report.cards.card import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
 from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
 from finc_eval.report.drawings.svg import Axis, Ink
@@ -18,9 +19,6 @@ from finc_eval.samples import Samples
 
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
 """Columns of a table of limits."""
-
-SETTLED = ("held", "improved")
-"""Verdicts that do not need a person."""
 
 INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}
 """Colors of the sets that are not baselines."""
@@ -47,7 +45,8 @@ def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     cards = {one.name: _card(one, scale, one in pictured) for one in result.by_urgency if one.shares}
     settled = [limit.name for limit in result.limits if limit.verdict in SETTLED]
     said = outline(result)
-    sections = [Section("limits", "The limits", table=said.tables[0])]
+    tables = [*said.tables, *_tables(result, {"What held": SETTLED})]
+    sections = [Section(one.title.split()[-1], one.title, table=one) for one in tables]
     if cards:
         shown = Cards(
             [card for name, card in cards.items() if name not in settled],
@@ -114,28 +113,33 @@ def outline(result: Verdict) -> Outline:
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("gate", gen, f"[{baseline}]" if len(baselines) > 1 else baseline or "baseline", ref, "policy"),
-        tables=[_table(result)],
-        details=[result.family],
+        tables=_tables(result, {"What failed": FAILED, "What could not be judged": UNJUDGED}),
+        details=[one for one in (result.held, result.family) if one],
         warnings=result.warnings,
         failures=unreadable(result.sets),
         how=f"{HOW} {result.family}",
     )
 
 
-def _table(result: Verdict) -> Table:
-    """Return the table of limits; notes on limits that need a person are in all outputs, others on pages alone."""
-    pictured, limits = _choose_pictured(result), result.by_urgency
-    rows = [_cells(limit, limit in pictured) for limit in limits]
-    has_notes = any(limit.note for limit in limits)
-    return Table(
-        "The limits",
-        [*COLUMNS, "Note"] if has_notes else COLUMNS,
-        rows if has_notes else [row[:-1] for row in rows],
-        words=["Verdict", "Note"],
-        muted=[limit.verdict in SETTLED for limit in limits],
-        legend="Limits that need a person come first. The name of a limit on a kind leads to samples of all sets; the "
-        "samples here are of the set with most of it.",
-    )
+def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Table]:
+    """Return the table of each group of limits that has any; notes on limits that held are on pages alone."""
+    pictured = _choose_pictured(result)
+    tables = []
+    for title, verbs in groups.items():
+        limits = [limit for limit in result.by_urgency if limit.verdict in verbs]
+        rows = [_cells(limit, limit in pictured) for limit in limits]
+        has_notes = any(limit.note for limit in limits)
+        one = Table(
+            title,
+            [*COLUMNS, "Note"] if has_notes else COLUMNS,
+            rows if has_notes else [row[:-1] for row in rows],
+            words=["Verdict", "Note"],
+            muted=[verbs == SETTLED for _ in limits],
+            legend="The name of a limit on a kind leads to samples of all sets; the samples here are of the set with "
+            "most of it.",
+        )
+        tables += [one] if rows else []
+    return tables
 
 
 def _cells(limit: Limit, is_pictured: bool) -> list[Cell | str]:

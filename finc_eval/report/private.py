@@ -149,6 +149,8 @@ def show_sketch(path: str, sketch: PrivateSketch) -> None:
     print(f"noise {sketch.noise:.4g} on every feature")
     for release in sketch.releases:
         print(f"{release.m} records, sensitivity {release.sensitivity:.4g}: {release.guarantee}")
+        if (video := release.of_video) is not None:
+            print(f"a record is a window, and a video has up to {release.windows} of them. To a whole video: {video}")
 
 
 def show_ledger(ledger: Ledger) -> None:

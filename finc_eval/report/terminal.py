@@ -9,8 +9,13 @@ from collections.abc import Collection, Iterable, Sequence
 from finc_eval.core.terminal import visible
 from finc_eval.report.exports.outline import Outline, Table
 
-PIPE_WIDTH = 1000
-"""Width of a table in a pipe, which has none of its own: every row stays on one line."""
+PLAIN_WIDTH = 100
+"""Width of a table in a pipe or a log, which has none of its own; narrower terminals have plain tables, too."""
+
+PLAIN = str.maketrans(
+    {"≤": "<=", "≥": ">=", "–": "-", "−": "-", "…": "...", "×": "x", "±": "+-", "·": "*", "“": '"', "”": '"', "’": "'"}
+)
+"""ASCII for the signs of a table, where the reader is a log."""
 
 LEAST_WIDTH = 12
 """Characters of a line of a name, or of prose, that stay where all else needs more."""
@@ -38,16 +43,22 @@ def print_table(
 ) -> None:
     """Print a table on standard output.
 
-    On a terminal, names and prose that do not fit are wrapped, and so are headings. A name has three lines at most: the
-    first ones and the last one, which ends in its id. If the numbers alone are too wide, the last columns follow in
-    further tables, each next to the first column.
+    Names and prose that do not fit are wrapped, and so are headings. A name has three lines at most: the first ones and
+    the last one, which ends in its id. If the numbers alone are too wide, the last columns follow in further tables,
+    each next to the first column. Logs and terminals of less than 100 characters get ASCII.
     """
+    from rich.box import ASCII, HEAVY_HEAD
     from rich.cells import cell_len  # 0.1 s that the library need not pay
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, markup=False)
-    cells = [[visible(text) for text in row] for row in rows]
+    on_terminal = sys.stdout.isatty()
+    console = Console(width=None if on_terminal else PLAIN_WIDTH, markup=False)
+    plain = not on_terminal or console.is_dumb_terminal or console.width < PLAIN_WIDTH
+    signs, cut = (PLAIN, "...") if plain else ({}, "…")
+    title, columns = visible(title).translate(signs), [visible(text).translate(signs) for text in columns]
+    names, prose = ([visible(text).translate(signs) for text in one] for one in (names, prose))
+    cells = [[visible(text).translate(signs) for text in row] for row in rows]
     wanted, least = [], []
     for place, heading in enumerate(columns):
         texts = [row[place] for row in cells]
@@ -59,20 +70,23 @@ def print_table(
             least[-1] = max(min(wanted[-1], LEAST_WIDTH), whole)
     for places in _parts(least, console.width):
         widths = _widen([wanted[i] for i in places], [least[i] for i in places], console.width)
-        table = Table(title=None if places[1:2] > [1] else visible(title), title_justify="left")
+        table = Table(
+            title=None if places[1:2] > [1] else title, title_justify="left", box=ASCII if plain else HEAVY_HEAD
+        )
         for place, width in zip(places, widths, strict=True):
-            table.add_column(visible(columns[place]), width=width)
+            table.add_column(columns[place], width=width, overflow="fold")
         for row in cells:
             sized = zip(places, widths, strict=True)
-            table.add_row(*(_fold(row[i], width) if columns[i] in names else row[i] for i, width in sized))
+            table.add_row(*(_fold(row[i], width, cut) if columns[i] in names else row[i] for i, width in sized))
         console.print(table)
 
 
 def print_outline(outline: Outline) -> None:
-    """Print a result on standard output: its tables, then what was found, and what qualifies it."""
+    """Print a result on standard output: what was found, its tables, and what qualifies it."""
+    print(outline.headline)
     for table in outline.tables:
         print_one(table)
-    print(outline.headline, *outline.details, sep="\n")
+    print(*outline.details, sep="\n", end="\n" if outline.details else "")
     print_notes(outline.warnings)
     print(*outline.signatures, sep="\n")
 
@@ -89,16 +103,16 @@ def print_notes(warnings: Iterable[str]) -> None:
         print(f"note: {warning}")
 
 
-def _fold(name: str, width: int) -> str:
-    """Return a name in lines of this width; if there are too many, the first lines and the last."""
+def _fold(name: str, width: int, mark: str) -> str:
+    """Return a name in lines of this width; if there are too many, the first lines, cut by a mark, and the last."""
     from rich.cells import set_cell_size
 
     lines = _wrap(name, width)
     if len(lines) <= MAX_NAME_LINES:
         return "\n".join(lines)
     whole = MAX_NAME_LINES - 2
-    cut = set_cell_size(" ".join(lines[whole:-1]), width - 1)
-    return "\n".join([*lines[:whole], f"{cut.rstrip(' ,')}…", lines[-1]])
+    cut = set_cell_size(" ".join(lines[whole:-1]), width - len(mark))
+    return "\n".join([*lines[:whole], f"{cut.rstrip(' ,')}{mark}", lines[-1]])
 
 
 def _wrap(name: str, width: int) -> list[str]:

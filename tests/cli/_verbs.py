@@ -1,8 +1,11 @@
 """Verbs run in this process, and their printed tables read."""
 
+from _pages import table_rows
 from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
+
+__all__ = ["done", "run", "table_rows"]
 
 EMBEDDED = ("changes", "sketch", "merge", "cache")
 """Parts of verbs that take what is embedded."""
@@ -21,8 +24,3 @@ def done(verb, *arguments):
     result = run(verb, *arguments)
     assert result.exit_code == 0, result.output
     return result
-
-
-def table_rows(text):
-    """The cells of the rows of a printed table, without its rules."""
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in text.splitlines() if line[:1] == "│"]

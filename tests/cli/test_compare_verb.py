@@ -7,6 +7,7 @@ from _verbs import done, run, table_rows
 
 import finc_eval as fe
 from finc_eval.core.words import percent, plural, points
+from finc_eval.report.terminal import PLAIN
 
 
 def test_compare_goes_from_two_folders_to_a_report(compared_once):
@@ -64,12 +65,12 @@ def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches,
     result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
     found = fe.load(out / "comparison.h5")
     assert result.stdout.startswith(found.headline)
-    shown = {row[0].split(", ")[-1].removeprefix("· "): row for row in table_rows(result.stdout)}
+    shown = {row[0].split(", ")[-1].removeprefix("* "): row for row in table_rows(result.stdout)}
     assert found.significant()
     for kind in found.significant():
         row = shown[kind.id]
         assert row[1:3] == [percent(share, 1).removesuffix(" %") for share in (kind.share_gen, kind.share_ref)]
-        assert row[3].startswith(f"{points(kind.share_difference)} [")
+        assert row[3].startswith(f"{points(kind.share_difference)} [".translate(PLAIN))
     others = len(found.kinds) - len(found.significant())
     assert f"{plural(others, 'kind')} that" in result.stdout
 

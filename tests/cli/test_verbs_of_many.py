@@ -7,6 +7,7 @@ from _verbs import run, table_rows
 
 from finc_eval.core.words import percent, points
 from finc_eval.demo.planted import gray, shipped_digits
+from finc_eval.report.terminal import PLAIN
 
 
 def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders, tmp_path):
@@ -29,7 +30,7 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
         assert [int(cell) for cell in row[1:3]] == counts
         assert any(counts)
         shares = [abs(m["share_difference"]) for m in found["over"] + found["under"] if m["p_value"] <= 0.05]
-        assert row[3] == (percent(max(shares), 1) if shares else "–")
+        assert row[3] == (percent(max(shares), 1) if shares else "-")
     assert "sigma 30 is too large" in rows[1][6]
     assert f"compare takes σ = {twin['default']:.4g}" in result.stdout
     assert "compare may find more" in " ".join(result.stdout.split())
@@ -68,7 +69,7 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
         for column, method in enumerate(("finc", "rarity")):
             found = twin["comparisons"][method][group["role"]]
             modes = [(rank, mode) for rank, mode in enumerate(found, 1) if mode["id"] in group["modes"].get(method, ())]
-            texts = [f"{rank}. {points(mode['share_difference'])}" for rank, mode in modes]
+            texts = [f"{rank}. {points(mode['share_difference'])}".translate(PLAIN) for rank, mode in modes]
             texts = [t if m["p_value"] <= 0.05 else f"({t})" for t, (_, m) in zip(texts, modes, strict=True)]
             if group["name"] in shown:
                 assert shown[group["name"]][column] == "; ".join(texts)

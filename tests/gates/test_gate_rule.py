@@ -130,7 +130,7 @@ def test_looks_share_alpha():
 
 def test_the_family_says_the_level_of_either_end():
     calm = [estimate(f"calm{i}") for i in range(3)]
-    told = "is a one-sided bound of {}, and the other end is a bound of {}."
+    told = "is a one-sided bound of {}; for limits that held, of {}."
     assert told.format("98.33 %", "95 %") in family_sentence(calm, 0.05, 1)
     assert told.format("97.5 %", "95 %") in family_sentence([*calm[:2], estimate("clear", 2.0)], 0.05, 1)
     assert told.format("99.5 %", "99 %") in family_sentence(calm[:2], 0.05, 5)

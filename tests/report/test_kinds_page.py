@@ -104,7 +104,7 @@ def test_the_table_fits_and_the_sentences_give_the_difference(found, capsys):
     printed = capsys.readouterr().out
     assert "ref has significantly more of" in printed
     assert "gen and ref differ in" in printed
-    assert max(len(line.rstrip()) for line in printed.splitlines() if "│" in line) <= 80
+    assert max(len(line.rstrip()) for line in printed.splitlines() if "|" in line) <= 80
     assert found.significant()[0].id in report.fragment(found)
 
 
@@ -159,7 +159,7 @@ def test_what_one_set_has_more_of_does_not_read_like_what_it_has_less_of(found, 
     report.show(result)
     shown = capsys.readouterr().out
     told = ("darker, with less contrast, k20-0", "with less contrast, darker, k20-1", "mostly 5 (70 %), k20-2", "k20-3")
-    assert all(f"│ {text} " in shown for text in told)
+    assert all(f"| {text} " in shown for text in told)
 
 
 def test_kinds_of_a_board_with_one_name_are_told_apart():
@@ -209,7 +209,7 @@ def test_the_gate_shows_the_kinds_that_need_a_person_and_folds_those_that_held()
     assert page.texts("p", "tag", card) == [lost.verdict]
     ids = [name for label in lost.examples for name in lost.examples[label][:SHOWN_SAMPLES]]
     assert [page.attributes(n)["alt"] for n in page.find("img", inside=card)] == ids
-    (table,) = page.find("table", "modes")
+    table, *_ = page.find("table", "modes")
     assert f"#{anchor(lost.name)}" in [page.attributes(n)["href"] for n in page.find("a", inside=table)]
     most = max(lost.examples, key=lambda label: lost.shares[label])
     shown = [page.attributes(n)["alt"] for n in page.find("img", inside=table)]

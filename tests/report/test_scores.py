@@ -9,6 +9,7 @@ from _pages import BREAKOUT, HOSTILE, Page
 import finc_eval as fe
 from finc_eval import report
 from finc_eval.core.words import figure
+from finc_eval.report.terminal import PLAIN
 
 
 def draw(n, seed=0):
@@ -34,7 +35,7 @@ def test_notebook_and_terminal_show_the_rows_of_the_page(scores, capsys):
     report.show(scores)
     shown, cell = capsys.readouterr().out, Page(scores._repr_html_()).text(0)
     for score in scores.scores:
-        assert figure(score.value, ".6g") in shown
+        assert figure(score.value, ".6g").translate(PLAIN) in shown
         assert figure(score.value, ".6g") in cell
     assert "lower" in shown
     assert "the floor is the score of the reference." in shown

@@ -37,6 +37,7 @@ class Records:
             samples in any order. The last one survives new names and folders.
         content: digests of the content of each record, in any order.
         labels: class of each record, None for a record without one; None if the set has no classes.
+        windows: largest number of records of one video; 1 for images and embeddings alone.
         rows: function that returns the embeddings from one row to another, shape (b, d).
     """
 
@@ -47,6 +48,7 @@ class Records:
     content: NDArray[np.uint64]
     labels: tuple[str | None, ...] | None
     rows: Callable[[int, int], torch.Tensor]
+    windows: int = 1
 
     def batches(self, size: int = BATCH_SIZE) -> Iterator[tuple[int, torch.Tensor]]:
         """Yield all records in order, as (index of the first, rows)."""
@@ -93,6 +95,7 @@ def _cached_records(cache: EmbeddingCache) -> Records:
         content=cache.content,
         labels=labels,
         rows=rows,
+        windows=1 if cache.clip is None else cache.clip.windows,
     )
 
 

@@ -7,8 +7,11 @@ from importlib.metadata import version
 from math import isclose, isfinite, sqrt
 from typing import Any
 
+from pydantic import computed_field
+
 from finc_eval.core.record import Record
 from finc_eval.core.signature import SignatureText
+from finc_eval.privacy.dp.accounting import epsilon_of
 from finc_eval.privacy.dp.guarantee import Guarantee
 
 SQUARE_WEIGHT = 0.1
@@ -31,6 +34,7 @@ class ReleaseRecord(Record):
         square: released mean of ‖φ‖², or 1 if that is known without the data.
         sampling: estimate of tr(S_P)/m from what was released.
         digest: SHA-256 of the released mean.
+        windows: largest number of records of one video; the guarantee is to a window, and to a video `of_video`.
 
     Raises:
         ValueError: the numbers contradict each other, which happens only in a damaged or forged file.
@@ -43,6 +47,16 @@ class ReleaseRecord(Record):
     square: float
     sampling: float
     digest: str
+    windows: int = 1
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def of_video(self) -> Guarantee | None:
+        """Guarantee to a whole video, whose k windows spend k·μ (Dong et al. 2022, Theorem 4); None if k is 1."""
+        one = self.guarantee
+        if self.windows == 1:
+            return None
+        return Guarantee.of(epsilon_of(self.windows * one.mu, one.delta), one.delta, one.adjacency)
 
     def __post_init__(self) -> None:
         stated = self.guarantee

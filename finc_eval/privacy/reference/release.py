@@ -134,7 +134,9 @@ def release_sketch(
         classes=classes,
         space=records.space,
         mean=mean,
-        releases=(ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, sha256_of(mean)),),
+        releases=(
+            ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, sha256_of(mean), records.windows),
+        ),
     )
 
 
