@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from finc_eval.core.checks import check_positive
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
@@ -67,8 +67,7 @@ def conditional_vendi(
         run: device to compute on; default: CUDA if available.
 
     Raises:
-        UsageError: the images have no prompts.
-        DataError: there are too many images or prompts, or a prompt without a vector.
+        DataError: the images have no prompts; there are too many images or prompts, or a prompt without a vector.
 
     Example:
         >>> import finc_eval as fe
@@ -101,8 +100,7 @@ def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> floa
         run: device to compute on; default: CUDA if available.
 
     Raises:
-        UsageError: the images have no prompts.
-        DataError: d + k is too large, or a prompt has no vector.
+        DataError: the images have no prompts; d + k is too large, or a prompt has no vector.
     """
     joint, run = _joint(as_embeddings(source), text, 1.0), Run.of(run)
     if joint.dim > MAX_COVARIANCE_SIZE:
@@ -143,11 +141,10 @@ def clip_score(source: object, text: str) -> ClipScore:
         text: path of a file of embeddings by the text tower of the same model, one for each prompt.
 
     Raises:
-        UsageError: the images have no prompts.
-        DataError: images and prompts have unlike dimensions, or a prompt has no vector.
+        DataError: the images have no prompts; images and prompts have unlike dimensions, or a prompt has no vector.
     """
     if text == WORDS:
-        raise UsageError("clip_score needs text, the path of embeddings of the prompts by the model's text tower")
+        raise DataError("clip_score needs text, the path of embeddings of the prompts by the model's text tower")
     joint = _joint(as_embeddings(source), text, 1.0)
     if joint.dim != 2 * joint.source.dim:
         raise DataError(

@@ -87,12 +87,11 @@ def join_text(
         sigma: bandwidth of the images; default: half their median distance.
 
     Raises:
-        UsageError: a set has no prompts.
-        DataError: a prompt has no vector.
+        DataError: a set has no prompts, or a prompt has no vector.
     """
     column = column or next((name for name in TEXT_COLUMNS if all(name in one.columns for one in sets.values())), None)
     if column is None:
-        raise UsageError(f"text {text!r} needs prompts in all sets, in a column prompt, caption or text: add them")
+        raise DataError(f"text {text!r} needs prompts in all sets, in a column prompt, caption or text: add them")
     values = {label: one.column(column) for label, one in sets.items()}
     prompts = sorted({name for of_set in values.values() for name in of_set})
     vectors = embed_prompts(prompts, text)

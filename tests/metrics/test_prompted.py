@@ -120,10 +120,10 @@ def test_intervals_of_clip_score_hold_the_mean_of_other_prompts(tmp_path):
 
 def test_what_cannot_be_scored_is_refused(text):
     one = images()[0]
-    with pytest.raises(fe.UsageError, match="clip_score needs text, the path of embeddings of the prompts"):
+    with pytest.raises(fe.DataError, match="clip_score needs text, the path of embeddings of the prompts"):
         clip_score(one, "words")
     with pytest.raises(fe.DataError, match="images have 4 entries and prompts 6: embed both by one model"):
         clip_score(images(dim=4)[0], text)
-    with pytest.raises(fe.UsageError, match="needs prompts in all sets"):
+    with pytest.raises(fe.DataError, match="needs prompts in all sets"):
         scendi(np.ones((30, 3), np.float32), text=text)
     assert reference_bandwidth(one) > 0

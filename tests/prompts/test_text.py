@@ -146,7 +146,7 @@ def test_prompts_without_a_vector_are_named(path):
 
 
 def test_sets_without_prompts_and_sketches_are_refused(path):
-    with pytest.raises(fe.UsageError, match="needs prompts in all sets"):
+    with pytest.raises(fe.DataError, match="needs prompts in all sets"):
         fe.compare(rows_of(images(1)), rows_of(images(2)), text=path, features=50)
     with pytest.raises(fe.UsageError, match="ref is a sketch, which has no prompts"):
         fe.compare(images(1), fe.Sketch.reference(images(2)), text=path)
