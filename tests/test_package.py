@@ -47,6 +47,7 @@ def wheel(archives):
     return next(path for path in archives if path.suffix == ".whl")
 
 
+@pytest.mark.long
 def test_the_same_code_gives_the_same_bytes_at_another_time_and_place(archives, tmp_path):
     source = copied(tmp_path / "elsewhere")
     for path in source.rglob("*"):

@@ -11,10 +11,10 @@ from finc_eval.demo.planted import planted_sets
 
 @pytest.fixture(scope="session")
 def folders(tmp_path_factory):
-    """Two folders of 300 digits: half of gen colored, ref gray."""
+    """Two folders of 200 digits: half of gen colored, ref gray."""
     folder = tmp_path_factory.mktemp("sets")
     for name, made in zip(("gen", "ref"), planted_sets(), strict=True):
-        type(made)(made.images[:300], made.kinds[:300]).write(folder / name)
+        type(made)(made.images[:200], made.kinds[:200]).write(folder / name)
     return folder
 
 

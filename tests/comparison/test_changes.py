@@ -79,9 +79,9 @@ def test_a_kind_that_only_the_later_release_has_is_new(old):
     """The old release and the reference have hardly any: all that they have of it makes it a kind."""
     few = np.append(0.99 * REFERENCE, 0.01)
     many = np.append(0.85 * REFERENCE, 0.15)
-    ref = draw(few, 4000, 3)
-    before = compared(few, 4, ref=ref)
-    found = fe.compare_releases(before, compared(many, 5, before, ref=ref))
+    ref = draw(few, 2000, 3)
+    before = compared(few, 4, n=2000, ref=ref)
+    found = fe.compare_releases(before, compared(many, 5, before, n=2000, ref=ref))
     assert [change.status for change in found if change.change > 0] == ["new"]
 
 
@@ -133,8 +133,8 @@ def test_kinds_may_come_from_a_file(old, new, tmp_path):
 
 
 def test_only_what_differs_from_the_reference_is_followed_where_nothing_changed():
-    before = compared(REFERENCE, 9)
-    assert len(fe.compare_releases(before, compared(REFERENCE, 10, before))) == 0
+    before = compared(REFERENCE, 9, n=2000)
+    assert len(fe.compare_releases(before, compared(REFERENCE, 10, before, n=2000))) == 0
 
 
 def test_a_change_is_plain_json(changes):

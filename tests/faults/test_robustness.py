@@ -181,7 +181,7 @@ def test_masses_do_not_exceed_one_by_rounding():
         assert found.over[0].mass_gen == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("n", [100, 10_000])
+@pytest.mark.parametrize("n", [100, pytest.param(10_000, marks=pytest.mark.long)])
 def test_a_generated_set_of_copies_is_one_mode(n):
     ref = normal(500, 6)
     found = compared(np.repeat(ref[:1], n, 0), ref)
@@ -305,7 +305,7 @@ def thinned(digits):
     return x[:1800][labels[:1800] > 2], x[1800:3600]
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
+@pytest.mark.parametrize("kernel", ["gaussian", pytest.param("cosine", marks=pytest.mark.long)])
 def test_portions_change_nothing(thinned, kernel):
     large = compared(*thinned, kernel=kernel, modes=5)
     with portions_of(64):

@@ -311,7 +311,7 @@ def test_pictures_may_lie_elsewhere_now_but_must_be_of_a_set_that_is_shown(three
 def folders(digits, tmp_path_factory):
     folder = tmp_path_factory.mktemp("audit")
     images = np.rint(digits[0].reshape(-1, 28, 28)[:, ::2, ::2] * 255).astype(np.uint8)
-    parts = {"train": images[:150], "holdout": images[150:300], "gen": images[300:450].copy()}
+    parts = {"train": images[:100], "holdout": images[100:200], "gen": images[200:300].copy()}
     parts["gen"][:20] = parts["train"][:20]
     for name, rows in parts.items():
         (folder / name).mkdir()

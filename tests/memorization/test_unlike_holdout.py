@@ -99,9 +99,9 @@ def p_value(one, other):
     )
 
 
-def test_sets_of_one_law_are_seldom_called_unlike():
+@pytest.mark.parametrize("draws", [40, pytest.param(120, marks=pytest.mark.long)])
+def test_sets_of_one_law_are_seldom_called_unlike(draws):
     rng = np.random.default_rng(0)
-    draws = 120
     pairs = [(law, n, m) for law in (normal, classes) for n, m in ((200, 200), (150, 400)) for _ in range(draws // 4)]
     found = sum(p_value(law(rng, n), law(rng, m)) <= 0.05 for law, n, m in pairs)
     assert binom.sf(found - 1, draws, 0.05) > 0.001

@@ -8,9 +8,16 @@ from _theirs import KINDS, pair, theirs
 
 from finc_eval.measures.frechet import frechet_distance
 
+SECOND = ("pytorch-fid", "clean-fid")
+"""Libraries whose metric another library has, too: each is a process of its own."""
+
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: f"{check.metric} of {check.library.name}")
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(check, marks=[pytest.mark.long] * (check.library.name in SECOND)) for check in CHECKS],
+    ids=lambda check: f"{check.metric} of {check.library.name}",
+)
 def test_ours_are_the_numbers_of_the_library(check, kind):
     x, y = pair(kind)
     if len(x) < check.min_samples:
