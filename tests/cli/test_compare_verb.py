@@ -78,7 +78,7 @@ def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches,
 def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
     made = run("extract", "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
     assert made.exit_code == 0, made.stderr
-    assert made.stdout.strip().endswith("sketch of 300 samples, cosine kernel, 2352 entries per embedding")
+    assert made.stdout.strip().endswith("sketch of 200 samples, cosine kernel, 2352 entries per embedding")
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
     assert run("extract", "sketch", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     out = tmp_path / "c"

@@ -21,7 +21,7 @@ def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
         rows = list(csv.reader(file))
     loaded = fe.load(comparison)
     assert rows[0] == ["id", "kind", "kind_name", *(mode.id for mode in loaded.directions)]
-    assert len(rows) == 301
+    assert len(rows) == 201
     best = max(rows[1:], key=lambda row: float(row[3]))
     assert best[0] == loaded.over[0].tails[0].gen_ids[0]
     embedded = fe.extract(folders / "gen", extractor="pixels", out=tmp_path / "gen.h5")
@@ -33,12 +33,12 @@ def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
         assert [float(score) for score in row[3:]] == pytest.approx(scores[row[0]].tolist(), abs=1e-5)
     counts = {kind.id: sum(row[1] == kind.id for row in rows[1:]) for kind in loaded.kinds}
     # The samples are those of gen, so that the kinds have their shares of it.
-    assert counts == {kind.id: kind.shares["gen"].count for kind in loaded.kinds} and sum(counts.values()) == 300
+    assert counts == {kind.id: kind.shares["gen"].count for kind in loaded.kinds} and sum(counts.values()) == 200
     shown = {cells[0].split(", ")[-1]: cells[1:] for cells in table_rows(result.stdout)}
     assert {name: int(cells[0]) for name, cells in shown.items()} == counts
     first = loaded.kinds[0]
     assert shown[first.id][1:] == [
-        percent(part, 1) for part in (counts[first.id] / 300, first.share_gen, first.share_ref)
+        percent(part, 1) for part in (counts[first.id] / 200, first.share_gen, first.share_ref)
     ]
     again = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv", "--json")
     told = json.loads(again.stdout)
@@ -87,10 +87,10 @@ def test_a_comparison_without_directions_scores_samples_all_the_same(folders, tm
     assert result.exit_code == 0, result.stderr
     assert "note: the comparison found no directions: samples have no scores" in result.stdout
     lines = (tmp_path / "s.csv").read_text().splitlines()
-    assert lines[0] == "id,kind,kind_name" and len(lines) == 301
+    assert lines[0] == "id,kind,kind_name" and len(lines) == 201
     embedded = fe.extract(folders / "gen", extractor="pixels")
     loaded = fe.load(comparison)
-    assert loaded.score(embedded).shape == (300, 0) and (loaded.assign(embedded) >= 0).all()
+    assert loaded.score(embedded).shape == (200, 0) and (loaded.assign(embedded) >= 0).all()
 
 
 def test_scores_by_another_extractor_are_refused(folders, compared, tmp_path):
