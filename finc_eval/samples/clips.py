@@ -200,3 +200,11 @@ class Clip:
     windows: PositiveInt
     short: Literal["loop", "hold", "refuse"]
     fps: Annotated[FiniteFloat, Field(gt=0)] | None = None
+
+    @property
+    def words(self) -> str:
+        """The choice in words: "16 frames of each video, resampled to 8 frames a second"."""
+        step = f", every {self.stride}th" if self.stride > 1 else ""
+        many = f"{self.windows} windows of " if self.windows > 1 else ""
+        rate = "as they are stored" if self.fps is None else f"resampled to {self.fps:g} frames a second"
+        return f"{many}{self.frames} frames of each video{step}, {rate}"

@@ -2,10 +2,12 @@
 
 import base64
 import io
+import json
 import re
 import shutil
 from importlib import resources
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -50,14 +52,10 @@ def test_kinetics_against_actions_by_windows_into_a_report_that_plays(sets, tmp_
     assert "gen is mostly h264 and ref mostly mpeg4" in notes
     result.save(tmp_path / "c.h5")
     page = fe.load(tmp_path / "c.h5").to_html(tmp_path / "report.html").read_text()
-    pictures = [
-        Image.open(io.BytesIO(base64.b64decode(code)))
-        for code in re.findall(r"data:image/webp;base64,([A-Za-z0-9+/=]+)", page)
-    ]
-    previews = [picture for picture in pictures if picture.width < 2 * picture.height]  # a strip of frames is wider
+    previews = json.loads(re.search(r'<script type="application/json" id="previews">(.*?)</script>', page)[1])
     assert len(previews) > 20
-    # Where nothing moves, one frame is all there is to show.
-    assert sum(picture.is_animated for picture in previews) > len(previews) / 2
+    for uri in previews.values():
+        assert Image.open(io.BytesIO(base64.b64decode(uri.partition(",")[2]))).is_animated
     assert "cannot be found" not in page
 
 
@@ -72,3 +70,14 @@ def test_all_windows_of_a_video_are_in_one_half():
 def test_images_are_in_the_half_that_their_own_id_decides():
     plain = [f"{number}.png" for number in range(100)]
     assert (keys_of(*hashes_of(plain)) == keys_of(*hashes_of([*plain, "a.mp4#1"]))[:100]).all()
+
+
+def test_a_result_says_which_frames_were_compared_and_at_which_rate(tmp_path):
+    clips = np.random.default_rng(0).integers(0, 256, (50, 12, 24, 24, 3), np.uint8)
+    how = fe.Extraction("motion", fps=8)
+    np.savez(tmp_path / "gen.npz", clips[:25])
+    np.savez(tmp_path / "ref.npz", clips[25:])
+    found = fe.compare(tmp_path / "gen.npz", tmp_path / "ref.npz", extractor=how, features=20)
+    assert found.to_dict()["gen"]["clip"]["fps"] == 8
+    page = found.to_html(tmp_path / "page.html").read_text()
+    assert page.count("33 frames of each video, resampled to 8 frames a second") == 2
