@@ -234,4 +234,7 @@ class Verdict(Document):
         return (limit.sentence for limit in self.by_urgency)
 
     def _summary(self) -> str:
-        return self.summary
+        counts = ((len(self.of(verdict)), verdict) for verdict in VERBS)
+        return (
+            f"{self.overall}; limits: {', '.join(f'{count} {verdict}' for count, verdict in counts if count) or 'none'}"
+        )

@@ -66,7 +66,6 @@ JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
 """A marker of JPEG that a length follows; between them, the bytes of a scan have none (ITU T.81, B.1)."""
 
 FIXED: tuple[tuple[Any, str, object], ...] = (
-    (Image, "MAX_IMAGE_PIXELS", None),
     (ImageFile, "LOAD_TRUNCATED_IMAGES", False),
     (GifImagePlugin, "LOADING_STRATEGY", GifImagePlugin.LoadingStrategy.RGB_AFTER_FIRST),
     (TiffImagePlugin, "READ_LIBTIFF", False),
@@ -103,7 +102,7 @@ class FixedSettings(ContextDecorator):
         global _users
         with _lock:
             if not _users:
-                for module, name, value in FIXED:
+                for module, name, value in (*FIXED, (Image, "MAX_IMAGE_PIXELS", max_pixels())):
                     if (before := getattr(module, name)) != value:
                         _before.append((module, name, before))
                         setattr(module, name, value)
@@ -130,7 +129,11 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
             bytes.
     """
     check_plainness(stream)
-    with Image.open(stream, formats=FORMATS) as image:
+    try:
+        opened = Image.open(stream, formats=FORMATS)
+    except Image.DecompressionBombError as error:  # beyond twice its limit, before the decoder of a WebP is made
+        raise ValueError(f"more than {max_pixels():,} pixels, the most that {VARIABLE} allows") from error
+    with opened as image:
         take_pixels(image.width, image.height)
         if image.format in ("JPEG", "MPO"):
             check_scans(stream, image.width * image.height)

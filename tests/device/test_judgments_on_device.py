@@ -12,7 +12,8 @@ GEN, REF, OTHER = mixture(1, 6), mixture(2, 4), mixture(3, 5, 120)
 CPU = fe.Run(device="cpu")
 THREE_SETS = ("fld",)
 OWN_NETWORK = ("fid", "sfid", "fd_dinov2", "fvd", "fvmd", "cmmd", "inception_score")
-EMBEDDED = [name for name in fe.METRICS if name not in (*THREE_SETS, *OWN_NETWORK)]
+OF_PROMPTS = ("conditional_vendi", "conditional_rke", "scendi", "clip_score")
+EMBEDDED = [name for name in fe.METRICS if name not in (*THREE_SETS, *OWN_NETWORK, *OF_PROMPTS)]
 POLICY = {
     "kinds": {"lose": 0.5, "new": 0.1, "min_share": 0.1},
     "metrics": {"fd": {"difference": 0.5}},

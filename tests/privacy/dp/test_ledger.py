@@ -347,7 +347,7 @@ def test_the_first_line_counts_the_releases(ledger):
         (lambda lines: [lines[0], lines[2]], "damaged in line 2"),
         (lambda lines: [lines[0], lines[1].replace(b'"a"', b'"c"'), lines[2]], "damaged in line 2"),
         (lambda lines: [lines[0].replace(b'"epsilon": 1.0', b'"epsilon": 9.0'), *lines[1:]], "damaged in line 2"),
-        (lambda lines: [lines[0].replace(b"02", b"00"), *lines[1:]], "damaged in line 1"),
+        (lambda lines: [lines[0].replace(b'"0000000002"', b'"0000000000"'), *lines[1:]], "damaged in line 1"),
     ],
 )
 def test_a_ledger_that_lost_or_changed_a_line_gives_no_budget_back(ledger, change, message):
