@@ -51,45 +51,6 @@ class Metrics:
 
     Each metric is also a function by its name, with its own parameters: `fe.metrics.kid(gen, ref, degree=2)`. In a
     training loop, `fe.metrics.running` takes the sets batch by batch.
-
-    Args:
-        gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
-            `GaussianStatistics`, an npz of statistics, or the path of samples, which are embedded first. Moments are
-            enough for Fréchet distances only.
-        ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.
-        metrics: names from `METRICS`, or one name; default: fd, kid and vendi, or fd alone for moments. A metric that
-            is defined on one extractor, as fid is, refuses embeddings of others.
-        test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor from
-            them.
-        labels: labels of the samples of sets that are arrays, by "gen" and "ref" or as a pair: the column "label".
-        by: column of metadata, such as "label": each metric is also computed for the samples of each of its values
-            (intra-FID is the mean of these, Miyato and Koyama 2018); default: for whole sets alone.
-        save_statistics: path of an npz to write mean, covariance and number of samples of the reference to (mu, sigma,
-            n), by the extractor of the first metric; it is taken as a reference later, and read by other tools.
-        extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else that behind
-            the other set.
-        index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
-            inverted file of faiss where there are more than 10^10 pairs. A note tells its recall.
-        run: device, portions, threads and progress; default: CUDA if available, silent.
-
-    Returns:
-        The scores. A metric that refuses these sets is in `Scores.failures` with its reason, if another does not.
-
-    Raises:
-        UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
-        DataError: a set cannot be opened, or none of the metrics can be computed.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(300)
-        >>> scores = fe.metrics(gen, ref, ["vendi", "prdc"])
-        >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
-        18.4 effective kinds, 22.0 in the reference
-        >>> print(f"recall {scores['recall'].value:.2f}")
-        recall 0.92
-        >>> fe.metrics.prdc(gen, ref, k=3)["recall"].value < scores["recall"].value
-        True
     """
 
     @arithmetic("float32")
@@ -107,7 +68,48 @@ class Metrics:
         index: SearchIndex = "exact",
         run: Run | None = None,
     ) -> Scores:
-        """Compute metrics by their names; see the class for the arguments."""
+        """Compute metrics by their names.
+
+        Args:
+            gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
+                `GaussianStatistics`, an npz of statistics, or the path of samples, which are embedded first. Moments
+                are enough for Fréchet distances only.
+            ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.
+            metrics: names from `METRICS`, or one name; default: fd, kid and vendi, or fd alone for moments. A metric
+                that is defined on one extractor, as fid is, refuses embeddings of others.
+            test: embeddings of real samples that the generator has not seen: fld needs them, authpct takes its floor
+                from them.
+            labels: labels of the samples of sets that are arrays, by "gen" and "ref" or as a pair: the column "label".
+            by: column of metadata, such as "label": each metric is also computed for the samples of each of its values
+                (intra-FID is the mean of these, Miyato and Koyama 2018); default: for whole sets alone.
+            save_statistics: path of an npz to write mean, covariance and number of samples of the reference to (mu,
+                sigma, n), by the extractor of the first metric; it is taken as a reference later, and read by other
+                tools.
+            extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else that
+                behind the other set.
+            index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
+                inverted file of faiss where there are more than 10^10 pairs. A note tells its recall.
+            run: device, portions, threads and progress; default: CUDA if available, silent.
+
+        Returns:
+            The scores. A metric that refuses these sets is in `Scores.failures` with its reason, if another does not.
+
+        Raises:
+            UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
+            DataError: a set cannot be opened, or none of the metrics can be computed.
+
+        Example:
+            >>> import finc_eval as fe
+            >>> from finc_eval.demo import example_sets
+            >>> gen, ref = example_sets(300)
+            >>> scores = fe.metrics(gen, ref, ["vendi", "prdc"])
+            >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
+            18.4 effective kinds, 22.0 in the reference
+            >>> print(f"recall {scores['recall'].value:.2f}")
+            recall 0.92
+            >>> fe.metrics.prdc(gen, ref, k=3)["recall"].value < scores["recall"].value
+            True
+        """
         given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
         return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
