@@ -51,6 +51,18 @@ class Metrics:
 
     Each metric is also a function by its name, with its own parameters: `fe.metrics.kid(gen, ref, degree=2)`. In a
     training loop, `fe.metrics.running` takes the sets batch by batch.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> from finc_eval.demo import example_sets
+        >>> gen, ref = example_sets(300)
+        >>> scores = fe.metrics(gen, ref, ["vendi", "prdc"])
+        >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
+        18.4 effective kinds, 22.0 in the reference
+        >>> print(f"recall {scores['recall'].value:.2f}")
+        recall 0.92
+        >>> fe.metrics.prdc(gen, ref, k=3)["recall"].value < scores["recall"].value
+        True
     """
 
     @arithmetic("float32")
@@ -97,18 +109,6 @@ class Metrics:
         Raises:
             UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
             DataError: a set cannot be opened, or none of the metrics can be computed.
-
-        Example:
-            >>> import finc_eval as fe
-            >>> from finc_eval.demo import example_sets
-            >>> gen, ref = example_sets(300)
-            >>> scores = fe.metrics(gen, ref, ["vendi", "prdc"])
-            >>> print(f"{scores['vendi'].value:.1f} effective kinds, {scores['vendi'].floor:.1f} in the reference")
-            18.4 effective kinds, 22.0 in the reference
-            >>> print(f"recall {scores['recall'].value:.2f}")
-            recall 0.92
-            >>> fe.metrics.prdc(gen, ref, k=3)["recall"].value < scores["recall"].value
-            True
         """
         given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
