@@ -28,7 +28,7 @@ NAMELESS = """() => [...document.querySelectorAll('input, select, button, img, s
   .map(one => one.outerHTML.slice(0, 200))"""
 
 
-PICTURED = ("comparison", "methods", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
+PICTURED = ("comparison", "methods", "spaces", "sweep", "changes", "audit", "kinds", "leaderboard", "verdict")
 OTHERS = ("scores", "evaluation", "membership-score", "private-score", "private-comparison", "synthesis")
 NAMES = (*PICTURED, *OTHERS, "index")
 
@@ -45,6 +45,7 @@ def pages(squares, documents, tmp_path_factory):
     results = {
         "comparison": compared,
         "methods": fe.compare_methods(gen, ref, ["finc", "rarity"], **small),
+        "spaces": fe.compare_spaces({"one": gen, "two": gen}, {"one": ref, "two": ref}, **small),
         "sweep": fe.sweep(gen, ref, "rho", [1, 2], **small),
         "changes": fe.compare_releases(compared, compared),
         "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),
