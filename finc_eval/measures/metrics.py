@@ -94,11 +94,10 @@ class Metrics:
             labels: labels of the samples of sets that are arrays, by "gen" and "ref" or as a pair: the column "label".
             by: column of metadata, such as "label": each metric is also computed for the samples of each of its values
                 (intra-FID is the mean of these, Miyato and Koyama 2018); default: for whole sets alone.
-            save_statistics: path of an npz to write mean, covariance and number of samples of the reference to (mu,
-                sigma, n), by the extractor of the first metric; it is taken as a reference later, and read by other
-                tools.
-            extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else that
-                behind the other set.
+            save_statistics: path of an npz for mean, covariance and number of samples of the reference (mu, sigma, n),
+                by the extractor of the first metric. It is a reference later, and other tools read it.
+            extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else the
+                extractor behind the other set.
             index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
                 inverted file of faiss where there are more than 10^10 pairs. A note tells its recall.
             run: device, portions, threads and progress; default: CUDA if available, silent.
