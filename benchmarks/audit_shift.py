@@ -27,7 +27,7 @@ def normal(rng, n=N, mean=0.0, scale=1.0):
 
 
 def classes(rng, n=N, first=0, weights=None, noise=1.0, count=10):
-    """A mixture of as many classes, the first of which may be missing or rare."""
+    """A mixture of as many classes; the first ones may be missing or rare."""
     return noise * rng.normal(size=(n, DIM)) + CENTERS[rng.choice(np.arange(first, count), n, p=weights)]
 
 
@@ -62,7 +62,7 @@ COPIES = {"5 % of gen are copies with noise of 0.05": 15, "20 % of gen are copie
 
 
 def accuses(audit):
-    """Whether an audit concludes copying from distances."""
+    """Return True where an audit concludes copying from distances."""
     return audit.nearer_to == "training" or (bool(audit.copying.copies.at_least) and not audit.holdout_differs)
 
 

@@ -13,15 +13,13 @@ import torch
 from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.direction import ROLES, Direction, Role, SetLabel, significant
 from finc_eval.comparison.inputs import SketchedSet, sketch_sets
-from finc_eval.comparison.result import IN_SENTENCES, Comparison
+from finc_eval.comparison.result import Comparison, SideBySide
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
-from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 
@@ -46,7 +44,7 @@ class DirectionGroup(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class MethodComparison(Pictured):
+class MethodComparison(SideBySide):
     """The directions that several methods find on the same two sets.
 
     Attributes:
@@ -63,9 +61,7 @@ class MethodComparison(Pictured):
     """
 
     type_name: ClassVar[str] = "methods"
-    names_in_sentences = IN_SENTENCES
 
-    comparisons: dict[str, Comparison]
     groups: tuple[DirectionGroup, ...]
 
     def __post_init__(self) -> None:
@@ -73,16 +69,6 @@ class MethodComparison(Pictured):
         found = {(method, one.id) for method, comparison in self.comparisons.items() for one in comparison.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
             raise ValueError("its groups do not match its modes")
-
-    @property
-    def first(self) -> Comparison:
-        """The comparison of the first method, which shares sets, feature map and most settings with the others."""
-        return next(iter(self.comparisons.values()))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings of all comparisons, each once."""
-        return tuple(dict.fromkeys(warning for one in self.comparisons.values() for warning in one.warnings))
 
     def group_of(self, method: str, direction: Direction) -> DirectionGroup:
         """Return the group that holds a direction of a method."""
@@ -93,10 +79,6 @@ class MethodComparison(Pictured):
         found = [(ids, one) for name, ids in group.modes.items() for one in self.comparisons[name].directions]
         directions = [one for ids, one in found if one.id in ids]
         return next((one for one in directions if one.p_value <= ALPHA), directions[0])
-
-    def pictured_sets(self) -> Mapping[str, SetInfo]:
-        """Return both sets."""
-        return self.first.pictured_sets()
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows: of one direction of each group."""

@@ -301,6 +301,29 @@ class Comparison(Pictured):
         return f"{self.gen.n:,} generated, {self.ref.n:,} reference, {self.space}: {short(self)}"
 
 
+@dataclass(frozen=True, eq=False)
+class SideBySide(Pictured):
+    """Several comparisons of the same two sets, by name."""
+
+    names_in_sentences = IN_SENTENCES
+
+    comparisons: dict[str, Comparison]
+
+    @property
+    def first(self) -> Comparison:
+        """The first comparison."""
+        return next(iter(self.comparisons.values()))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings of all comparisons, each once."""
+        return tuple(dict.fromkeys(warning for one in self.comparisons.values() for warning in one.warnings))
+
+    def pictured_sets(self) -> Mapping[str, SetInfo]:
+        """Return both sets."""
+        return self.first.pictured_sets()
+
+
 def as_comparison(one: object, name: str) -> Comparison:
     """Return a comparison, or read the one at a path.
 

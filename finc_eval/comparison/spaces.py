@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.inputs import OpenSets, sketch_sets
-from finc_eval.comparison.result import IN_SENTENCES, SET_NAMES, Comparison
+from finc_eval.comparison.result import SET_NAMES, Comparison, SideBySide
 from finc_eval.comparison.settings import Options, Settings, settings_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, show_options
 from finc_eval.core.run import Run
-from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.card import BY_FRAMES
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.gallery.counts import MAX_SHOWN
-from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.eigen import LowRank, extreme_eigenpairs
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
@@ -90,7 +88,7 @@ class ClusterOfSpace(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Spaces(Pictured):
+class Spaces(SideBySide):
     """Differences of two sets in several embedding spaces.
 
     Attributes:
@@ -110,9 +108,7 @@ class Spaces(Pictured):
     """
 
     type_name: ClassVar[str] = "spaces"
-    names_in_sentences = IN_SENTENCES
 
-    comparisons: dict[str, Comparison]
     kinds: tuple[SeenKind, ...]
     clusters: tuple[ClusterOfSpace, ...]
 
@@ -121,23 +117,9 @@ class Spaces(Pictured):
         if not all(kind.id in known.get(kind.space, ()) for kind in self.kinds):
             raise ValueError("its kinds do not match its comparisons")
 
-    @property
-    def first(self) -> Comparison:
-        """The comparison in the first space."""
-        return next(iter(self.comparisons.values()))
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings of all comparisons, each once."""
-        return tuple(dict.fromkeys(warning for one in self.comparisons.values() for warning in one.warnings))
-
     def kind_of(self, one: SeenKind) -> Kind:
         """Return a kind with its shares, name and samples, from the comparison of its space."""
         return next(kind for kind in self.comparisons[one.space].kinds if kind.id == one.id)
-
-    def pictured_sets(self) -> Mapping[str, SetInfo]:
-        """Return both sets."""
-        return self.first.pictured_sets()
 
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows."""

@@ -134,7 +134,7 @@ class Pace:
             return None
         self._announced.add(stage)
         each, shorter = left / (total - done), getattr(stage, "shorter", None)
-        before = f", of which {self._before:,} are done" if self._before else ""
+        before = f", {self._before:,} of them done" if self._before else ""
         text = f"{stage}{before}: about {duration(each * (total - self._before))}"
         if shorter is not None and 2 * shorter[1] <= total:
             text += f"; {shorter[0]} takes {duration(each * shorter[1])}"

@@ -145,8 +145,8 @@ def take_arrays(
         sets: sets by label.
         labels: labels of the samples of each set, by label or in the order of the sets: the column "label", by which
             shares are compared.
-        options: options of which `groups` is the name of a column or, in place of it, groups of the samples of each
-            set, as labels: the column "group".
+        options: options. `groups` is the name of a column or, in place of it, groups of the samples of each set, as
+            labels: the column "group".
 
     Raises:
         UsageError: they are not one array for each set, have another length, or a set is not an array.

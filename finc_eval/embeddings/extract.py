@@ -6,21 +6,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
 from finc_eval.embeddings.decode import default_batch_size
-from finc_eval.embeddings.files import (
-    replace_columns,
-    with_columns,
-)
+from finc_eval.embeddings.files import replace_columns, with_columns
 from finc_eval.embeddings.job import Job, make_together, unreadable_error
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
+from finc_eval.extractors.settings import Extraction
 from finc_eval.samples import Samples, open_source
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.shards import select_shard, shard_path
@@ -148,6 +146,12 @@ class SetExtraction:
             self._samples.ignored = {**self._samples.ignored, **unmatched}
             self._samples.columns = {**self._samples.columns, **columns}
         self.embedder = lru_cache(self._new_embedder)
+
+    @classmethod
+    def of(cls, source: Samples, how: Extraction, *, metadata: object | None = None, run: Run | None = None) -> Self:
+        """List a set to be embedded as `how` says, by the default extractor where it names none."""
+        chosen = {name: getattr(how, name) for name in ("n", "seed", "precision", "fps", "seconds", "reading")}
+        return cls(source, how.extractor or DEFAULT_EXTRACTOR, metadata=metadata, run=run, **chosen)
 
     def extract(
         self, out: str | Path | None, shard: str | None, *, strict: bool = False, force: bool = False

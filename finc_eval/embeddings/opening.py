@@ -189,17 +189,7 @@ def embed_sources(
 def _embed(sources: Mapping[str, object], how: Extraction, run: Run, *, alone: bool) -> dict[str, EmbeddingCache]:
     """Embed samples by label; `alone` says whether no other sets are embedded already."""
     sets = {
-        label: SetExtraction(
-            source,  # type: ignore[arg-type]
-            how.extractor or DEFAULT_EXTRACTOR,
-            n=how.n,
-            seed=how.seed,
-            precision=how.precision,
-            fps=how.fps,
-            seconds=how.seconds,
-            reading=how.reading,
-            run=run,
-        )
+        label: SetExtraction.of(source, how, run=run)  # type: ignore[arg-type]
         for label, source in sources.items()
     }
     return extract_all(sets, run, shard=how.shard, strict=how.strict, alone=alone)

@@ -75,6 +75,11 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     return mix_bits(torch.cat(found).cpu().numpy().view(np.uint64))
 
 
+def share_of_repeats(embeddings: Embeddings, run: Run | None = None) -> float:
+    """Return the share of samples whose embedding equals an earlier sample's, bit by bit."""
+    return 1 - _distinct(row_hashes(embeddings, run)) / embeddings.n
+
+
 def _weigh_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
     """Return the sum of the bits of each row, as a weighted integer of 64 bits, on the device of the rows."""
     # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.repeats import row_hashes
+from finc_eval.embeddings.repeats import share_of_repeats
 from finc_eval.gates.evidence import Evidence, Fact, Missing
 from finc_eval.gates.policy import BasicLimits, CopyingLimits
 from finc_eval.gates.sets import GEN, REF, GateSets
@@ -37,7 +35,7 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Ev
         else:
             yield Missing(name=name, margin=margin, note=NO_SAMPLES)
     if limits.duplicates is not None:
-        share = 1 - len(np.unique(row_hashes(gen, run))) / gen.n
+        share = share_of_repeats(gen, run)
         yield Fact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))

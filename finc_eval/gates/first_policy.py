@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 from scipy.special import gammaincinv
 
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, plural
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.repeats import row_hashes
+from finc_eval.embeddings.repeats import share_of_repeats
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.divisions import OF_REF, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
@@ -55,7 +54,7 @@ def first_policy(
         lines.append(f'extractor = "{sets.space}"  # that the limits are for')
     lines += [*_lose_lines(sets, run), *_new_lines(sets, run)]
     lines += _metric_line(sets, run)
-    repeated = 1 - len(np.unique(row_hashes(sets.gen, run.prefixed("duplicates")))) / n
+    repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
     most = max(DUPLICATES, repeated + min(repeated, 1 - repeated) / 2)
     lines.append(f"basics.duplicates = {most:.3g}  # share of samples that may repeat another")
     if isinstance(sets.gen, CachedEmbeddings):

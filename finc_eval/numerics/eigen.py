@@ -21,7 +21,7 @@ LANCZOS_STEPS = 12
 
 EARLY_STEPS = 6
 """Products after which convergence is looked for, at every second from then on: two sets with differences take 9 to 11
-for `RESIDUAL_TOLERANCE`, and 6 for a hundredth, which is enough for a refit."""
+for `RESIDUAL_TOLERANCE`, and 7 for a hundredth, which is enough for a refit."""
 
 MAX_RESTARTS = 20
 """Restarts after which a full decomposition takes over; two sets without any difference take one to five."""

@@ -12,8 +12,8 @@
 - 32-bit integers and floats are refused if their range is not stated; with a range, images of more than 8 bits are
   scaled from it. Animations and files of many pages are refused. Only the second pictures that phones put into a JPEG
   (MPO) are ignored.
-- An image that claims more pixels than `core.memory` allows is refused before anything is decoded, in place of Pillow's
-  own limit.
+- An image that claims more pixels than `core.memory` allows is refused before anything is decoded. Where Pillow's own
+  limit is lower, it is raised while an image is read.
 """
 
 from __future__ import annotations
@@ -74,6 +74,10 @@ FIXED: tuple[tuple[Any, str, object], ...] = (
 )
 """Module, name and value of each setting of Pillow that decides what is read, as a fresh process has them."""
 
+PIXELS = (1 << 30) // 12
+"""Pillow's own limit of pixels: beyond twice that it refuses an image before the decoder of a WebP is made. Our limit is
+kept after that, and its message says how large the image is."""
+
 _lock = Lock()
 _before: list[tuple[Any, str, object]] = []
 _users = 0
@@ -102,7 +106,7 @@ class FixedSettings(ContextDecorator):
         global _users
         with _lock:
             if not _users:
-                for module, name, value in (*FIXED, (Image, "MAX_IMAGE_PIXELS", max_pixels())):
+                for module, name, value in (*FIXED, (Image, "MAX_IMAGE_PIXELS", max(PIXELS, max_pixels()))):
                     if (before := getattr(module, name)) != value:
                         _before.append((module, name, before))
                         setattr(module, name, value)

@@ -13,7 +13,6 @@ from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.run import Run
 from finc_eval.embeddings.extract import SetExtraction
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 
 ITEM = "item"
@@ -65,19 +64,7 @@ class ShardActor:
 
     @cached_property
     def _set(self) -> SetExtraction:
-        how = self._how
-        return SetExtraction(
-            self._samples,
-            how.extractor or DEFAULT_EXTRACTOR,
-            n=how.n,
-            seed=how.seed,
-            precision=how.precision,
-            fps=how.fps,
-            seconds=how.seconds,
-            metadata=self._metadata,
-            reading=how.reading,
-            run=self._run,
-        )
+        return SetExtraction.of(self._samples, self._how, metadata=self._metadata, run=self._run)
 
     def __call__(self, batch: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
         """Embed the shards in the column "item"; return their names, the paths of their files and numbers of rows."""

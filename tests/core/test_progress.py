@@ -67,7 +67,7 @@ def test_long_work_says_after_its_first_batches_how_long_it_takes_and_what_is_qu
 @pytest.mark.parametrize(
     ("stage", "first", "words"),
     [
-        (EMBED, 30_016, "by tiny, of which 30,016 are done: about 20 minutes; --n 2000 takes 8 minutes"),
+        (EMBED, 30_016, "by tiny, 30,016 of them done: about 20 minutes; --n 2000 takes 8 minutes"),
         ("count gen", 0, "count gen: about 40 minutes"),
         (progress.Stage("embed 3 images", ("--n 2", 40_000)), 0, "embed 3 images: about 40 minutes"),
     ],

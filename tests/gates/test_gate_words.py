@@ -7,7 +7,7 @@ import pytest
 from _releases import release
 
 import finc_eval as fe
-from finc_eval.gates.evidence import Normal
+from finc_eval.gates.evidence import Normal, upper_quantile
 from finc_eval.gates.policy import NOISE
 from finc_eval.gates.rule import judge, too_fine
 from finc_eval.gates.shares import LostShare, TwoCounts
@@ -100,12 +100,15 @@ def test_one_number_has_one_interval():
     assert "95 % interval" in judged(labelled(3), kinds={"new": 0.1, "column": "label"}).summary
 
 
-@pytest.mark.parametrize(("value", "verdict"), [(0.0, "held"), (0.5, "undecided"), (2.0, "regressed")])
-def test_both_ends_of_an_interval_have_one_level(value, verdict):
+@pytest.mark.parametrize(
+    ("value", "verdict", "level"), [(0.0, "held", 0.05), (0.5, "undecided", 0.05 / 4), (2.0, "regressed", 0.05)]
+)
+def test_both_ends_of_an_interval_have_the_level_of_their_verdict(value, verdict, level):
     many = [Normal(name=f"limit {i}", value=value, margin=0.5, unchanged=0.0, error=0.1, n=100) for i in range(4)]
     one, *_ = judge(many)
     assert one.verdict == verdict
-    assert one.interval[1] - value == pytest.approx(value - one.interval[0])
+    half = upper_quantile(level) * 0.1
+    assert one.interval == pytest.approx((value - half, value + half))
 
 
 def lost(members, margin, n=1000):

@@ -44,7 +44,7 @@ Number = tuple[float, float, float]
 """A number, and the ends of its interval."""
 
 VALUES = ("unbiased", "value", "statistics.auc", "attack.auc", "moved")
-"""Columns of values, the first of which is drawn."""
+"""Columns of values; the first that a table has is drawn."""
 
 MARKS = ("floor", "margin", "control")
 """Columns of numbers that stand next to a value."""
