@@ -75,8 +75,8 @@ FIXED: tuple[tuple[Any, str, object], ...] = (
 """Module, name and value of each setting of Pillow that decides what is read, as a fresh process has them."""
 
 PIXELS = (1 << 30) // 12
-"""Pillow's own limit of pixels: beyond twice that it refuses an image before the decoder of a WebP is made. Our limit is
-kept after that, and its message says how large the image is."""
+"""Pillow's own limit of pixels: beyond twice that it refuses an image before the decoder of a WebP is made. Our limit
+comes later, and its message says how large the image is."""
 
 _lock = Lock()
 _before: list[tuple[Any, str, object]] = []
