@@ -126,7 +126,9 @@ class LazyGroup(Group):
                 raise typer.Exit(INTERRUPTED) from error
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Read the arguments before the verb."""
+        """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch."""
+        verb, _, part = args[0].partition("-") if args else ("", "", "")
+        args = [verb, part, *args[1:]] if part in PARTS.get(verb, ()) else args
         with _redact_mistakes():
             return super().make_context(info_name, args, parent, **extra)
 

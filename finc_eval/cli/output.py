@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,14 +19,16 @@ from finc_eval import report
 from finc_eval.cli.claims import claim
 from finc_eval.cli.sets import title_of
 from finc_eval.core.doors.reading import read_bytes
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import file_type
+from finc_eval.core.files.parsed import read_json
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
 from finc_eval.core.storage import write_text, write_together
 from finc_eval.core.terminal import print_data
+from finc_eval.extractors.settings import Extraction
 
 UNMARKED = (".xml",)
 """Files that do not say what made them: they are of what made the JSON file beside them."""
@@ -135,6 +137,7 @@ def output_folder(
     out: Path | None,
     force: bool,
     *,
+    how: Sequence[Extraction] = (),
     stem: str | None = None,
     titles: Sequence[str] | None = None,
 ) -> Output:
@@ -146,6 +149,8 @@ def output_folder(
         inputs: paths of its inputs by label, which tell its job from others.
         out: folder that the user names; None for the default.
         force: whether to overwrite files of other jobs.
+        how: how sets are embedded, once for each space. A result of the same sets, wherever they were then, is of this
+            job, too.
         stem: name of the files; default: the type.
         titles: titles that name the default folder; default: the titles of the inputs.
     """
@@ -157,9 +162,36 @@ def output_folder(
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file, and --out is a folder: choose another name")
     output = Output(folder, type_name, stem or type_name, job_digest(verb, inputs), force)
+    output = replace(output, job=_job_of_same_sets(output.files[".json"], output, inputs, how) or output.job)
     output.check()
     claim(output.files[".html"])
     return output
+
+
+def _job_of_same_sets(path: Path, output: Output, inputs: Mapping[str, str], how: Sequence[Extraction]) -> str | None:
+    """Return the job of the result in a JSON file if its sets have the content of these, by label; else None."""
+    kind, _, job = (mark_of(path) or "").partition(" ")
+    if not how or output.force or kind != output.type_name or not job or job == output.job:
+        return None
+    from finc_eval.embeddings.opening import digests_of  # seconds of import, where another job's result is there alone
+
+    found: dict[str, list[str]] = {}
+    _collect_digests(read_json(path), "", found)
+    try:
+        asked = [digests_of(inputs, one) for one in how]
+    except FincEvalError:  # the work will tell, if the folder is another one
+        return None
+    return job if found == {label: [*dict.fromkeys(one[label] for one in asked)] for label in inputs} else None
+
+
+def _collect_digests(data: object, label: str, found: dict[str, list[str]]) -> None:
+    """Collect the digests of all sets that a result describes, each once, by their labels."""
+    if isinstance(data, dict) and {"digest", "from_sketch"} <= data.keys():
+        if data["digest"] not in found.setdefault(label, []):
+            found[label].append(data["digest"])
+    elif isinstance(data, dict | list):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            _collect_digests(value, str(key), found)
 
 
 def default_folder(titles: Sequence[str]) -> Path:

@@ -85,6 +85,7 @@ class Embeddings(ABC):
         space: the extractor, as name@digest; embeddings of one space can be compared.
         columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
         shard: range of a set that the samples are; None for a whole set.
+        are_images: whether the embeddings are of images whose `content` is known, and not of clips.
     """
 
     n: int
@@ -94,6 +95,7 @@ class Embeddings(ABC):
     title: str | None = None
     columns: tuple[str, ...] = ()
     shard: Shard | None = None
+    are_images: bool = False
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
 
@@ -296,7 +298,7 @@ class CachedEmbeddings(Embeddings):
         self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
         self.title = cache_title(cache)
         self.space = space_named(cache.extractor, cache.extractor_digest)
-        self.columns, self.shard = cache.columns, cache.shard
+        self.columns, self.shard, self.are_images = cache.columns, cache.shard, cache.clip is None
 
     @property
     def digest(self) -> str:
@@ -353,7 +355,7 @@ class Subset(Embeddings):
         self.source, self.rows, self.entries = source, rows, entries
         self.n, self.dim = len(rows), source.dim if entries is None else len(entries)
         self.name, self.title, self.space = name or source.name, source.title, source.space
-        self.columns, self._group_name = source.columns, source._group_name
+        self.columns, self._group_name, self.are_images = source.columns, source._group_name, source.are_images
         self._groups = None if source._groups is None else source._groups[rows]
 
     @property

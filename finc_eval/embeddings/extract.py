@@ -159,7 +159,7 @@ class SetExtraction:
         """Embed the set or a shard of it, as `extract` does, and open the file."""
         return extract_all({"": self}, self._run, out, shard, strict=strict, force=force)[""]
 
-    def job(self, out: Path | None, shard: str | None, *, strict: bool, force: bool) -> Job:
+    def job(self, out: Path | None, shard: str | None, *, strict: bool = False, force: bool = False) -> Job:
         """Return the work of embedding the set or a shard of it."""
         samples, part = (self._samples, None) if shard is None else select_shard(self._samples, shard)
         return Job(

@@ -116,6 +116,10 @@ class Job:
             self.samples.reading,
         )
 
+    def key(self, progress: Progress) -> str:
+        """Return the key of the cache, for which the samples are read and not embedded."""
+        return self._identity(self.samples.digests(progress)).key
+
     def columns(self, cache: EmbeddingCache) -> Columns:
         """Return the columns of the samples whose rows a cache keeps."""
         if not self.samples.columns:

@@ -16,8 +16,8 @@ from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddi
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import SetExtraction, extract_all
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_card
-from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
+from finc_eval.extractors.catalog import card_again, load_card
+from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples import Source
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.tar import BRACES
@@ -130,6 +130,33 @@ def open_sets(
     Raises:
         UsageError: the extractor cannot be used; `n`, `prompts` or another extractor is given for embedded sets.
     """
+    ready, waiting = _look_at(sources, open_one, extractor, run, spaces, preferred)
+    if not waiting:
+        return ready
+    how = extraction_of(extractor)
+    caches = extract_all(waiting, run, shard=how.shard, strict=how.strict, alone=not ready)
+    return {label: ready[label] if label in ready else open_one(caches[label], label) for label in sources}
+
+
+def digests_of(sources: Mapping[str, object], extractor: AnyExtractor) -> dict[str, str]:
+    """Return the digest of each set by label, as `SetInfo` has it; samples are read and not embedded."""
+    run = Run()
+    ready, waiting = _look_at(sources, as_embeddings, extractor, run)
+    return {
+        label: ready[label].digest if label in ready else waiting[label].job(None, None).key(run.progress)
+        for label in sources
+    }
+
+
+def _look_at(
+    sources: Mapping[str, object],
+    open_one: Callable[[object, str], Opened],
+    extractor: AnyExtractor,
+    run: Run,
+    spaces: Iterable[str] = (),
+    preferred: str | None = None,
+) -> tuple[dict[str, Opened], dict[str, SetExtraction]]:
+    """Open the sets that are embedded, and list the samples of the others, by label; see `open_sets`."""
     how = extraction_of(extractor)
     ready = {label: open_one(source, label) for label, source in sources.items() if not is_samples(source)}
     if how.n is not None and ready:
@@ -144,14 +171,12 @@ def open_sets(
         )
     if how.extractor is not None and ready:
         _check_made_by(how.extractor, ready, needed=len(ready) < len(sources))
-    if len(ready) == len(sources):
-        return ready
-    chosen = (
-        how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())]) or DEFAULT_EXTRACTOR
-    )
-    waiting = {label: source for label, source in sources.items() if label not in ready}
-    caches = _embed(waiting, replace(how, extractor=chosen), run, alone=not ready)
-    return {label: ready[label] if label in ready else open_one(caches[label], label) for label in sources}
+    chosen = how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())])
+    return ready, {
+        label: SetExtraction.of(source, replace(how, extractor=chosen), run=run)  # type: ignore[arg-type]
+        for label, source in sources.items()
+        if label not in ready
+    }
 
 
 def _check_made_by(extractor: str, ready: Mapping[str, HasSpace], *, needed: bool) -> None:
@@ -184,15 +209,6 @@ def embed_sources(
         label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
         for label, source in sources.items()
     }
-
-
-def _embed(sources: Mapping[str, object], how: Extraction, run: Run, *, alone: bool) -> dict[str, EmbeddingCache]:
-    """Embed samples by label; `alone` says whether no other sets are embedded already."""
-    sets = {
-        label: SetExtraction.of(source, how, run=run)  # type: ignore[arg-type]
-        for label, source in sources.items()
-    }
-    return extract_all(sets, run, shard=how.shard, strict=how.strict, alone=alone)
 
 
 def is_samples(source: object) -> bool:

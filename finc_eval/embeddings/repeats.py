@@ -1,6 +1,6 @@
 """Repeats and near-repeats in sets: samples that are not independent, found without metadata.
 
-Equal rows are counted by a 64-bit hash. The other sets distinguish copies from independent draws of a law with few
+Equal samples are counted by a 64-bit hash. The other sets distinguish copies from independent draws of a law with few
 values: draws of one law meet as often across sets as within one, and copies of a set meet within it alone.
 """
 
@@ -75,9 +75,25 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     return mix_bits(torch.cat(found).cpu().numpy().view(np.uint64))
 
 
+def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[str, NDArray[np.uint64]]:
+    """Return a 64-bit hash of each sample by set, shape (n,): equal for equal embeddings and for equal images.
+
+    The last bits of a network depend on the size of its batch, so that an image has the row of the first with its
+    pixels, in any set. Pixels of clips do not tell when frames are shown: clips have the rows that they have.
+    """
+    hashes = {label: row_hashes(one, run.prefixed(label) if run and label else run) for label, one in sets.items()}
+    pixels = {label: found for label, one in sets.items() if one.are_images and (found := one.content()) is not None}
+    if pixels:
+        _, first, same = np.unique(np.concatenate([*pixels.values()]), return_index=True, return_inverse=True)
+        rows = np.concatenate([hashes[label] for label in pixels])[first][same]
+        ends = np.cumsum([len(one) for one in pixels.values()])[:-1]
+        hashes |= dict(zip(pixels, np.split(rows, ends), strict=True))
+    return hashes
+
+
 def share_of_repeats(embeddings: Embeddings, run: Run | None = None) -> float:
-    """Return the share of samples whose embedding equals an earlier sample's, bit by bit."""
-    return 1 - _distinct(row_hashes(embeddings, run)) / embeddings.n
+    """Return the share of samples that equal an earlier one; see `sample_hashes`."""
+    return 1 - _distinct(sample_hashes({"": embeddings}, run)[""]) / embeddings.n
 
 
 def _weigh_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
@@ -100,7 +116,7 @@ def repeats_as_groups(
         The sets, grouped where that is needed, and sentences on sets with many repeats and on samples they share.
     """
     free = {label for label, one in sets.items() if one.group_hashes() is None}
-    hashes = {label: row_hashes(one, run and run.prefixed(label)) for label, one in sets.items()} if free else {}
+    hashes = sample_hashes(sets, run) if free else {}
     grouped, sentences = dict(sets), []
     for label in (label for label in sets if label in free):
         own = hashes[label]
@@ -140,7 +156,7 @@ def _find_shared(hashes: Mapping[str, NDArray[np.uint64]]) -> dict[tuple[str, ..
 
 def describe_equal(sets: Mapping[str, Embeddings], run: Run | None = None) -> dict[tuple[str, ...], str]:
     """Return a sentence on each set with equal samples and each pair of sets that share some, by the labels."""
-    hashes = {label: row_hashes(one, run) for label, one in sets.items()}
+    hashes = sample_hashes(sets, run)
     found: dict[tuple[str, ...], str] = {}
     for label, own in hashes.items():
         times = np.unique(own, return_counts=True)[1]

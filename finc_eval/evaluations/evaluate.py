@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, Unpack
 
 from finc_eval.comparison.compare import compare
@@ -14,14 +14,17 @@ from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.opening import open_sets
 from finc_eval.evaluations.result import Evaluation, PartName
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.measures.metrics import metrics
+from finc_eval.measures.inputs import open_set
+from finc_eval.measures.metrics import choose_metrics, compute_scores
+from finc_eval.measures.score import Scores
 from finc_eval.memorization.audit import audit
 from finc_eval.memorization.result import Audit
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.profile import Profile, unlike_encodings
+from finc_eval.sketches.opening import as_sketch
 
 T = TypeVar("T", bound=Document)
 
@@ -30,6 +33,8 @@ METRICS = ("fd", "kid", "prdc", "vendi", "rke")
 
 BASELINES = ("finc", "rarity", "fld")
 """Methods that take sets of any size."""
+
+ONLY_MOMENTS = "{} is the mean and covariance of a set, of which there are metrics alone: give samples or embeddings"
 
 NO_AUDIT = "an audit needs a training set and a holdout"
 
@@ -42,21 +47,24 @@ MAX_KEN_SAMPLES = 2000
 def evaluate(
     gen: object,
     ref: object,
+    metrics: Sequence[str] | str | None = None,
+    *,
     train: object | None = None,
     holdout: object | None = None,
     settings: Settings | None = None,
-    *,
     extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> Evaluation:
     """Evaluate one generator: kinds, directions, metrics, diversity and baselines, and with its training set an audit.
 
-    Every set is embedded once. A part that these sets do not allow is left out, and `Evaluation.missing` says why.
+    Every set is embedded once. A part that these sets do not allow is left out, and `Evaluation.missing` says why: of
+    a set's mean and covariance there are metrics alone.
 
     Args:
-        gen: generated set: embeddings, as `compare` takes them, or the path of samples, which are embedded first.
+        gen: generated set, as `metrics` takes it: embeddings, or the path of samples, which are embedded first.
         ref: reference set, in the same forms.
+        metrics: names of metrics, or one name, as `metrics` takes them; default: fd, kid, prdc, vendi and rke.
         train: all samples that the generator was trained on; they and a holdout make an audit possible.
         holdout: samples of the same distribution that the generator has not seen.
         settings: settings of the comparison.
@@ -65,7 +73,7 @@ def evaluate(
         options: fields of `Settings`, which override `settings`.
 
     Raises:
-        UsageError: only one of training set and holdout is given, or a setting is out of range.
+        UsageError: only one of training set and holdout is given, a metric is unknown, or a setting is out of range.
         DataError: the two sets cannot be compared.
         IncompatibleError: the sets come from unlike extractors, or have unlike dimensions.
 
@@ -75,18 +83,34 @@ def evaluate(
         >>> found = fe.evaluate(*example_sets(200), features=100)
         >>> list(found.parts)
         ['comparison', 'scores', 'methods']
+        >>> found["fd"] == found.scores["fd"]
+        True
         >>> page = found.to_html("evaluation.html")
     """
     if (train is None) != (holdout is None):
         raise UsageError("an audit needs both a training set and a holdout: pass both, or neither")
     settings, run = settings_of(settings, options), Run.of(run)
     given = {"gen": gen, "ref": ref} | ({} if train is None else {"train": train, "holdout": holdout})
-    sets = open_sets(given, as_embeddings, extractor, run)
+    chosen = choose_metrics(METRICS if metrics is None else metrics, given)
+    spaces = {one.extractor for one in chosen}
+    opened = open_sets(given, open_set, extractor, run, preferred=spaces.pop() if len(spaces) == 1 else None)
+    # A sketch is opened again by each part, which takes it or says why not.
+    sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
     x, y = sets["gen"], sets["ref"]
     two = {"gen": x, "ref": y}
     missing = {"audit": NO_AUDIT} if train is None else {}
+    for label in (label for label, one in opened.items() if not isinstance(one, Embeddings)):
+        if as_sketch(given[label]) is None:
+            missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
+
+    def scored() -> Scores:
+        found = compute_scores(given, opened, chosen, None, settings.index, run)
+        found.value  # noqa: B018  # raises where no metric could be computed
+        return found
 
     def part(name: PartName, compute: Callable[[], T]) -> T | None:
+        if name in missing:
+            return None
         try:
             return compute()
         except DataError as error:
@@ -94,26 +118,26 @@ def evaluate(
             return None
 
     return Evaluation(
-        comparison=compare(x, y, settings, run=run),
-        scores=part("scores", lambda: metrics(x, y, METRICS, index=settings.index, run=run)),
+        comparison=None if "comparison" in missing else compare(x, y, settings, run=run),
+        scores=part("scores", scored),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run.prefixed("methods"))),
-        audit=None if train is None else part("audit", lambda: _audit(sets, settings, run)),
+        audit=part("audit", lambda: _audit(sets, settings, run)),
         encodings=_encodings(two),
         missing=missing,
         provenance=Provenance.here(run.device),
     )
 
 
-def _audit(sets: Mapping[str, Embeddings], settings: Settings, run: Run) -> Audit:
+def _audit(sets: Mapping[str, object], settings: Settings, run: Run) -> Audit:
     return audit(sets["gen"], sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run)
 
 
-def _methods(sets: Mapping[str, Embeddings]) -> tuple[str, ...]:
-    small = max(one.n for one in sets.values()) <= MAX_KEN_SAMPLES
+def _methods(sets: Mapping[str, object]) -> tuple[str, ...]:
+    small = all(isinstance(one, Embeddings) and one.n <= MAX_KEN_SAMPLES for one in sets.values())
     return (*BASELINES, "ken") if small else BASELINES
 
 
-def _encodings(sets: Mapping[str, Embeddings]) -> str:
+def _encodings(sets: Mapping[str, object]) -> str:
     """Return how the files of two sets compare, in a sentence."""
     gen, ref = (one.cache.profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values())
     if not (gen.n and ref.n):

@@ -7,24 +7,27 @@ from typing import ClassVar, Literal, get_args
 
 from finc_eval.comparison.methods import MethodComparison
 from finc_eval.comparison.result import Comparison
+from finc_eval.core.errors import DataError
 from finc_eval.core.record import plain
 from finc_eval.core.serialize import Document
-from finc_eval.measures.score import Scores
+from finc_eval.measures.score import Score, Scores
 from finc_eval.memorization.result import Audit
 
-PartName = Literal["scores", "methods", "audit"]
+PartName = Literal["comparison", "scores", "methods", "audit"]
 PARTS: tuple[PartName, ...] = get_args(PartName)
-"""Parts besides the comparison; an evaluation may lack any of them."""
+"""Parts of an evaluation, which may lack any of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation(Document):
     """Result of `evaluate`: each part is a result of its own, with its own page and its own error.
 
+    `evaluation["fd"]` is the score of a metric.
+
     No number joins them: a set can be close to its reference and copied, or far from it and honest.
 
     Attributes:
-        comparison: kinds, whose shares add to 1, and directions on which the two sets differ.
+        comparison: kinds, whose shares add to 1, and directions on which the two sets differ; None of moments alone.
         scores: metrics of fidelity and diversity.
         methods: directions by FINC and by the baselines of its paper.
         audit: copies, attacks on membership, and the membership-inference score; None without training set and holdout.
@@ -41,7 +44,7 @@ class Evaluation(Document):
 
     type_name: ClassVar[str] = "evaluation"
 
-    comparison: Comparison
+    comparison: Comparison | None
     scores: Scores | None
     methods: MethodComparison | None
     audit: Audit | None
@@ -51,10 +54,13 @@ class Evaluation(Document):
     @property
     def parts(self) -> dict[str, Document]:
         """The parts that were computed, by name."""
-        found: dict[str, Document | None] = {"comparison": self.comparison} | {
-            name: getattr(self, name) for name in PARTS
-        }
-        return {name: one for name, one in found.items() if one is not None}
+        return {name: one for name in PARTS if (one := getattr(self, name)) is not None}
+
+    def __getitem__(self, metric: str) -> Score:
+        """Return the score of a metric, as `Scores` does."""
+        if self.scores is None:
+            raise DataError(f"no metric could be computed: {self.missing['scores']}")
+        return self.scores[metric]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -62,8 +68,9 @@ class Evaluation(Document):
         return tuple(dict.fromkeys(warning for one in self.parts.values() for warning in getattr(one, "warnings", ())))
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        kinds = [{"part": "comparison", **plain(kind)} for kind in self.comparison.kinds]
+        kinds = [{"part": "comparison", **plain(kind)} for kind in (self.comparison.kinds if self.comparison else ())]
         return kinds + [{"part": "scores", **plain(score)} for score in self.scores or ()]
 
     def _summary(self) -> str:
-        return f"{self.comparison._summary()}; parts: {', '.join(self.parts)}"
+        whole = self.comparison or self.scores
+        return f"{whole._summary() if whole else 'nothing computed'}; parts: {', '.join(self.parts)}"

@@ -262,10 +262,10 @@ def _scores_in(
     if save is not None:
         ref = sets["ref"]
         write_statistics(save, from_embeddings(ref, run=run) if isinstance(ref, Embeddings) else ref)
-    return _compute(sources, sets, chosen, by, index, run)
+    return compute_scores(sources, sets, chosen, by, index, run)
 
 
-def _compute(
+def compute_scores(
     sources: Mapping[str, object],
     sets: Mapping[str, MetricSet],
     chosen: Sequence[Metric],
@@ -329,7 +329,7 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     """
     if names is None:
         names = DEFAULT_METRICS[:1] if any(map(is_moments_alone, given.values())) else DEFAULT_METRICS
-    names = [names] if isinstance(names, str) else names
+    names = [names] if isinstance(names, str) else [str(one) for one in names]
     if not names:
         raise UsageError(f"no metric was named: name some of {', '.join(METRICS)}")
     chosen = [get_metric(name) for name in dict.fromkeys(names)]

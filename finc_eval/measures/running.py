@@ -64,7 +64,8 @@ class RunningSets(Generic[Found]):
             DataError: the rows are not finite numbers of this shape.
             IncompatibleError: the rows have another number of entries than those before.
         """
-        (self._ref if real else self._gen).add(as_rows(rows, "ref" if real else "gen"))  # type: ignore[arg-type]
+        mine = self._ref if real else self._gen
+        mine.add(as_rows(rows, mine.name, whole=False))  # type: ignore[arg-type]
 
     def merge_state(self, others: RunningSets[Found] | Iterable[RunningSets[Found]]) -> None:
         """Add the rows of other objects after its own, as if they had come here.
@@ -94,29 +95,35 @@ class _Rows:
 
     def __init__(self, name: str) -> None:
         self.name, self.n, self.dim, self._file = name, 0, 0, tempfile.TemporaryFile()  # noqa: SIM115  # as long as the rows
+        self._kept = torch.float32
 
     def add(self, rows: torch.Tensor) -> None:
         if self.n and rows.shape[1] != self.dim:
             raise IncompatibleError(
                 f"{self.name} has {self.dim} entries per embedding, and the new rows {rows.shape[1]}: reset() it first"
             )
-        rows = rows.detach().float()
+        rows = rows.detach().to(self._dtype(rows))
         if not bool(rows.isfinite().all()):
             raise DataError(f"the new rows of {self.name} are not all finite (NaN or Inf): leave those samples out")
+        self._kept = rows.dtype
         self._file.seek(0, 2)
         self._file.write(np.ascontiguousarray(rows.cpu().numpy()).tobytes())
         self.n, self.dim = self.n + len(rows), rows.shape[1]
 
-    def array(self) -> NDArray[np.float32]:
+    def _dtype(self, rows: torch.Tensor) -> torch.dtype:
+        """Return the type of the kept rows, which the first ones choose: float64 is not rounded before it is judged."""
+        return self._kept if self.n else torch.promote_types(rows.dtype, torch.float32)
+
+    def array(self) -> NDArray[np.floating]:
         if not self.n:
             raise DataError(f"{self.name} has no samples yet: call update with them first")
         self._file.flush()
-        return np.memmap(self._file, np.float32, "c", shape=(self.n, self.dim))
+        return np.memmap(self._file, str(self._kept).removeprefix("torch."), "c", shape=(self.n, self.dim))
 
     def embeddings(self) -> ArrayEmbeddings:
         return ArrayEmbeddings(self.array(), self.name)
 
-    def __getstate__(self) -> tuple[str, NDArray[np.float32] | None]:
+    def __getstate__(self) -> tuple[str, NDArray[np.floating] | None]:
         return self.name, np.array(self.array()) if self.n else None
 
     def __setstate__(self, state: tuple[str, Any]) -> None:

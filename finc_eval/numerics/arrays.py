@@ -22,11 +22,11 @@ LEAST_SPREAD = 1e-14
 """Spread of an entry, in parts of its size, that is more than the rounding of float64."""
 
 
-def as_rows(array: ArrayLike | torch.Tensor, name: str) -> torch.Tensor:
+def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -> torch.Tensor:
     """Return embeddings as a tensor of floats, shape (n, d).
 
     Raises:
-        UsageError: they are not, or are a covariance.
+        UsageError: they are not, or a whole set is a covariance, or would lose its digits in float32.
     """
     rows = array if isinstance(array, torch.Tensor) else as_tensor(array, name)
     if not is_plain(rows):
@@ -36,8 +36,9 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str) -> torch.Tensor:
         raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}")
     if not rows.dtype.is_floating_point:
         raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
-    refuse_covariance(rows, name)
-    _refuse_lost_digits(rows, name)
+    if whole:
+        refuse_covariance(rows, name)
+        _refuse_lost_digits(rows, name)
     return rows
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.repeats import row_hashes
+from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.partitions.kind_tree import KindTree, directions
 
 Array = NDArray[np.float64]
@@ -97,7 +97,7 @@ class Images:
 
 def count_distinct(one: Embeddings, block: NDArray[np.int64], blocks: int, run: Run) -> NDArray[np.int64]:
     """Return the number of distinct images of each prompt, shape (B,)."""
-    unlike = np.unique(np.stack([block.astype(np.uint64), row_hashes(one, run)]), axis=1)[0]
+    unlike = np.unique(np.stack([block.astype(np.uint64), sample_hashes({"": one}, run)[""]]), axis=1)[0]
     return np.bincount(unlike.astype(np.int64), minlength=blocks)
 
 

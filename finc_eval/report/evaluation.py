@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.evaluations.result import Evaluation
 from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
@@ -61,7 +62,8 @@ def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
 
 def outline(result: Evaluation) -> Outline:
     """Return what the evaluation says in all outputs."""
-    sets = {"gen": result.comparison.gen, "ref": result.comparison.ref}
+    compared = result.comparison
+    sets = {} if compared is None else {"gen": compared.gen, "ref": compared.ref}
     if result.audit is not None:
         sets |= {"train": result.audit.train, "holdout": result.audit.holdout}
     parts = [outline_of(part) for part in result.parts.values()]
@@ -69,10 +71,10 @@ def outline(result: Evaluation) -> Outline:
     return Outline(
         kind="evaluation of a generator",
         title=_title(result),
-        headline=" ".join([result.comparison.headline, *verdict]),
+        headline=" ".join([*([] if compared is None else [compared.headline]), *verdict]),
         sets=sizes(sets),
         signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
-        call=call("evaluate", *(source(*one) for one in sets.items()), settings=result.comparison.settings),
+        call=call("evaluate", *(_argument(*one) for one in sets.items()), settings=compared and compared.settings),
         tables=[Table("Summary", COLUMNS, answers(result), words=COLUMNS[1:])],
         warnings=result.warnings,
         failures=[
@@ -99,7 +101,7 @@ def show(result: Evaluation) -> None:
 
 def answers(result: Evaluation) -> list[tuple[str, str]]:
     """Return what each part found in a few plain sentences, and why a part is missing."""
-    found = {"comparison": result.comparison.headline}
+    found = {} if result.comparison is None else {"comparison": result.comparison.headline}
     if result.scores is not None:
         found["scores"] = _scores(result.scores)
     if result.methods is not None:
@@ -110,6 +112,11 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
     return [*answered, ("Encodings", result.encodings)]
 
 
+def _argument(label: str, info: SetInfo) -> str:
+    """Return a set as an argument of `evaluate`."""
+    return source(label, info) if label in SHOWN["comparison"] else f"{label}={source(label, info)}"
+
+
 def _scores(found: Scores) -> str:
     """Return each score, and the score of the reference itself, in a sentence."""
     floors = ["" if one.floor is None else f" (the reference itself: {figure(one.floor)})" for one in found]
@@ -118,4 +125,6 @@ def _scores(found: Scores) -> str:
 
 
 def _title(result: Evaluation) -> str:
-    return " against ".join(comparisons.titles(result.comparison))
+    if result.comparison is not None:
+        return " against ".join(comparisons.titles(result.comparison))
+    return "evaluation" if result.scores is None else f"{result.scores.gen} against {result.scores.ref}"

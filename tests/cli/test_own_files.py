@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from shutil import copyfile, copytree
 
 import numpy as np
 import pytest
@@ -64,6 +65,67 @@ def test_a_comparison_replaces_its_own_and_not_that_of_other_sets(made):
         *compare(made, made / "out", "ref.h5")
     )
     assert (made / "out" / "comparison.h5").read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def elsewhere(made):
+    """The same samples and embeddings at other places, and others."""
+    for name in ("gen", "ref"):
+        copytree(made / name, made / "moved" / name)
+        copyfile(made / f"{name}.h5", made / "moved" / f"{name}-again.h5")
+    for name in ("bare", "beside"):
+        more = {} if name == "bare" else {"note": np.arange(3)}
+        np.savez(
+            made / f"{name}.npz", arr_0=np.stack([np.asarray(one) for one in shipped_digits()[0][100:160]]), **more
+        )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        ("compare --gen gen.h5 --ref ref.h5", "compare --gen moved/gen-again.h5 --ref moved/ref-again.h5", True),
+        ("compare --gen gen.h5 --ref ref.h5", "compare --gen moved/ref-again.h5 --ref moved/gen-again.h5", False),
+        ("compare --gen gen --ref ref.h5", "compare --gen moved/gen --ref moved/ref", True),
+        ("compare --gen gen --ref ref.h5", "compare --gen moved/gen --ref other", False),
+        ("compare --gen gen --ref ref", "compare --gen moved/gen --ref moved/ref --n 50", False),
+        (
+            "compare --gen gen --ref ref",
+            "compare --gen moved/gen --ref moved/ref --extractor efficientnet-lite0",
+            False,
+        ),
+        ("compare --gen gen --ref bare.npz", "compare --gen gen --ref beside.npz", True),
+        ("compare --gen gen --ref bare.npz", "compare --gen gen --ref absent.npz", False),
+        ("compare methods --gen gen --ref ref", "compare methods --gen moved/gen --ref ref", True),
+        ("compare methods --gen gen --ref ref", "compare methods --gen gen --ref moved/gen", False),
+        (
+            "compare sweep --parameter sigma --gen gen --ref ref",
+            "compare sweep --parameter sigma --gen moved/gen --ref ref",
+            True,
+        ),
+        ("kinds a=gen b=ref", "kinds a=moved/gen b=ref", True),
+        ("kinds a=gen b=ref", "kinds a=ref b=moved/gen", False),
+        ("evaluate --gen gen --ref ref", "evaluate --gen moved/gen --ref ref", True),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_result_is_of_its_samples_wherever_they_are(elsewhere, tmp_path, monkeypatch, first, second, is_same):
+    monkeypatch.chdir(elsewhere)
+    out = tmp_path / "out"
+    few = (
+        ["--features", 20, *(["--modes", 2] if "methods" in first else []), "--out", out]
+        if not first.startswith("kinds")
+        else ["--out", out]
+    )
+
+    def command(text):
+        is_embedded = ".h5" in text.split("--ref")[0] or "--extractor" in text
+        return run(*text.split(), *few, *([] if is_embedded else ["--extractor", "pixels"]))
+
+    assert (made := command(first)).exit_code == 0, made.output
+    again = command(second)
+    assert again.exit_code == (0 if is_same else 3), again.output
+    assert is_same or "did not make it" in again.stderr or "does not exist" in again.stderr
 
 
 def test_the_default_folder_is_named_by_the_sets(made):

@@ -2,11 +2,23 @@
 
 import numpy as np
 import pytest
+from _videos import scene
+from PIL import Image
 
 import finc_eval as fe
 from finc_eval.demo import example_sets
+from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.repeats import near_repeat_warnings, near_repeats, repeats_as_groups, row_hashes
+from finc_eval.embeddings.repeats import (
+    describe_equal,
+    near_repeat_warnings,
+    near_repeats,
+    repeats_as_groups,
+    row_hashes,
+    sample_hashes,
+    share_of_repeats,
+)
+from finc_eval.prompts.images import count_distinct
 
 
 def normal(n: int, seed: int, dim: int = 32):
@@ -42,6 +54,51 @@ def test_equal_images_have_equal_hashes_in_arrays_and_caches(tmp_path):
     with fe.extract(images, "pixels", tmp_path / "c.h5") as cache:
         assert np.array_equal(row_hashes(as_embeddings(cache)), row_hashes(as_embeddings(cache[:])))
         assert len(np.unique(row_hashes(as_embeddings(cache)))) == 4
+
+
+def pictures(n=70, repeated=60):
+    images = np.random.default_rng(5).integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
+    images[: repeated - 1] = images[-1]  # the last of them lies in the last, smaller batch
+    return images
+
+
+def network_of(images, out, **options):
+    return as_embeddings(fe.extract(images, "efficientnet-lite0", out, run=fe.Run(batch_size=32), **options))
+
+
+def test_equal_images_are_equal_samples_though_a_smaller_batch_has_other_bits(tmp_path):
+    gen = network_of(pictures(), tmp_path / "gen.h5")
+    ref = network_of(np.random.default_rng(6).integers(0, 256, (64, 32, 32, 3), dtype=np.uint8), tmp_path / "ref.h5")
+    assert len(np.unique(row_hashes(gen))) > 11, "bits no longer depend on the batch: this test shows nothing"
+    assert share_of_repeats(gen) == pytest.approx(59 / 70)
+    _, (said,) = repeats_as_groups({"gen": gen, "ref": ref})
+    assert "11 distinct samples among 70" in said
+    assert "11 distinct samples among 70, one of them 60 times" in describe_equal({"gen": gen})[("gen",)]
+    half = Subset(gen, np.arange(20, 70))
+    assert share_of_repeats(half) == pytest.approx(39 / 50)
+    found = sample_hashes({"gen": half, "ref": gen})
+    assert np.array_equal(found["gen"], found["ref"][20:])
+    words = np.array([0] * 69 + [1])
+    assert count_distinct(gen, words, 2, fe.Run()).tolist() == [11, 1]
+
+
+def test_images_that_the_network_does_not_tell_apart_are_equal_samples(tmp_path):
+    black = np.zeros((6, 8, 8, 3), np.uint8)
+    black[3:, 0] = 1
+    with fe.extract(black, "pixels", tmp_path / "c.h5") as cache:
+        found = sample_hashes({"a": as_embeddings(cache), "b": as_embeddings(cache[:][[0, 5]])})
+    assert len(np.unique(found["a"])) == 2 and found["b"].tolist() == [found["a"][0], found["a"][5]]
+
+
+@pytest.mark.parametrize("times", [1, 3], ids=["equal times", "other times"])
+def test_clips_of_equal_pixels_are_equal_samples_only_at_equal_times(tmp_path, times):
+    (tmp_path / "set").mkdir()
+    first, *rest = [Image.fromarray(frame) for frame in scene(33)]
+    for name, shown in (("a", 40), ("b", 40 * times)):
+        first.save(tmp_path / "set" / f"{name}.gif", save_all=True, append_images=rest, duration=shown)
+    with fe.extract(tmp_path / "set", "motion", tmp_path / "c.h5", run=fe.Run(batch_size=1)) as cache:
+        assert cache.n == 2 and len(np.unique(cache.content)) == 1
+        assert share_of_repeats(as_embeddings(cache)) == (0.5 if times == 1 else 0)
 
 
 @pytest.mark.parametrize(

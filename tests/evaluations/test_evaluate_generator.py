@@ -1,5 +1,6 @@
 """One generator judged by everything that its sets allow: each part is what its own function gives."""
 
+import html
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.comparison import compare as comparing
 from finc_eval.evaluations import evaluate as evaluations
+from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.report.evaluation import QUESTIONS, answers, page
 
 
@@ -101,9 +103,49 @@ def test_a_part_that_cannot_be_computed_does_not_stop_the_others(sets):
     assert found.scores is not None
 
 
+@pytest.mark.parametrize(
+    ("ref", "metrics", "parts", "scores"),
+    [
+        ("array", ["fd"], {"comparison", "scores", "methods"}, {"fd"}),
+        ("array", "prdc", {"comparison", "scores", "methods"}, {"precision", "recall", "density", "coverage"}),
+        ("statistics", ["fd"], {"scores"}, {"fd"}),
+        ("statistics", None, {"scores"}, {"fd"}),
+        ("file of statistics", ["fd"], {"scores"}, {"fd"}),
+        ("sketch", ["fd"], {"comparison", "scores"}, {"fd"}),
+    ],
+)
+def test_metrics_are_chosen_by_name_and_read_by_name(sets, tmp_path, ref, metrics, parts, scores):
+    y = sets["ref"]
+    sketch = fe.Sketch.reference(y, features=20)
+    plain = {"mu": y.mean(0).astype(float), "sigma": np.cov(y.T.astype(float))}
+    np.savez(tmp_path / "s.npz", **plain)
+    forms = {"array": y, "sketch": sketch, "file of statistics": str(tmp_path / "s.npz")}
+    forms["statistics"] = read_statistics(tmp_path / "s.npz")
+    found = fe.evaluate(sets["gen"], forms[ref], metrics, features=20)
+    own = fe.metrics(sets["gen"], forms[ref], metrics or ["fd"])
+    assert set(found.parts) == parts and {one.key for one in found.scores} == scores
+    assert {key: found[key].value for key in scores} == {key: own[key].value for key in scores}
+    assert found.missing.keys() == {"comparison", "scores", "methods", "audit"} - parts
+    assert fe.Evaluation.from_dict(found.to_dict()).to_dict() == found.to_dict()
+    text = found.to_html(tmp_path / "e.html").read_text()
+    assert all(reason in html.unescape(text) for reason in found.missing.values())
+    with pytest.raises(fe.UsageError, match="no score is called 'fdd'"):
+        found["fdd"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [("fidd", "unknown metric"), ([], "no metric was named"), ("fld", "fld needs a third set"), (np.eye(3), "metric")],
+    ids=["unknown", "none", "three sets", "a set in their place"],
+)
+def test_wrong_names_of_metrics_are_refused(sets, metrics, said):
+    with pytest.raises(fe.UsageError, match=said):
+        fe.evaluate(sets["gen"][:60], sets["ref"][:60], metrics, features=20)
+
+
 def test_half_of_an_audit_is_refused(sets):
     with pytest.raises(fe.UsageError, match="both a training set and a holdout"):
-        fe.evaluate(sets["gen"], sets["ref"], sets["train"])
+        fe.evaluate(sets["gen"], sets["ref"], train=sets["train"])
     result = CliRunner().invoke(app, ["evaluate", "--gen", ".", "--ref", ".", "--train", "."])
     assert result.exit_code == 3 and "--holdout" in result.stderr
 
@@ -118,7 +160,9 @@ def test_folders_are_embedded_once_and_their_page_shows_pictures(digits, tmp_pat
             Image.fromarray(pixels).save(tmp_path / name / f"{row}.png")
     opened = []
     true = evaluations.open_sets
-    monkeypatch.setattr(evaluations, "open_sets", lambda *given: opened.append([*given[0]]) or true(*given))
+    monkeypatch.setattr(
+        evaluations, "open_sets", lambda *given, **how: opened.append([*given[0]]) or true(*given, **how)
+    )
     inputs = ["--gen", tmp_path / "gen", "--ref", tmp_path / "ref", "--extractor", "pixels", "--features", "50"]
     command = ["evaluate", *map(str, inputs), "--out", str(tmp_path / "out"), "--quiet"]
     result = CliRunner().invoke(app, command)

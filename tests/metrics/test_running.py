@@ -51,6 +51,20 @@ def test_parameters_of_a_metric_change_its_value_and_its_signature(name, paramet
         assert before.value != after.value and before.signature != after.signature
 
 
+@pytest.mark.parametrize(("offset", "rows"), [(1e6, 1), (1e6, 7), (1e5, 1), (0, 1), (0, 2)])
+def test_rows_of_float64_are_not_rounded_before_the_whole_set_is_judged(offset, rows):
+    gen, ref = (one.astype(np.float64) * 0.1 + offset for one in (GEN[:60], REF[:60]))
+    gen[1] = gen[0] * (1 + 1e-12)  # near-copies in one batch, which float32 does not tell apart
+    running = filled(["fd"], [(gen[at : at + rows], ref[at : at + rows]) for at in range(0, 60, rows)])
+    again = pickle.loads(pickle.dumps(running))
+    for one in (running, again):
+        if offset:
+            with pytest.raises(fe.UsageError, match="which float32 loses"):
+                one.compute()
+        else:
+            assert values(one.compute()) == values(fe.metrics(gen, ref, ["fd"]))
+
+
 @pytest.mark.parametrize("judge", [["fd", "kid", "prdc", "vendi"], None], ids=["named", "default"])
 def test_batches_give_what_whole_sets_give(judge):
     batches = [(GEN[:7], REF[:100]), (torch.from_numpy(GEN[7:250]), REF[100:100]), (GEN[250:], REF[100:])]

@@ -43,7 +43,7 @@ def audit(
     """
     sources = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
     check_given(sources.values(), extraction.extractor)
-    output = output_folder("audit", "audit", sources, out, force)
+    output = output_folder("audit", "audit", sources, out, force, how=[extraction])
     with work.running() as run:
         result = fe.audit(gen, train, holdout, reference, settings, extractor=extraction, run=run)
     emit(result, output, as_json)

@@ -56,7 +56,7 @@ def compare(
     check_shown(pictures)
     if kinds is not None and len(how) > 1:
         raise UsageError("kinds of an earlier comparison are of one space: give one extractor, or leave --kinds out")
-    output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force)
+    output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force, how=how)
     with work.running() as run:
         result = (
             fe.compare_spaces(gen, ref, how, settings, run=run)
@@ -106,7 +106,7 @@ def methods(
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)
     check_shown(pictures)
-    output = output_folder("methods", "methods", sources, out, force)
+    output = output_folder("methods", "methods", sources, out, force, how=[extraction])
     with work.running() as run:
         result = fe.compare_methods(gen, ref, columns.methods, settings, extractor=extraction, run=run)
     emit(result.showing(pictures), output, as_json)
@@ -164,7 +164,9 @@ def sweep(
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)
     check_shown(pictures)
-    output = output_folder(f"sweep {parameter}", "sweep", sources, out, force, stem=f"sweep-{parameter}")
+    output = output_folder(
+        f"sweep {parameter}", "sweep", sources, out, force, how=[extraction], stem=f"sweep-{parameter}"
+    )
     with work.running() as run:
         result = fe.sweep(gen, ref, parameter, values, settings, extractor=extraction, run=run)
     emit(result.showing(pictures), output, as_json)

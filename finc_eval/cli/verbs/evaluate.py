@@ -46,7 +46,7 @@ def evaluate(
     sources = {"gen": gen, "ref": ref}
     audited = {} if train is None or holdout is None else {"train": train, "holdout": holdout}
     check_given([*sources.values(), *audited.values()], extraction.extractor)
-    output = output_folder("evaluate", "evaluation", sources | audited, out, force)
+    output = output_folder("evaluate", "evaluation", sources | audited, out, force, how=[extraction])
     with work.running() as run:
-        result = fe.evaluate(gen, ref, train, holdout, settings, extractor=extraction, run=run)
+        result = fe.evaluate(gen, ref, train=train, holdout=holdout, settings=settings, extractor=extraction, run=run)
     emit(result, output, as_json)

@@ -37,7 +37,7 @@ def kinds(
     sources = name_sets([*(sets or ()), *gen], ref)
     check_given(sources.values(), extraction.extractor)
     check_shown(pictures)
-    output = output_folder("kinds", "kinds", sources, out, force, titles=list(sources))
+    output = output_folder("kinds", "kinds", sources, out, force, how=[extraction], titles=list(sources))
     with work.running() as run:
         result = fe.kinds(sources, settings, extractor=extraction, run=run)
     emit(result.showing(pictures), output, as_json)
