@@ -23,7 +23,7 @@ from finc_eval.samples.encoded_rows import holds_image_column
 from finc_eval.samples.rows import ARRAY_SUFFIXES, holds_image_array, images_in
 from finc_eval.samples.source import reason
 
-PREFERRED = ("embeddings", "features", "arr_0")
+PREFERRED = ("embeddings", "features", "feats", "arr_0")
 """Names of the array of embeddings, in a file that holds several."""
 
 IDS = ("ids", "id", "file_name")
@@ -61,7 +61,8 @@ def is_array_file(path: str | Path) -> bool:
 
 def holds_statistics(path: str | Path) -> bool:
     """Return whether this file is one of statistics: a mean and a covariance, without embeddings or images."""
-    return (found := _statistics(Path(path))) is not None and found.pair is not None and not holds_images(path)
+    found = _statistics(Path(path), alone=True)
+    return found is not None and found.pair is not None and not holds_images(path)
 
 
 def holds_images(path: str | Path) -> bool:
@@ -78,16 +79,17 @@ def holds_images(path: str | Path) -> bool:
         return False
 
 
-def read_moments(path: str | Path) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Read the mean and the covariance in a file; None if it holds none."""
+def read_moments(path: str | Path) -> tuple[NDArray[Any], NDArray[Any], int | None] | None:
+    """Read the mean, the covariance and the number of samples, if it is known, in a file; None if it holds none."""
     found = _statistics(Path(path))
     if found is None or found.pair is None:
         return None
     mean, covariance = found.read(found.pair.mean), found.read(found.pair.covariance)
-    if not found.pair.are_sums:
-        return mean.reshape(-1) if mean.shape == (1, len(covariance)) else mean, covariance
-    n = count_of(found.pair, found.shapes, found.read, str(path))
-    return from_sums(mean.reshape(-1), covariance, n, str(path))
+    n = count_of(found.pair, found.shapes, found.read)
+    if found.pair.are_sums:
+        return *from_sums(found.pair, mean.reshape(-1), covariance, n, str(path)), n
+    mean = mean.reshape(-1) if mean.shape == (1, len(covariance)) else mean
+    return mean, covariance, n if n and n > 1 else None
 
 
 class _Statistics(NamedTuple):
@@ -98,8 +100,8 @@ class _Statistics(NamedTuple):
     read: Callable[[str], NDArray[Any]]
 
 
-def _statistics(path: Path) -> _Statistics | None:
-    """Look for statistics in a file; None if it is not one of arrays, or damaged."""
+def _statistics(path: Path, *, alone: bool = False) -> _Statistics | None:
+    """Look for statistics in a file, `alone`: not beside embeddings; None if it is not one of arrays, or damaged."""
     suffix = path.suffix.lower()
     if suffix not in (".npz", *TENSOR_SUFFIXES) or not path.is_file():
         return None
@@ -108,7 +110,9 @@ def _statistics(path: Path) -> _Statistics | None:
     except Exception:  # whoever opens the file as embeddings or samples says what is wrong with it
         return None
     beside = any(len(shapes.get(name, ())) == 2 and shapes[name][0] != shapes[name][1] for name in PREFERRED)
-    return _Statistics(None if beside else pair_in(shapes, read, str(path)), shapes, read)
+    pair = None if alone and beside else pair_in(shapes, read, str(path))
+    # Beside embeddings, a vector and a matrix are of them only by their names.
+    return _Statistics(None if beside and pair and not pair.is_named else pair, shapes, read)
 
 
 def _npz_headers(path: Path) -> tuple[Shapes, Callable[[str], NDArray[Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -31,6 +31,7 @@ class GaussianStatistics:
         name: name of the set in messages.
         space: extractor, as name@digest.
         rows: (x − mean)/√(n − 1), shape (n, d), kept if n ≤ d: a factor of the covariance without rounding.
+        is_foreign: whether another tool's file states them, which does not name the extractor.
     """
 
     n: int | None
@@ -39,6 +40,7 @@ class GaussianStatistics:
     name: str
     space: str
     rows: torch.Tensor | None = None
+    is_foreign: bool = False
 
     @property
     def dim(self) -> int:
@@ -64,7 +66,7 @@ class GaussianStatistics:
         if self.mean.device == device:
             return self
         rows = None if self.rows is None else self.rows.to(device)
-        return GaussianStatistics(self.n, self.mean.to(device), self.covariance.to(device), self.name, self.space, rows)
+        return replace(self, mean=self.mean.to(device), covariance=self.covariance.to(device), rows=rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ from finc_eval.measures.inputs import (
     rows_by_class,
     scores_by_class,
 )
-from finc_eval.measures.reference_statistics import beside_images, contradiction, read_statistics, write_statistics
+from finc_eval.measures.reference_statistics import beside_samples, note_beside, read_statistics, write_statistics
 from finc_eval.measures.registry import METRICS, get_metric, say_substitute
 from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores
@@ -294,7 +294,9 @@ def compute_scores(
         stored = tuple(
             note
             for label, one in sets.items()
-            if label in used and (note := _note_stored(metric, sources[label], one, used[label], run))
+            if label in used
+            and metric.compute is METRICS["fd"].compute
+            and (note := note_beside(sources[label], one, used[label], run))
         )
         assumed = tuple(
             f"{one.name} does not say which extractor made it: {metric.extractor} is assumed"
@@ -365,7 +367,7 @@ def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
     if metric.compute is METRICS["fd"].compute and metric.extractor is not None and isinstance(one, Embeddings):
         # Published distances to a reference batch of ADM are to the whole set behind its statistics.
         spatial = metric.output == SPATIAL
-        if beside_images(source) and not (spatial and "mu_s" not in NpzFile(str(source)).names):
+        if beside_samples(source) and not (spatial and "mu_s" not in NpzFile(str(source)).names):
             stored = read_statistics(str(source), spatial=spatial)
             if spatial or stored.dim == one.dim:
                 return stored
@@ -380,21 +382,6 @@ def _in_space(metric: Metric, source: object, one: MetricSet) -> MetricSet:
     )
 
 
-def _note_stored(metric: Metric, source: object, one: MetricSet, used: MetricSet, run: Run) -> str | None:
-    """Return what to know of a set of images with statistics beside them, for a Fréchet distance."""
-    if metric.compute is not METRICS["fd"].compute or not isinstance(one, Embeddings):
-        return None
-    stored = beside_images(source)
-    if stored is None:
-        return None
-    if wrong := contradiction(stored, one, run):
-        return wrong
-    took = "its images were embedded, and its stored mean and covariance not used"
-    if isinstance(used, GaussianStatistics):
-        took = "its stored mean and covariance were used, not its images"
-    return f"{stored.name} holds both images and statistics: {took}"
-
-
 def _is_anonymous(one: MetricSet) -> bool:
     """Return whether these are statistics from another tool's file, which does not name the extractor."""
-    return isinstance(one, GaussianStatistics) and one.n is None and one.space.startswith(ARRAY_SPACE)
+    return isinstance(one, GaussianStatistics) and one.is_foreign and one.space.startswith(ARRAY_SPACE)

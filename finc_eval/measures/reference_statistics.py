@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from finc_eval.core.files.reading import content_of
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import write_whole
-from finc_eval.embeddings.array_files import holds_images, read_moments
+from finc_eval.embeddings.array_files import holds_images, holds_statistics, read_moments
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
@@ -37,8 +38,8 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     """Read mean and covariance from a file of pytorch-fid, clean-fid, EDM, the ADM evaluator, or `write_statistics`.
 
     All of them store `mu` and `sigma` in an npz. Other names, .pt and .safetensors are recognized by their content: a
-    vector beside a symmetric matrix of its size. The sums that torchmetrics keeps are turned into both. Only our own
-    files also state the number of samples and the extractor. For the others n is None and the space is unknown: the
+    vector beside a symmetric matrix of its size. The sums that torchmetrics keeps are turned into both. A number
+    of samples beside them, such as n, is read as well. Only our own files also state the extractor: of others, the
     caller has to know that extractor and resize were the same.
 
     Args:
@@ -49,17 +50,18 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     if moments is None:
         keys = ("mu_s", "sigma_s") if spatial else ("mu", "sigma")
         arrays = _npz(path, keys)
-        moments = arrays[keys[0]], arrays[keys[1]]
+        moments = arrays[keys[0]], arrays[keys[1]], None
     else:
         arrays = _npz(path, ()) if Path(path).suffix.lower() == ".npz" else {}
-    mean, covariance = (np.atleast_1d(np.asarray(one)) for one in moments)
+    mean, covariance = (np.atleast_1d(np.asarray(one)) for one in moments[:2])
     _check(path, mean, covariance)
     statistics = GaussianStatistics(
-        n=None,
+        n=moments[2],
         mean=torch.from_numpy(mean.astype(np.float64)),
         covariance=torch.from_numpy(covariance.astype(np.float64)),
         name=str(path),
         space=f"{ARRAY_SPACE}{len(mean)}",
+        is_foreign=True,
     )
     return _ours(path, arrays, statistics) if "format" in arrays else statistics
 
@@ -91,27 +93,45 @@ def statistics_signature(statistics: GaussianStatistics) -> Signature:
     return Signature("statistics", (("n", n), ("fx", statistics.space), ("digest", _digest(statistics)[:12])))
 
 
-def beside_images(source: object) -> GaussianStatistics | None:
-    """Return the statistics that a file of images holds as well, as ADM's reference batches do; None without any."""
-    if not isinstance(source, str | Path) or not holds_images(source) or read_moments(source) is None:
+def beside_samples(source: object) -> GaussianStatistics | None:
+    """Return the statistics that a file of images or embeddings holds as well; None without any."""
+    if not isinstance(source, str | Path) or holds_statistics(source):
         return None
-    return read_statistics(source)
+    with suppress(DataError):  # of several sets, or damaged: the samples are what the file is read for
+        return None if read_moments(source) is None else read_statistics(source)
+    return None
 
 
-def contradiction(stored: GaussianStatistics, images: Embeddings, run: Run) -> str | None:
-    """Return a sentence if stored statistics do not match the images beside them; None if they may be."""
-    if stored.dim != images.dim:
+def note_beside(source: object, one: object, used: object, run: Run) -> str | None:
+    """Return what to know of samples with statistics beside them, for a Fréchet distance.
+
+    Args:
+        source: the set as it was given.
+        one: the set, opened.
+        used: what the distance is computed from.
+        run: device and portions.
+    """
+    if not isinstance(one, Embeddings) or (stored := beside_samples(source)) is None:
         return None
-    own = from_embeddings(images, run=run).to(stored.mean.device)
+    are_images = holds_images(str(source))
+    what = "images by this extractor" if are_images else "embeddings"
+    if stored.dim == one.dim and _contradict(stored, one, run):
+        return (
+            f"{stored.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a file "
+            "with one of both"
+        )
+    took = "its images were embedded, and its stored mean and covariance not used"
+    if isinstance(used, GaussianStatistics):
+        took = "its stored mean and covariance were used, not its images"
+    return f"{stored.name} holds both images and statistics: {took}" if are_images else None
+
+
+def _contradict(stored: GaussianStatistics, samples: Embeddings, run: Run) -> bool:
+    """Return whether stored statistics cannot be of samples, shape (n, d), of the same size d."""
+    own = from_embeddings(samples, run=run).to(stored.mean.device)
     spread, stored_spread = float(own.covariance.trace()), float(stored.covariance.trace())
-    apart = float((own.mean - stored.mean).square().sum()) > MAX_ERRORS * max(spread, stored_spread) / images.n
-    unlike = max(spread, stored_spread) > MAX_SPREAD_RATIO * min(spread, stored_spread)
-    if not (apart or unlike):
-        return None
-    return (
-        f"{stored.name} contradicts itself: its stored mean and covariance are not those of its images by this "
-        "extractor: use a file with one of both"
-    )
+    apart = float((own.mean - stored.mean).square().sum()) > MAX_ERRORS * max(spread, stored_spread) / samples.n
+    return apart or max(spread, stored_spread) > MAX_SPREAD_RATIO * min(spread, stored_spread)
 
 
 def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:
@@ -155,7 +175,12 @@ def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStat
     with content_of(path):
         n = int(arrays["n"])
         statistics = GaussianStatistics(
-            None if n < 0 else n, plain.mean, plain.covariance, plain.name, str(arrays["space"])
+            None if n < 0 else n,
+            plain.mean,
+            plain.covariance,
+            plain.name,
+            str(arrays["space"]),
+            is_foreign=n < 0,
         )
     if _digest(statistics) != str(arrays["digest"]):
         raise DataError(f"{path} was changed since it was written: its digest does not match, make it again")

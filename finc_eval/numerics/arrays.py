@@ -104,8 +104,8 @@ PARTS_OF_NAMES = re.compile(
 )
 """Parts of the names of a mean and a covariance of one set: mu and sigma, m1 and s1, real_mean …"""
 
-COUNTS = ("num_samples", "n_samples", "samples", "count", "n")
-"""Endings of the name of the number of samples of sums, as torchmetrics keeps them."""
+COUNT = re.compile(r"(?<![a-z])(?:n|num|nobs|count|samples|images|examples)\d*$")
+"""Endings of the name of a number of samples: n, num_samples, real_features_num_samples …"""
 
 SYMMETRY = 1e-5
 """Difference from its transpose, in parts of the largest entry, that a covariance may have by rounding."""
@@ -126,6 +126,11 @@ class Pair(NamedTuple):
         """True if they are sums over samples, by their names."""
         return "sum" in self.covariance.lower() or "sum" in self.mean.lower()
 
+    @property
+    def is_named(self) -> bool:
+        """True if the matrix is called a covariance."""
+        return _stem(self.covariance)[1] == "covariance"
+
 
 def pair_in(shapes: Shapes, read: Callable[[str], NDArray[Any]], where: str) -> Pair | None:
     """Return the mean and the covariance among arrays; None if there are none.
@@ -139,26 +144,32 @@ def pair_in(shapes: Shapes, read: Callable[[str], NDArray[Any]], where: str) -> 
         return Pair("mu", "sigma", "")
     pairs = [pair for name, shape in shapes.items() if (pair := _pair_of(name, shape, shapes, where, read))]
     if len(pairs) > 1 and all(pair.are_sums for pair in pairs):
-        pairs = [pair for pair in pairs if count_of(pair, shapes, read, where) > 0] or pairs[:1]
+        pairs = [pair for pair in pairs if count_of(pair, shapes, read)] or pairs[:1]
     if len(pairs) > 1:
         held = ", ".join(f"{pair.mean} with {pair.covariance}" for pair in pairs)
         raise DataError(f"{where} holds several means and covariances ({held}): save one pair as mu and sigma")
     return pairs[0] if pairs else None
 
 
-def count_of(pair: Pair, shapes: Shapes, read: Callable[[str], NDArray[Any]], where: str) -> int:
-    """Return the number of samples of sums."""
-    for name in shapes:
-        if name.lower().endswith(COUNTS) and name.lower().startswith(pair.stem.partition("*")[0]):
-            return int(np.asarray(read(name)).reshape(-1)[0])
-    raise DataError(
-        f"{where} holds the sums {pair.mean} and {pair.covariance} without the number of samples: save the mean and "
-        "the covariance as mu and sigma"
-    )
+def count_of(pair: Pair, shapes: Shapes, read: Callable[[str], NDArray[Any]]) -> int | None:
+    """Return the number of samples that stands beside a pair; None without one, or if there are several."""
+    first, star, _ = pair.stem.partition("*")
+    named = [name for name in shapes if COUNT.search(name.lower()) and name.lower().startswith(first if star else "")]
+    numbers = {
+        float(one.item()) for name in named if (one := np.asarray(read(name))).size == 1 and one.dtype.kind in "iuf"
+    }
+    return int(n) if len(numbers) == 1 and (n := numbers.pop()).is_integer() else None
 
 
-def from_sums(total: NDArray[Any], products: NDArray[Any], n: int, where: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def from_sums(
+    pair: Pair, total: NDArray[Any], products: NDArray[Any], n: int | None, where: str
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return mean and covariance from the sum of n samples and the sum of their outer products."""
+    if n is None:
+        raise DataError(
+            f"{where} holds the sums {pair.mean} and {pair.covariance} without the number of samples: save the mean "
+            "and the covariance as mu and sigma"
+        )
     if n < 2:
         raise DataError(f"{where} holds sums of {n} samples: a covariance takes two or more")
     mean = total.astype(np.float64) / n

@@ -42,6 +42,12 @@ def test_help_is_what_is_printed_without_arguments(arguments):
     assert "Usage: " in result.stdout and not result.stderr
 
 
+def test_a_verb_and_its_part_may_be_one_word():
+    for verb, part in (("private", "sketch"), ("compare", "methods"), ("extract", "merge")):
+        assert run(f"{verb}-{part}", "-h").stdout == run(verb, part, "-h").stdout
+    assert "No such command 'private-sketches'" in run("private-sketches").output
+
+
 def test_the_version_is_told():
     assert run("--version").stdout == f"finc-eval {fe.__version__}\n"
     assert fe.__version__.count(".") == 2

@@ -92,6 +92,46 @@ def test_the_state_of_torchmetrics_is_its_mean_and_covariance(form, tmp_path):
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
+    ("beside", "n"),
+    [
+        ({"mu": MU, "sigma": SIGMA, "n": np.array(400)}, 400),
+        ({"mu": MU, "sigma": SIGMA, "N": np.array([400])}, 400),
+        ({"mu": MU, "sigma": SIGMA, "num_samples": np.array(400.0)}, 400),
+        ({"mean": MU, "cov": SIGMA, "count": np.array(400)}, 400),
+        ({"real_mu": MU, "real_sigma": SIGMA, "real_num_images": np.array(400), "fake_num_images": np.array(7)}, 400),
+        ({"m1": MU, "s1": SIGMA, "n1": np.array(400)}, 400),
+        ({"a": MU, "b": SIGMA, "nobs": np.array(400)}, 400),
+        ({"mu": MU, "sigma": SIGMA, "n": np.array(400), "n_samples": np.array(300)}, None),
+        ({"mu": MU, "sigma": SIGMA, "n": np.array(-1)}, None),
+        ({"mu": MU, "sigma": SIGMA, "n": np.array(400.5)}, None),
+        ({"mu": MU, "sigma": SIGMA, "n": np.array(np.nan)}, None),
+        ({"mu": MU, "sigma": SIGMA, "dimension": np.array(12)}, None),
+        ({"mu": MU, "sigma": SIGMA, "resolution": np.array(256)}, None),
+        ({"mu": MU, "sigma": SIGMA, "batch_size": np.array(50)}, None),
+        ({"mu": MU, "sigma": SIGMA}, None),
+    ],
+    ids=lambda value: "+".join(value) if isinstance(value, dict) else str(value),
+)
+def test_a_number_of_samples_beside_statistics_is_used(beside, n, form, tmp_path):
+    path = form(tmp_path, beside)
+    assert read_statistics(path).n == n
+    score = fe.metrics(X, path, "fd")["fd"]
+    assert score.value == pytest.approx(WANT, rel=1e-4)
+    assert any("does not state its number of samples" in note for note in score.notes) is (n is None)
+    assert f"n:300/{n}" in str(score.signature) or n is None
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_statistics_with_a_number_are_still_of_an_unknown_extractor(form, tmp_path):
+    arrays = {"mu": np.zeros(2048), "sigma": np.eye(2048), "n": np.array(5000)}
+    path = form(tmp_path, arrays)
+    score = fe.metrics(path, path, "fid")["fid"]
+    assert f"{path} does not say which extractor made it: inception-fid is assumed" in score.notes
+    assert "n:5000/5000" in str(score.signature)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
     "arrays, message",
     [
         ({"mu1": MU, "sigma1": SIGMA, "mu2": MU, "sigma2": SIGMA}, "several means and covariances"),
@@ -137,6 +177,29 @@ def test_a_matrix_of_pairs_is_not_a_set_of_embeddings(matrix):
 def test_embeddings_with_statistics_beside_them_are_embeddings(extra, form, tmp_path):
     path = form(tmp_path, {"embeddings": Y.astype(np.float32)} | extra)
     assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["feats", "features", "embeddings", "arr_0"])
+@pytest.mark.parametrize(
+    ("beside", "is_said"),
+    [
+        ({"mu": MU, "sigma": SIGMA}, False),
+        ({"mu": MU + 3, "sigma": SIGMA}, True),
+        ({"mu": MU, "sigma": 4 * SIGMA}, True),
+        ({"mean": MU + 3, "cov": SIGMA}, True),
+        ({"mu": MU[:4] + 3, "sigma": SIGMA[:4, :4]}, False),
+        ({"weights": MU + 3, "gram": Y.T @ Y}, False),
+        ({"mu1": MU, "sigma1": SIGMA, "mu2": MU + 3, "sigma2": SIGMA}, False),
+    ],
+    ids=["equal", "another mean", "another spread", "other names", "of other size", "no statistics", "of two sets"],
+)
+@pytest.mark.parametrize("form", [npz, pt])
+def test_embeddings_beside_statistics_that_contradict_them_are_said(name, beside, is_said, form, tmp_path):
+    path = form(tmp_path, {name: Y.astype(np.float32)} | beside)
+    for metrics in (fe.metrics(X, path, ["fd", "kid"]), fe.metrics(path, X, ["fd", "kid"])):
+        assert metrics["fd"].value == pytest.approx(WANT, rel=1e-4)
+        assert any("contradicts itself" in note and "embeddings" in note for note in metrics["fd"].notes) is is_said
+        assert not any("contradicts itself" in note for note in metrics["kid_mean"].notes)
 
 
 def test_as_many_embeddings_as_entries_are_samples(tmp_path):
