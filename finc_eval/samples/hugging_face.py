@@ -13,13 +13,15 @@ from finc_eval.core.files.parsed import read_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
+from finc_eval.samples.objects.datasets import DatasetSource
 from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.source import Source
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 
 
 class HuggingFaceSource(FileSource):
-    """The image column of a dataset; ids are row numbers.
+    """The image column of a dataset of one split, without a format; ids are row numbers.
 
     Images are read from their original files, not as `datasets` would decode them. The label is the column of a class
     type, else one named "label" or "class"; the prompt is a column named "prompt", "caption" or "text".
@@ -37,16 +39,7 @@ class HuggingFaceSource(FileSource):
     def __init__(self, dataset: Any, name: str, folder: Path | None = None, reading: Reading | None = None) -> None:
         import datasets
 
-        if not hasattr(dataset, "features"):
-            splits = list(dataset)
-            if not splits:
-                raise DataError(f"{name} is empty")
-            if len(splits) != 1 or not hasattr(dataset[splits[0]], "__len__"):
-                one = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
-                raise DataError(f"{name} holds the splits {', '.join(splits)}: {one}")
-            dataset = dataset[splits[0]]
         self.reading = reading or EVERYTHING
-        dataset = dataset.with_format(None)  # what is stored, without transforms
         features = dataset.features
         images = [column for column, feature in features.items() if isinstance(feature, datasets.Image)]
         key = self.reading.image_key
@@ -59,13 +52,9 @@ class HuggingFaceSource(FileSource):
                 f"the image columns {', '.join(images)}" if images else f"no image column, only {', '.join(features)}"
             )
             raise DataError(f"{name} has {found}: it must have exactly one; name it by image_key")
-        if len(dataset) == 0:
-            raise DataError(f"{name} is empty")
         self._column, self._folder = images[0], folder
         self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))
-        labels = _labels(dataset, [c for c, feature in features.items() if isinstance(feature, datasets.ClassLabel)])
-        prompts = next((_texts(dataset, key) for key in PROMPT_KEYS if key in features), None)
-        super().__init__(name, [str(number) for number in range(len(dataset))], {}, labels, prompts)
+        super().__init__(name, [str(number) for number in range(len(dataset))], {}, _labels(dataset), _prompts(dataset))
 
     def open(self, number: int) -> IO[bytes]:
         stored = self._rows[number][self._column]
@@ -76,12 +65,54 @@ class HuggingFaceSource(FileSource):
         return open_file(Path(stored["path"]) if self._folder is None else inside(self._folder, stored["path"]))
 
 
+class ArrayColumn:
+    """A column of arrays as a dataset of its own; `targets` are the labels of the samples."""
+
+    def __init__(self, dataset: Any, column: str) -> None:
+        self._column, self.targets = column, _labels(dataset)
+        self._rows = dataset.select_columns([column]).with_format("numpy", dtype=dataset.features[column].dtype)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, number: int) -> Any:
+        return self._rows[number][self._column]
+
+
+def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: Reading | None = None) -> Source:
+    """Open the column of images or, where it has none, the column of arrays of a dataset; see `HuggingFaceSource`."""
+    import datasets
+
+    if not hasattr(dataset, "features"):
+        splits = list(dataset)
+        if not splits:
+            raise DataError(f"{name} is empty")
+        if len(splits) != 1 or not hasattr(dataset[splits[0]], "__len__"):
+            one = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
+            raise DataError(f"{name} holds the splits {', '.join(splits)}: {one}")
+        dataset = dataset[splits[0]]
+    dataset, reading = dataset.with_format(None), reading or EVERYTHING  # what is stored, without transforms
+    if len(dataset) == 0:
+        raise DataError(f"{name} is empty")
+    arrays = [key for key, one in dataset.features.items() if isinstance(one, datasets.Array2D | datasets.Array3D)]
+    if any(isinstance(one, datasets.Image) for one in dataset.features.values()):
+        arrays = [key for key in arrays if key == reading.image_key]
+    chosen = [reading.image_key] if reading.image_key in arrays else arrays
+    if len(chosen) != 1 or reading.image_key not in (None, *chosen):
+        if arrays:
+            raise DataError(f"{name} has the columns of arrays {', '.join(arrays)}: name one of them by image_key")
+        return HuggingFaceSource(dataset, name, folder, reading)
+    source = DatasetSource(ArrayColumn(dataset, chosen[0]), reading)
+    source.name, source.prompts = name, _prompts(dataset)
+    return source
+
+
 def is_saved(folder: Path) -> bool:
     """Return whether `save_to_disk` wrote this folder."""
     return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / INFO).is_file())
 
 
-def open_saved(folder: Path, reading: Reading | None = None) -> HuggingFaceSource:
+def open_saved(folder: Path, reading: Reading | None = None) -> Source:
     """Open one split that `save_to_disk` wrote."""
     if (folder / SPLITS).is_file():
         match read_json(inside(folder, SPLITS)):
@@ -105,7 +136,7 @@ def open_saved(folder: Path, reading: Reading | None = None) -> HuggingFaceSourc
     except Exception as error:  # errors of Arrow or JSON, depending on the damage
         raise DataError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
     check_values(dataset.data.table, str(folder))
-    return HuggingFaceSource(dataset, str(folder.resolve()), folder, reading)
+    return open_dataset(dataset, str(folder.resolve()), folder, reading)
 
 
 def _check_data(folder: Path) -> None:
@@ -128,7 +159,14 @@ def is_dataset(value: Any) -> bool:
     )
 
 
-def _labels(dataset: Any, of_class_type: list[str]) -> list[str] | None:
+def _prompts(dataset: Any) -> list[str] | None:
+    return next((_texts(dataset, key) for key in PROMPT_KEYS if key in dataset.features), None)
+
+
+def _labels(dataset: Any) -> list[str] | None:
+    from datasets import ClassLabel
+
+    of_class_type = [column for column, feature in dataset.features.items() if isinstance(feature, ClassLabel)]
     if len(of_class_type) == 1:
         feature = dataset.features[of_class_type[0]]
         values = _values(dataset, of_class_type[0])

@@ -29,7 +29,7 @@ from finc_eval.samples.files import (
     in_short,
     sort_out,
 )
-from finc_eval.samples.hugging_face import HuggingFaceSource, is_dataset, is_saved, open_saved
+from finc_eval.samples.hugging_face import is_dataset, is_saved, open_dataset, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, tensor_values
 from finc_eval.samples.metadata import read_prompts
@@ -162,7 +162,7 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
         return ArraySource(source, reading)
     if is_dataset(source):
         reading.refuse("the dataset", keys=True)
-        return HuggingFaceSource(source, "the dataset", reading=reading)
+        return open_dataset(source, "the dataset", reading=reading)
     if _is_numbered(source):
         reading.refuse("the dataset", keys=True)
         return DatasetSource(source, reading)

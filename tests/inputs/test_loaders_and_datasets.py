@@ -369,5 +369,57 @@ def test_splits_of_hugging_face_are_named(splits, table):
         open_source(make(table))
 
 
+SHAPES = {
+    "array 3-d": ("Array3D", IMAGES, "uint8"),
+    "channels first": ("Array3D", IMAGES.transpose(0, 3, 1, 2), "uint8"),
+    "gray": ("Array2D", IMAGES[..., 0], "uint8"),
+    "floats": ("Array3D", IMAGES / np.float32(255), "float32"),
+    "wide integers": ("Array3D", IMAGES.astype(np.int32), "int32"),
+}
+
+
+@pytest.fixture(params=SHAPES)
+def arrays(request):
+    """A dataset of Hugging Face with images as arrays, and what their pixels are."""
+    kind, values, dtype = SHAPES[request.param]
+    names = hf.ClassLabel(names=["cat", "dog"])
+    features = hf.Features(
+        picture=getattr(hf, kind)(shape=values.shape[1:], dtype=dtype), label=names, text=hf.Value("string")
+    )
+    columns = {"picture": list(values), "label": [i % 2 for i in range(40)], "text": [f"t{i}" for i in range(40)]}
+    pixels = np.repeat(IMAGES[..., :1], 3, axis=-1) if kind == "Array2D" else IMAGES
+    return hf.Dataset.from_dict(columns, features=features), pixels, dtype
+
+
+@pytest.mark.parametrize("form", ["plain", "torch", "numpy", "saved", "split", "key"])
+def test_a_column_of_arrays_is_images(arrays, form, tmp_path):
+    given, pixels, dtype = arrays
+    made = {
+        "torch": lambda: given.with_format("torch"),
+        "numpy": lambda: given.with_format("numpy"),
+        "saved": lambda: given.save_to_disk(tmp_path / "set") or tmp_path / "set",
+        "split": lambda: hf.DatasetDict({"train": given}),
+    }.get(form, lambda: given)()
+    more = {"image_key": "picture"} if form == "key" else {}
+    if dtype != "uint8":
+        with pytest.raises(FincEvalError, match=f"item 0 of the dataset has shape .* and dtype {dtype}, but images"):
+            open_source(made, **more)
+        more["range"] = (0, 1) if dtype == "float32" else (0, 255)
+    source = open_source(made, **more)
+    assert np.array_equal(np.stack([sample.pixels for sample in source.samples()]), pixels)
+    assert source.labels == ["cat", "dog"] * 20 and source.prompts == [f"t{i}" for i in range(40)]
+
+
+def test_one_of_several_columns_of_arrays_is_named(arrays, table):
+    given, _, _ = arrays
+    two = given.add_column("other", list(given["picture"]), feature=given.features["picture"])
+    with pytest.raises(FincEvalError, match="has the columns of arrays picture, other: name one of them by image_key"):
+        open_source(two)
+    with pytest.raises(FincEvalError, match="has the columns of arrays picture: name one of them by image_key"):
+        open_source(given, image_key="pictur")
+    both = table.add_column("picture", list(given["picture"]), feature=given.features["picture"])
+    assert np.array_equal(read(both), IMAGES)
+
+
 def test_a_stream_of_hugging_face_is_its_images(table):
     assert np.array_equal(read(table.to_iterable_dataset(), n=40), IMAGES)
