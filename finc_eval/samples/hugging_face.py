@@ -97,8 +97,8 @@ def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: R
     arrays = [key for key, one in dataset.features.items() if isinstance(one, datasets.Array2D | datasets.Array3D)]
     if any(isinstance(one, datasets.Image) for one in dataset.features.values()):
         arrays = [key for key in arrays if key == reading.image_key]
-    chosen = [reading.image_key] if reading.image_key in arrays else arrays
-    if len(chosen) != 1 or reading.image_key not in (None, *chosen):
+    chosen = [key for key in arrays if reading.image_key in (None, key)]
+    if len(chosen) != 1:
         if arrays:
             raise DataError(f"{name} has the columns of arrays {', '.join(arrays)}: name one of them by image_key")
         return HuggingFaceSource(dataset, name, folder, reading)
