@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, lgamma, log, log1p, sqrt
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,20 +39,51 @@ def hermite(x: torch.Tensor, order: int, rho: float | torch.Tensor) -> torch.Ten
         rho: ρ in (0, 1), one for all numbers, or a tensor of the type of x that has one for each entry of its last
             dimension.
     """
+    if x.requires_grad and torch.is_grad_enabled():
+        features: torch.Tensor = _Hermite.apply(x, order, rho)
+        return features
+    return _hermite(x, order, rho)
+
+
+class _Hermite(torch.autograd.Function):
+    """`hermite` whose gradient follows from H_c' = 2c H_{c−1}, so that no step of the recursion is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, order: int, rho: float | torch.Tensor) -> torch.Tensor:
+        features = _hermite(x, order, rho)
+        ctx.save_for_backward(x, features)
+        ctx.rho = rho
+        return features
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        """Return Σ_c g_c φ_c' with φ_c' = √(2cρ) φ_{c−1} − 2ρ/(1+ρ) x φ_c."""
+        x, features = ctx.saved_tensors
+        rho, (before, ahead) = ctx.rho, (features.movedim(-1, 0), grad.movedim(-1, 0))
+        weights = torch.arange(1, len(before), dtype=x.dtype, device=x.device).sqrt()
+        raised = torch.einsum("c,c...,c...->...", weights, before[:-1], ahead[1:]) * (2 * rho) ** 0.5
+        return raised - 2 * rho / (1 + rho) * x * torch.einsum("c...,c...->...", before, ahead), None, None
+
+
+def _hermite(x: torch.Tensor, order: int, rho: float | torch.Tensor) -> torch.Tensor:
     large = torch.finfo(x.dtype).max ** 0.25
     base = log1p(-rho * rho) if isinstance(rho, float) else torch.log1p(-rho * rho)
     logarithm = 0.25 * base - rho / (1 + rho) * x.square()
-    before, current = torch.zeros_like(x), torch.ones_like(x)
-    features = [logarithm.exp()]
+    # |φ_c| ≤ 1, so that no polynomial exceeds exp(−logarithm).
+    near = bool((logarithm > -log(large)).all())
+    features = x.new_empty(order + 1, *x.shape)
+    torch.exp(logarithm, out=features[0])
+    before, current = torch.zeros_like(x), features[0].clone() if near else torch.ones_like(x)
     for c in range(order):
         following = (2 * rho / (c + 1)) ** 0.5 * x * current - rho * sqrt(c / (c + 1)) * before
         before, current = current, following
-        size = torch.maximum(before.detach().abs(), current.detach().abs())
-        if bool((size > large).any()):
+        if not near:
+            size = torch.maximum(before.abs(), current.abs()).clamp_min(1)
             factor = torch.where(size > large, size, 1.0)
             before, current, logarithm = before / factor, current / factor, logarithm + factor.log()
-        features.append(current * logarithm.exp())
-    return torch.stack(features, -1)
+        features[c + 1] = current if near else current * logarithm.exp()
+    return features.movedim(0, -1)
 
 
 def degree_probabilities(radius: float, length_scale: float, rho: float, order: int, dims: int = 1) -> torch.Tensor:

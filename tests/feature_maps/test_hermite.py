@@ -53,6 +53,15 @@ def test_the_recursion_agrees_with_the_definition(rho):
     np.testing.assert_allclose(found.numpy(), expected, atol=2e-15)
 
 
+@pytest.mark.parametrize(
+    "rho", [*RHOS, torch.tensor([0.3, 0.99], dtype=torch.double)], ids=[*map(str, RHOS), "by entry"]
+)
+@pytest.mark.parametrize("reach", [1.0, 30.0], ids=["near", "beyond float32's exponential"])
+def test_the_gradient_is_that_of_finite_differences(rho, reach):
+    x = (reach * points(6, 2)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda at: hermite(at, 40, rho), x, atol=1e-7)
+
+
 @pytest.mark.parametrize("rho", RHOS)
 def test_squares_add_to_one_and_products_to_the_kernel(rho):
     x = torch.linspace(-3, 3, 13, dtype=torch.double)
