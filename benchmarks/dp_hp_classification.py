@@ -14,6 +14,7 @@ import time
 import numpy as np
 import torch
 from _downstream import downstream, mean_downstream
+from _papers import published
 from _real import asset
 from _record import record
 
@@ -62,8 +63,8 @@ CERVICAL_NUMBERS = {  # public: lowest, highest and, if there is one, usual valu
     "STDs: Time since last diagnosis": (0, 22, 0),
 }
 PUBLISHED = {
-    "adult": {"real data": ".786 / .683", "DP-HP": ".688 / .632", "DP-MERF": ".642 / .524"},
-    "cervical": {"real data": ".959 / .858", "DP-HP": ".616 / .312", "DP-MERF": ".531 / .176"},
+    name: {kind: "{} / {}".format(*areas).replace("0.", ".") for kind, areas in rows.items()}
+    for name, rows in published("dp_hp")["table_2"].items()
 }
 """ROC and PRC of decisions in the paper's Table 2."""
 
