@@ -13,7 +13,6 @@ from .comparison.settings import Ken as Ken
 from .comparison.settings import Rarity as Rarity
 from .comparison.settings import Settings as Settings
 from .comparison.spaces import Spaces as Spaces
-from .comparison.spaces import compare_spaces as compare_spaces
 from .comparison.sweep import sweep as sweep
 from .core.errors import BudgetError as BudgetError
 from .core.errors import DataError as DataError

@@ -30,7 +30,7 @@ def one_of_each(folder):
         fe.compare_methods(x, y, "finc", features=50),
         fe.sweep(x, y, "rho", [1], features=50),
         fe.compare_releases(comparison, comparison, alpha=1 - 1e-9),
-        fe.compare_spaces({"a": x, "b": x[:, :300]}, {"a": y, "b": y[:, :300]}, features=50),
+        fe.compare({"a": x, "b": x[:, :300]}, {"a": y, "b": y[:, :300]}, features=50),
         fe.kinds([x, y]),
         fe.leaderboard([x, gen[200:]], y),
         fe.gate(x, y, ref[200:], {"kinds": {"lose": 0.5, "min_share": 0.1}}),

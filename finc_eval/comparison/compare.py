@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Unpack
+from pathlib import Path
+from typing import Any, Unpack, overload
 
 import torch
 
@@ -37,6 +38,8 @@ from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature,
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
+from finc_eval.comparison.spaces import Spaces, compare_in_spaces
+from finc_eval.core.errors import UsageError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
@@ -44,7 +47,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.embeddings.space import known_space
-from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.extractors.settings import AnyExtractor, Extraction
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.gallery import Captions, captions_of
@@ -58,9 +61,37 @@ from finc_eval.partitions.values import shares_by
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
+Spaced = list[str] | list[Path] | list[Extraction] | tuple[AnyExtractor, ...]
+"""Extractors of several spaces."""
 
-@show_options(Settings)
-@arithmetic("float32")
+
+@overload
+def compare(
+    gen: object,
+    ref: object,
+    settings: Settings | None = None,
+    *,
+    kinds: object = None,
+    labels: object = None,
+    extractor: Spaced,
+    run: Run | None = None,
+    **options: Unpack[Options],
+) -> Spaces: ...
+
+
+@overload
+def compare(  # type: ignore[overload-overlap]
+    gen: dict[str, Any],
+    ref: dict[str, Any],
+    settings: Settings | None = None,
+    *,
+    labels: object = None,
+    run: Run | None = None,
+    **options: Unpack[Options],
+) -> Spaces: ...
+
+
+@overload
 def compare(
     gen: object,
     ref: object,
@@ -71,7 +102,22 @@ def compare(
     extractor: AnyExtractor = None,
     run: Run | None = None,
     **options: Unpack[Options],
-) -> Comparison:
+) -> Comparison: ...
+
+
+@show_options(Settings)
+@arithmetic("float32")
+def compare(
+    gen: object,
+    ref: object,
+    settings: Settings | None = None,
+    *,
+    kinds: object = None,
+    labels: object = None,
+    extractor: AnyExtractor | Spaced = None,
+    run: Run | None = None,
+    **options: Unpack[Options],
+) -> Comparison | Spaces:
     """Find the kinds of samples and the directions on which two sets differ, with intervals and p-values.
 
     Kinds do not overlap, and add up: see `kinds`. FINC (arXiv 2405.02700) on random Fourier features adds the leading
@@ -82,9 +128,16 @@ def compare(
     The baselines of the paper propose other directions, and all else is the same. They need embeddings of both sets.
     Exact KEN holds the kernel matrix of both, of 20 000 samples in all at most: 8 GB, and a quarter of an hour.
 
+    Several extractors compare the sets in several spaces: which differences are of content, which of motion or style?
+    Each space has a comparison of its own, and the spaces share α: p-values of kinds are multiplied by the number of
+    spaces. Two kinds of unlike spaces are one where most of their samples are in both. Where the spaces themselves hold
+    other samples together, SPEC (arXiv 2506.06231) shows it: eigenvectors of the difference of the kernel matrices of
+    the same samples in two spaces, centered, from the random features of the bottom-k samples.
+
     Args:
         gen: generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, `Sketch`, the path of a file of
-            embeddings or a sketch, or the path of samples in any form that `extract` takes, which are embedded first.
+            embeddings or a sketch, or the path of samples in any form that `extract` takes, which are embedded first;
+            or a dict of any of these by the name of their space.
         ref: reference set, in any of the same forms. Two sketches must share their feature map.
         settings: settings of the comparison; default: `Settings()`.
         kinds: an earlier comparison, or its path, whose kinds to count the sets by, so that `compare_releases` finds
@@ -92,15 +145,19 @@ def compare(
         labels: labels of the samples of both sets, if these are arrays: a pair of arrays, or arrays by "gen" and "ref".
             They name kinds, and their shares are compared (`by`). Also the option `groups` may be such arrays.
         extractor: how to embed sets of samples: a name, the path of a card, or `fe.Extraction`; default: the extractor
-            behind the other set, or else EfficientNet-Lite0.
+            behind the other set, or else EfficientNet-Lite0. A list of several gives a comparison in each space.
         run: device, portions, threads and progress of the computation.
         options: fields of `Settings`, which override `settings`.
 
+    Returns:
+        The comparison, or `Spaces` for several extractors and for dicts.
+
     Raises:
-        UsageError: a setting is out of range.
+        UsageError: a setting is out of range, or several spaces are not at least two of unlike names.
         DataError: a set has fewer than 20 samples, embeddings that are not finite, or a form that a baseline cannot
             take.
-        IncompatibleError: the sets come from unlike extractors, or have unlike dimensions or feature maps.
+        IncompatibleError: the sets come from unlike extractors, or have unlike dimensions or feature maps; or several
+            spaces do not hold the same samples in the same order.
 
     Example:
         >>> import finc_eval as fe
@@ -109,8 +166,16 @@ def compare(
         >>> comparison = fe.compare(gen, ref, features=500, modes=3)
         >>> sorted({kind.share_gen > kind.share_ref for kind in comparison.significant()})
         [False, True]
+        >>> same = fe.compare({"a": gen, "b": gen}, {"a": ref, "b": ref}, features=200)
+        >>> {kind.seen_by for kind in same.kinds}
+        {('a', 'b'), ('b', 'a')}
     """
     run = Run.of(run)
+    if isinstance(extractor, list | tuple) or (isinstance(gen, dict) and isinstance(ref, dict)):
+        if kinds is not None:
+            raise UsageError("kinds of an earlier comparison are of one space: give one extractor, or leave kinds out")
+        several = extractor if isinstance(extractor, list | tuple) else [] if extractor is None else [extractor]
+        return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree
     sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
     opened = sketch_sets(sets, ["ref"], settings_of(settings, chosen), run, extractor)

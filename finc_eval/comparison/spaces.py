@@ -1,31 +1,30 @@
-"""`compare_spaces`: two sets compared in several embedding spaces, and which space sees which difference."""
+"""`Spaces`: two sets compared in several embedding spaces, and which space sees which difference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
-from typing import ClassVar, Unpack
+from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.compare import compare_opened
 from finc_eval.comparison.inputs import OpenSets, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, SideBySide
-from finc_eval.comparison.settings import Options, Settings, settings_of
+from finc_eval.comparison.settings import Settings, settings_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain, show_options
+from finc_eval.core.record import Record, plain
 from finc_eval.core.run import Run
+from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.extractors.card import BY_FRAMES
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.eigen import LowRank, extreme_eigenpairs
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind, shown_of
 
@@ -101,8 +100,8 @@ class Spaces(SideBySide):
         >>> import finc_eval as fe
         >>> from finc_eval.demo import example_sets
         >>> gen, ref = example_sets()
-        >>> found = fe.compare_spaces({"left": gen[:, :32], "right": gen[:, 32:]},
-        ...                           {"left": ref[:, :32], "right": ref[:, 32:]}, features=200)
+        >>> found = fe.compare({"left": gen[:, :32], "right": gen[:, 32:]},
+        ...                    {"left": ref[:, :32], "right": ref[:, 32:]}, features=200)
         >>> list(found.comparisons), {kind.space for kind in found.kinds} <= {"left", "right"}
         (['left', 'right'], True)
     """
@@ -137,52 +136,31 @@ class Spaces(SideBySide):
         return ", ".join(f"{name}: {sum(one.space == name for one in self.kinds)} kinds" for name in self.comparisons)
 
 
-@show_options(Settings)
-@arithmetic("float32")
-def compare_spaces(
+def compare_in_spaces(
     gen: object,
     ref: object,
-    extractors: Sequence[AnyExtractor] = (),
-    settings: Settings | None = None,
-    *,
-    run: Run | None = None,
-    **options: Unpack[Options],
+    extractors: Sequence[AnyExtractor],
+    labels: object,
+    settings: Settings | None,
+    run: Run,
+    options: Mapping[str, object],
+    compare_opened: Callable[[OpenSets, Settings, Run], Comparison],
 ) -> Spaces:
-    """Compare two sets in several embedding spaces: which differences are of content, which of motion or style?
-
-    Each space has a comparison of its own, and the spaces share α: p-values of kinds are multiplied by the number of
-    spaces. Two kinds of unlike spaces are one where most of their samples are in both. Where the spaces themselves hold
-    other samples together, SPEC (arXiv 2506.06231) shows it: eigenvectors of the difference of the kernel matrices of
-    the same samples in two spaces, centered, from the random features of the bottom-k samples.
-
-    Args:
-        gen: generated set: samples, in any form that `extract` takes, or embeddings by the name of their space.
-        ref: reference set, in the same form.
-        extractors: how to embed samples in each space: names, paths of cards, or `fe.Extraction`.
-        settings: settings of all comparisons.
-        run: device, portions, threads and progress.
-        options: fields of `Settings`, which override `settings`.
+    """Compare two sets in several embedding spaces, each by `compare_opened`; see `compare`.
 
     Raises:
         UsageError: there are fewer than two spaces, two of one name, or no kinds are asked for.
         IncompatibleError: the spaces do not hold the same samples in the same order.
         DataError: a set cannot be used.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets()
-        >>> same = fe.compare_spaces({"a": gen, "b": gen}, {"a": ref, "b": ref}, features=200)
-        >>> {kind.seen_by for kind in same.kinds}
-        {('a', 'b'), ('b', 'a')}
     """
-    run, chosen = Run.of(run), settings_of(settings, options)
-    if not chosen.has_kinds:
-        raise UsageError("spaces are compared by their kinds: use method finc with clusters, or clusters")
     opened: dict[str, OpenSets] = {}
     comparisons: dict[str, Comparison] = {}
-    for name, sets, extractor in _inputs(gen, ref, extractors):
+    for name, given, extractor in _inputs(gen, ref, extractors):
         own = run.prefixed(name)
+        sets, columns = take_arrays(given, labels, options)
+        chosen = settings_of(settings, columns)
+        if not chosen.has_kinds:
+            raise UsageError("spaces are compared by their kinds: use method finc with clusters, or clusters")
         opened[name] = sketch_sets(sets, ["ref"], chosen, own, extractor)
         _check_same_samples(opened, name)
         comparisons[name] = compare_opened(opened[name], opened[name].settings, own)

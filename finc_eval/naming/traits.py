@@ -74,6 +74,9 @@ MOTION_TRAITS = {
         f"flickering at every {word} frame": (f"flicker of {period} frames", 1)
         for period, word in zip(motion.PERIODS, ("second", "third", "fourth", "fifth", "sixth"), strict=True)
     },
+    "juddering": ("judder", 1),
+    "with dropped frames": ("skipping", 1),
+    "with alternating sharpness": ("alternation", 1),
     "blurring over time": ("sharpening", -1),
     "getting sharper": ("sharpening", 1),
     "slowing down": ("speeding up", -1),

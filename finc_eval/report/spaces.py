@@ -44,7 +44,9 @@ def outline(result: Spaces) -> Outline:
         headline=summary(result),
         sets={gen: first.gen.n, ref: first.ref.n},
         signatures=[one.signature for one in result.comparisons.values()],
-        call=call("compare_spaces", *(source(*one) for one in sets.items()), repr(names), settings=_settings(first)),
+        call=call(
+            "compare", *(source(*one) for one in sets.items()), f"extractor={names!r}", settings=_settings(first)
+        ),
         tables=[_spaces(result), *_kinds(result), _clusters(result)],
         warnings=result.warnings,
         failures=unreadable(sets),

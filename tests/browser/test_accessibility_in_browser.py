@@ -45,7 +45,7 @@ def pages(squares, documents, tmp_path_factory):
     results = {
         "comparison": compared,
         "methods": fe.compare_methods(gen, ref, ["finc", "rarity"], **small),
-        "spaces": fe.compare_spaces({"one": gen, "two": gen}, {"one": ref, "two": ref}, **small),
+        "spaces": fe.compare({"one": gen, "two": gen}, {"one": ref, "two": ref}, **small),
         "sweep": fe.sweep(gen, ref, "rho", [1, 2], **small),
         "changes": fe.compare_releases(compared, compared),
         "audit": fe.audit(**{name: fe.extract(images, "pixels") for name, images in sets.items()}),

@@ -34,7 +34,7 @@ def seen(found):
 
 @pytest.fixture(scope="module")
 def moved():
-    return fe.compare_spaces(*sets(motion=MORE), features=200)
+    return fe.compare(*sets(motion=MORE), features=200)
 
 
 def test_what_differs_in_one_space_is_told_as_such(moved):
@@ -47,7 +47,7 @@ def test_one_kind_in_two_spaces_is_one_kind():
     rng = np.random.default_rng(3)
     labels = [rng.choice(5, 600, p=shares) for shares in (MORE, EVEN)]
     gen, ref = ({"a": space(own, 1), "b": space(own, 2)} for own in labels)
-    found = fe.compare_spaces(gen, ref, features=200)
+    found = fe.compare(gen, ref, features=200)
     assert seen(found) == {"a": ("a", "b"), "b": ("b", "a")}
     for one in found.kinds:
         (other,) = one.elsewhere.values()
@@ -79,9 +79,7 @@ def test_the_overlap_of_kinds_is_counted_over_all_samples(moved):
 def test_alpha_is_shared_by_the_spaces(moved):
     for one in moved.kinds:
         assert one.p_value == min(1.0, 2 * moved.kind_of(one).p_value)
-    alone = fe.compare_spaces(
-        *({name: one[name] for name in ("content", "motion")} for one in sets(n=300)), features=100
-    )
+    alone = fe.compare(*({name: one[name] for name in ("content", "motion")} for one in sets(n=300)), features=100)
     assert [one for one in alone.kinds if one.p_value > 0.05] == []
 
 
@@ -131,11 +129,12 @@ MISTAKES = {
     "one space": (({"a": ONE}, {"a": ONE}), {}, "got the spaces a: name two extractors or more, once"),
     "unlike spaces": (({"a": ONE, "b": ONE}, {"a": ONE}), {}, "gen has the spaces a, b, and ref a"),
     "extractors of embeddings": (
-        ({"a": ONE, "b": ONE}, {"a": ONE, "b": ONE}, ["motion"]), {}, "without extractors"
+        ({"a": ONE, "b": ONE}, {"a": ONE, "b": ONE}), {"extractor": ["motion"]}, "without extractors"
     ),
-    "no extractor": ((ONE, ONE), {}, "of no extractor: name two extractors or more"),
-    "one of two names": ((ONE, ONE, ["motion", "motion"]), {}, "got the spaces motion, motion"),
+    "no extractor": ((ONE, ONE), {"extractor": []}, "of no extractor: name two extractors or more"),
+    "one of two names": ((ONE, ONE), {"extractor": ["motion", "motion"]}, "got the spaces motion, motion"),
     "no kinds": (({"a": ONE, "b": ONE},) * 2, {"method": "ken"}, "spaces are compared by their kinds"),
+    "earlier kinds": (({"a": ONE, "b": ONE},) * 2, {"kinds": "old.h5"}, "are of one space: give one extractor"),
 }  # fmt: skip
 
 
@@ -143,7 +142,7 @@ MISTAKES = {
 def test_what_cannot_be_compared_gets_one_sentence(case):
     sources, options, message = MISTAKES[case]
     with pytest.raises(FincEvalError, match=message):
-        fe.compare_spaces(*sources, **options)
+        fe.compare(*sources, **options)
 
 
 def test_spaces_must_hold_the_same_samples():
@@ -152,7 +151,7 @@ def test_spaces_must_hold_the_same_samples():
     with pytest.raises(
         fe.IncompatibleError, match="gen has 100 samples in content and 80 in motion, which are not the same"
     ):
-        fe.compare_spaces(gen, ref, features=50)
+        fe.compare(gen, ref, features=50)
 
 
 def test_beside_an_extractor_of_clips_a_network_of_images_embeds_frames():

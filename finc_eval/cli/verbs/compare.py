@@ -54,15 +54,9 @@ def compare(
     for one in how:
         check_given([*sources.values(), kinds], one.extractor)
     check_shown(pictures)
-    if kinds is not None and len(how) > 1:
-        raise UsageError("kinds of an earlier comparison are of one space: give one extractor, or leave --kinds out")
     output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force, how=how)
     with work.running() as run:
-        result = (
-            fe.compare_spaces(gen, ref, how, settings, run=run)
-            if len(how) > 1
-            else fe.compare(gen, ref, settings, kinds=kinds, extractor=how[0], run=run)
-        )
+        result = fe.compare(gen, ref, settings, kinds=kinds, extractor=how if len(how) > 1 else how[0], run=run)
     emit(result.showing(pictures), output, as_json)
 
 

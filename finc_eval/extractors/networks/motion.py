@@ -31,11 +31,18 @@ SPEED, FORCE = 0.02, 0.5
 LIGHT, DRIFT, CHANGE = 0.1, 0.016, 0.002
 """Change of brightness in shares of white that noise looks like: a second, over a clip, and of a pixel in a frame."""
 
+STEP, SHARP = 0.03, 0.02
+"""Doublings of a step, and of sharpness from frame to frame and back, that noise looks like."""
+
+DOUBLINGS = 4
+"""Doublings of noise from which a rhythm is full."""
+
 PERIODS = range(2, 7)
 """Periods of flicker in frames: longer ones come fewer than five times in the 33 frames of a clip."""
 
 OFTEN = 0.25
-"""Share of the pairs of frames between which motion must turn back: a cut, or the two of a loop, touch 4 of 31."""
+"""Share of the pairs of frames between which motion must turn back: a cut, or the two of a loop, touch 4 of 31. Half of
+it is the share of the steps that must be longer than those around them: each has two neighbors that are not."""
 
 CUT = 0.25
 """Mean of evened pixels that the flow leaves at a cut, at least: half of what it leaves between two scenes, .54."""
@@ -49,9 +56,10 @@ class Motion(torch.nn.Module):
 
     "motion" joins histograms of one clip. Each holds the roots of its shares, so that its length is one:
     velocities by direction and speed in 3 x 3 cells; accelerations by direction and size; speeds in each third of the
-    clip; how much speed changes between frames; changes of brightness, flicker by its period, and the drift of
+    clip; how long a step is, relative to its neighbors; changes of brightness, flicker by its period, and the drift of
     brightness and of sharpness over the clip; what the flow does not explain, and how much more that is at one frame;
-    whether frames come again; whether motion turns back; and whether any pixel changes.
+    whether frames come again; whether motion turns back; whether any pixel changes; and the periods of steps and of
+    sharpness.
     """
 
     takes_times = True
@@ -107,20 +115,22 @@ def _join_histograms(
     speed = _log(lengths, SPEED).mean((2, 3))
     third = _thirds(valid)
     light, change = gray.mean((2, 3)), gray.diff(dim=1).abs().mean((2, 3))
-    brighter, drift = light.diff(dim=1) * rate, torch.where(valid, light.diff(dim=1), 0.0).sum(1, keepdim=True)
+    alike = light.diff(dim=1).abs() / change.clamp_min(1e-6)  # 1 where all pixels change alike; less where they move
+    brighter, drift = light.diff(dim=1) * alike * rate, torch.where(valid, light.diff(dim=1), 0.0).sum(1, keepdim=True)
     sharp = _log_sharpness(gray)[:, 1:]
     before, after = ((sharp * (third == part)).sum(1, keepdim=True) for part in (0, 2))
     sharper = (after - before) / (third == 0).sum(1, keepdim=True).clamp_min(1)
     along, most = (velocity[:, 1:] * velocity[:, :-1]).sum(2), lengths[:, 1:] * lengths[:, :-1] + SPEED**2
     turned = -along.sum((2, 3)) / most.sum((2, 3))
-    jump = (speed[:, 1:] - speed[:, :-1]).abs() / (speed[:, 1:] + speed[:, :-1] + 0.1)
+    inner = both[:, 1:] & both[:, :-1]
+    steps = torch.where(inner & (change.unfold(1, 3, 1).amin(2) > CHANGE), _log_steps(velocity), 0.0)
     histograms = [
         cells.flatten(2).transpose(1, 2).clamp_min(0).sqrt().flatten(1) / CELLS,
         forces.clamp_min(0).sqrt(),
         *(_over_time(_hats(speed, 6), third == part).sqrt() / math.sqrt(3) for part in range(3)),
-        _over_time(_hats(6 * jump, 6), both).sqrt(),
+        _hats(3 + 2 * steps, 6).mean(1).sqrt(),
         _over_time(_hats(_log(brighter.abs(), LIGHT), 6), valid).sqrt(),
-        _flicker(brighter.diff(dim=1), both).sqrt(),
+        _rhythm(brighter.diff(dim=1) / LIGHT, both).sqrt(),
         _hats(3 + 0.6 * drift.sign() * _log(drift.abs(), DRIFT), 6)[:, 0].sqrt(),
         _over_time(_hats(5 * unexplained, 6), valid).sqrt(),
         _over_time(_hats(_log(change, CHANGE), 1), valid).sqrt(),
@@ -128,21 +138,34 @@ def _join_histograms(
         _hats(5 * _above_mean(unexplained, valid), 6)[:, 0].sqrt(),
         _hats(6 * _loops(gray, valid), 6)[:, 0].sqrt(),
         _hats(6 * _quantile(turned, both, 1 - OFTEN), 6)[:, 0].sqrt(),
+        _hats(6 * _quantile(steps, inner, 1 - OFTEN / 2), 6)[:, 0].sqrt(),
+        _rhythm(steps / STEP, inner).sqrt(),
+        _rhythm(_log_sharpness(gray).diff(dim=1).diff(dim=1) / SHARP, both).sqrt(),
     ]
     return torch.cat(histograms, 1)
 
 
-def _flicker(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
-    """Divide a clip among "no flicker", flicker without a period, and flicker of each of `PERIODS`, (n, 7).
+def _log_steps(velocity: torch.Tensor) -> torch.Tensor:
+    """Return log2 of how far pictures move in a step, relative to the steps before and after it, (n, t - 2).
 
-    A period is a lag at which the changes of brightness are more alike than at all shorter lags, and more alike than
-    not. Without a period, half of the frames must change: a cut does not flicker.
+    A step is the multiple of the mean flow of its neighbors that is nearest to its own flow.
+    """
+    around = (velocity[:, 2:] + velocity[:, :-2]) / 2
+    along, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
+    return torch.log2(((along + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
+
+
+def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """Divide a clip among "steady", changes without a period, and changes of each of `PERIODS`, (n, 7).
+
+    A period is a lag at which the changes are more alike than at all shorter lags, and more alike than not. Without a
+    period, half of the frames must change: a cut does not flicker.
 
     Args:
-        changes: second differences of the brightness, in shares of white a second, (n, t).
-        counted: differences that count, (n, t).
+        changes: changes from frame to frame and back, in units of noise, (n, t).
+        counted: changes that count, (n, t).
     """
-    much = torch.log2((changes.abs() / LIGHT).clamp(1, 64)) / 6
+    much = torch.log2(changes.abs().clamp(1, 2**DOUBLINGS)) / DOUBLINGS
     mean = (much * counted).sum(1) / counted.sum(1).clamp_min(1)
     values = torch.where(counted, changes, 0.0)
     alike = []
@@ -152,7 +175,7 @@ def _flicker(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
         alike.append((one * other).sum(1) / power.clamp_min(1e-12))
     highest = (2 * torch.stack(alike, 1) - 1).clamp(0, 1).cummax(1).values
     by_period = mean[:, None] * highest.diff(dim=1)
-    without = (torch.minimum(_quantile(much, counted, 0.5)[:, 0], mean) * (1 - highest[:, -1]))[:, None]
+    without = (torch.minimum(_quantile(much, counted, 0.5)[:, 0], mean) * (highest[:, -1] == 0))[:, None]
     return torch.cat([1 - without - by_period.sum(1, keepdim=True), without, by_period], 1)
 
 
@@ -258,6 +281,9 @@ MEASURED = (
         "cut",
         "loop",
         "turning",
+        "skipping",
+        "judder",
+        "alternation",
         "flicker",
         *(f"flicker of {period} frames" for period in PERIODS),
     ),
@@ -269,22 +295,26 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     """Read off embeddings how clips move, in the order of `MEASURED`, in units of the bins of their histograms.
 
     Args:
-        rows: output "motion" of clips, (n, 408).
+        rows: output "motion" of clips, (n, 429).
 
     Returns:
-        (n, 19): speed; motion to the right, downwards, and away from the middle, which is negative for the opposite;
+        (n, 22): speed; motion to the right, downwards, and away from the middle, which is negative for the opposite;
         change of speed between frames; how much brighter the end is than the start; the share of frames that are as the
         one before; how much faster, and how much sharper, the end is; how much more the flow leaves unexplained at one
         frame than on average, and how far that is beyond `CUT`; how far frames come again; how far motion turns back
-        from frame to frame; flicker without a period, and by its period.
+        from frame to frame; how much longer than its neighbors an eighth of the steps are; judder, steps whose lengths
+        have a period; how far sharpness has one; flicker without a period, and by its period.
     """
     shares = rows.double() ** 2
-    sizes = [CELLS**2 * (1 + 4 * DIRECTIONS), 1 + 3 * DIRECTIONS, 7, 7, 7, 7, 7, 7, 7, 7, 2, 7, 7, 7, 7]
+    sizes = [CELLS**2 * (1 + 4 * DIRECTIONS), 1 + 3 * DIRECTIONS, 7, 7, 7, 7, 7, 7, 7, 7, 2, 7, 7, 7, 7, 7, 7, 7]
     cells, _, *parts = shares.split(sizes, 1)  # type: ignore[no-untyped-call]
-    flicker, repeated = parts.pop(5)[:, 1:], parts.pop(7)[:, 0]
-    first, middle, last, uneven, _, drift, _, sharper, jump, loop, turning = (
-        (part / part.sum(1, keepdim=True)) @ torch.arange(7, device=part.device).double() for part in parts
+    juddering, alternating = (rhythm[:, 2:].sum(1) for rhythm in parts[-2:])
+    flicker, steps, repeated = parts[5][:, 1:], parts[3], parts[8][:, 0]
+    bins = torch.arange(7, device=rows.device).double()
+    first, middle, last, _, _, _, drift, _, _, sharper, jump, loop, turning, skipped = (
+        (part / part.sum(1, keepdim=True)) @ bins[: part.shape[1]] for part in parts[:-2]
     )
+    uneven = steps @ (bins - 3).abs()
     moving = cells.view(len(rows), CELLS**2, -1)[:, :, 1:].reshape(len(rows), CELLS, CELLS, 4, DIRECTIONS)
     by_direction = torch.einsum("nijkd,k->nijd", moving, torch.arange(1, 5, device=rows.device).double())
     angles = torch.arange(DIRECTIONS, device=rows.device) * (2 * math.pi / DIRECTIONS)
@@ -294,7 +324,8 @@ def measurements(rows: torch.Tensor) -> torch.Tensor:
     speed = (first + middle + last) / 3
     right, down = right.sum((1, 2)), down.sum((1, 2))
     found = (speed, right, down, outward, uneven, drift - 3, repeated, last - first, sharper - 3, jump)
-    return torch.stack([*found, (jump / 5 - CUT).clamp_min(0), loop, turning, *flicker.unbind(1)], dim=1)
+    cut = (jump / 5 - CUT).clamp_min(0)
+    return torch.stack([*found, cut, loop, turning, skipped, juddering, alternating, *flicker.unbind(1)], dim=1)
 
 
 def motion_histograms(vectors: torch.Tensor) -> torch.Tensor:
