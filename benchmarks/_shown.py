@@ -24,7 +24,7 @@ SHOWN = {
     "features": (("set", "rms error, iid", "rms error, orthogonal"), r"\| 0.5 \| 2000"),
     "paired_prompts": (
         ("regime", "a kind", "overall", "a word", "all three faults", "other words"),
-        "^(40|1000) |effect 5|toy",
+        "^(50|2000|all) |16|toy, ",
     ),
     "few_groups": (("samples", "overall, by effective ones", "a kind, by those it is worth"), "^(2|6|40) "),
     "finc_scaling": (("n = m", "compare, s", "peak, GB", "published, s"), r"^(1000|10000|50000|250000) "),
