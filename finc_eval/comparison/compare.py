@@ -291,7 +291,7 @@ def _describe(
         ),
         prompts=None
         if opened.pairing is None or answer is None
-        else prompt_differences(opened.pairing, answer.kinds, settings.seed, run),
+        else prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower),
         warnings=(
             *recall_notes(recall),
             *rho_warnings(settings.rho),

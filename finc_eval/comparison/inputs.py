@@ -21,14 +21,14 @@ from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.repeats import few_groups, near_repeat_warnings, too_few_groups
 from finc_eval.embeddings.set_info import SetInfo, set_info
-from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.numerics.folds import fold_of, rows_of
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES
-from finc_eval.prompts.text import Joint, join_text
+from finc_eval.prompts.text import Joint, card_of_text, join_text
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.sketch import Sketch, sketch_all
@@ -139,6 +139,7 @@ class OpenSets:
     Attributes:
         settings: settings with the feature map's own bandwidth, seed, number and kind of frequencies in place.
         sigma_rule: origin of the bandwidth.
+        tower: card whose text tower embeds prompts, or a file of their vectors; None: of the extractor behind the sets.
     """
 
     sets: dict[str, SketchedSet]
@@ -146,6 +147,7 @@ class OpenSets:
     sigma_rule: str
     warnings: tuple[str, ...] = ()
     pairing: Pairing | None = None
+    tower: str | None = None
 
 
 def sketch_sets(
@@ -175,7 +177,15 @@ def sketch_sets(
     sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
-    return OpenSets(sets, _with_map(settings, phi), sigma_rule, (*warnings, *sentences, *chain(*few)), pairing)
+    notes = (*warnings, *sentences, *chain(*few))
+    return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, _tower(settings.text, extractor))
+
+
+def _tower(text: str | None, extractor: AnyExtractor) -> str | None:
+    """Return the card whose text tower is to embed prompts: the text, or else the card that embeds samples."""
+    if text is not None and card_of_text(text) is not None:
+        return text
+    return extraction_of(extractor).extractor
 
 
 def open_inputs(

@@ -195,7 +195,8 @@ class Settings(SketchSettings):
         str | None,
         about(
             "compare pairs of prompt and image, as PromptSplit does, by vectors of the prompts: words (and neighboring "
-            "words), wordllama, or a file with an embedding for each prompt; kinds are of images alone"
+            "words), wordllama, a card with a text tower, or a file with an embedding for each prompt; kinds are of "
+            "images alone"
         ),
     ] = None
     by: ByColumn = None

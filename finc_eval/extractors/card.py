@@ -144,6 +144,19 @@ class Head(Record):
 
 
 @dataclass(frozen=True)
+class Text(Record):
+    """Text tower in the file of weights: open_clip embeds prompts by it, in the space of the images.
+
+    Attributes:
+        model: name of open_clip's model, such as "ViT-B-32-quickgelu", whose text tower and tokens it has.
+        options: entries of that tower's configuration that differ: "width", "heads", "layers".
+    """
+
+    model: str
+    options: dict[str, str | int | FiniteFloat | bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Golden(Record):
     """Embedding that a correct installation computes for one sample of noise.
 
@@ -180,6 +193,7 @@ class Card(Record):
         clip: choice of a clip's frames from a video; None for an extractor of images.
         extra: further outputs of the same pass that are kept with the embedding, by name ("logits").
         head: layer that names what the embeddings show; None where there is none that applies to them.
+        text: text tower of the same model; None where there is none.
         golden: reference values; None where the weights were not available to compute them.
     """
 
@@ -194,6 +208,7 @@ class Card(Record):
     clip: Clip | None = None
     extra: dict[str, Output] = field(default_factory=dict)
     head: Head | None = None
+    text: Text | None = None
     golden: Golden | None = None
 
     @property

@@ -3,7 +3,7 @@
 Conditional Vendi and RKE (arXiv 2411.02817): exp(H_q(K_X ∘ K_T / n) − H_q(K_T / n)), with the kernels K_X of the images
 and K_T of their prompts, both Gaussian, so that K_X ∘ K_T is that of pairs of prompt and image. Scendi (2412.18645):
 exp of −Σ λ·log(λ / Σ λ), with λ the eigenvalues of the Schur complement C_XX − C_XT·C_TT⁺·C_TX of rows of length one.
-CLIPScore (2104.08718): 2.5·max(cos, 0) of image and prompt in one space.
+CLIPScore (2104.08718): 2.5·max(cos, 0) of image and prompt in one space; see `prompts.fit`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.space import extractor_of
 from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import unit_length
 from finc_eval.measures.score import Score
 from finc_eval.measures.vendi import MAX_KERNEL_SAMPLES, gaussian_vendi
-from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
-from finc_eval.prompts.text import WORDS, Joint, join_text
-
-CLIP_SCALE = 2.5
-"""Factor of CLIPScore."""
+from finc_eval.prompts.fit import ratio_interval, scores_by_set
+from finc_eval.prompts.text import WORDS, Joint, join_text, text_column
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,8 @@ def conditional_vendi(
         source: embeddings with a column prompt, caption or text.
         sigma: bandwidth of the Gaussian kernel of images. That of prompts is half the median distance of different
             ones.
-        text: vectors of the prompts: "words", "wordllama", or the path of a file with an embedding for each prompt.
+        text: vectors of the prompts: "words", "wordllama", a card with a text tower, or the path of a file with an
+            embedding for each prompt.
         order: order q > 0 of the entropy. Order 2 takes any n; other orders take at most 10 000.
         run: device to compute on; default: CUDA if available.
 
@@ -133,37 +132,28 @@ class ClipScore:
     by_prompt: dict[str, float]
 
 
-def clip_score(source: object, text: str) -> ClipScore:
-    """Compute CLIPScore (Hessel et al. 2021) from embeddings of images and prompts in one space.
+def clip_score(source: object, text: str | None = None, *, run: Run | None = None) -> ClipScore:
+    """Compute CLIPScore (Hessel et al. 2021) of images and their prompts, as they are: no words are put before them.
 
     Args:
         source: embeddings by an image tower, with a column prompt, caption or text.
-        text: path of a file of embeddings by the text tower of the same model, one for each prompt.
+        text: name or path of the card of the same model, or path of a file of embeddings by its text tower, one for
+            each prompt; default: the card of the extractor that embedded the images.
+        run: device of the text tower; default: CUDA if available.
 
     Raises:
-        DataError: the images have no prompts; images and prompts have unlike dimensions, or a prompt has no vector.
+        UsageError: the extractor has no text tower.
+        DataError: the images have no prompts; images and prompts have unlike dimensions; a prompt has no vector; or the
+            weights of the text tower are missing.
+        IncompatibleError: the images were embedded by another model.
     """
-    if text == WORDS:
-        raise DataError("clip_score needs text, the path of embeddings of the prompts by the model's text tower")
-    joint = _joint(as_embeddings(source), text, 1.0)
-    if joint.dim != 2 * joint.source.dim:
-        raise DataError(
-            f"images have {joint.source.dim} entries and prompts {joint.dim - joint.source.dim}: embed both by one "
-            "model"
-        )
-    vectors, total = unit_length(joint.vectors.double()), np.zeros(len(joint.vectors))
-    for batch in joint.source.batches():
-        place = joint.place[batch.start : batch.start + len(batch.rows)]
-        cosines = (unit_length(batch.rows.cpu().double()) * vectors[torch.from_numpy(place)]).sum(1).clip(min=0).numpy()
-        total += np.bincount(place, CLIP_SCALE * cosines, len(total))
-    sizes = np.bincount(joint.place, minlength=len(total))
-    mean, value, count = total / sizes, float(total.sum() / joint.n), len(total)
-    interval = None
-    if count > 1:  # of a ratio of sums over prompts
-        error = float(np.sqrt((sizes**2 * (mean - value) ** 2).sum() * count / (count - 1))) / joint.n
-        half = student_quantile(count - 1, DEFAULT_CONFIDENCE) * error
-        interval = (max(value - half, 0.0), min(value + half, CLIP_SCALE))
-    return ClipScore(value, interval, dict(zip(joint.prompts, mean.tolist(), strict=True)))
+    one = as_embeddings(source)
+    column = text_column({one.name: one}, f"{one.name} needs")
+    prompts, place = np.unique(one.column(column), return_inverse=True)
+    scores = scores_by_set({"": one}, {"": place}, prompts.tolist(), text, Run.of(run))[""]
+    sums, sizes = np.bincount(place, scores).astype(float), np.bincount(place)
+    interval = ratio_interval(sums, sizes) if len(sums) > 1 else None
+    return ClipScore(float(scores.mean()), interval, dict(zip(prompts.tolist(), (sums / sizes).tolist(), strict=True)))
 
 
 def _joint(one: Embeddings, text: str, sigma: float) -> Joint:
@@ -202,9 +192,10 @@ def _scendi(inputs: MetricInputs, *, text: str = WORDS) -> list[Score]:
     return [Score(inputs.name, value, inputs.signature(kernel="cosine", text=text))]
 
 
-def _clip_score(inputs: MetricInputs, *, text: str = WORDS) -> list[Score]:
-    found = clip_score(_images(inputs), text)
-    signature = inputs.signature(text=text)
+def _clip_score(inputs: MetricInputs, *, text: str | None = None) -> list[Score]:
+    images = _images(inputs)
+    found = clip_score(images, text, run=inputs.run)
+    signature = inputs.signature(text=text or extractor_of(images.space))
     return [Score(inputs.name, found.value, signature, interval=found.interval, higher_is_better=True)]
 
 
@@ -212,5 +203,10 @@ METRICS = (
     Metric("conditional_vendi", "effective number of kinds given the prompt, order 1", _conditional(1)),
     Metric("conditional_rke", "effective number of kinds given the prompt, order 2", _conditional(2)),
     Metric("scendi", "diversity that prompts do not explain: Schur complement, cosine kernels", _scendi, sets=("gen",)),
-    Metric("clip_score", "fit of image and prompt, from vectors of both by one model", _clip_score, sets=("gen",)),
+    Metric(
+        "clip_score",
+        "fit of image and prompt: cosine of both vectors by one model, such as CLIP",
+        _clip_score,
+        sets=("gen",),
+    ),
 )

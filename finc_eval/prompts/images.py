@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
+from finc_eval.numerics.blocks import step_down
 from finc_eval.partitions.kind_tree import KindTree, directions
 
 Array = NDArray[np.float64]
@@ -94,6 +95,13 @@ class Images:
         """Return the images of a prompt."""
         return self.order[self.start[block] : self.start[block + 1]]
 
+    def means(self, values: Array, most: NDArray[np.int64]) -> Array:
+        """Return the mean of a value of each image, shape (n,), over the first images of each prompt, shape (B,)."""
+        rank = np.arange(len(values)) - np.repeat(self.start[:-1], self.n)
+        return np.asarray(
+            np.add.reduceat(values[self.order] * (rank < np.repeat(most, self.n)), self.start[:-1]) / most
+        )
+
 
 def count_distinct(one: Embeddings, block: NDArray[np.int64], blocks: int, run: Run) -> NDArray[np.int64]:
     """Return the number of distinct images of each prompt, shape (B,)."""
@@ -110,3 +118,40 @@ def _variance(squares: Array, mean: Array, n: NDArray[np.int64]) -> Array:
 def coordinates(rows: torch.Tensor, kinds: KindTree) -> torch.Tensor:
     """Return the coordinates of rows on the axes of the kinds, in units that embeddings have, float64, on the CPU."""
     return (kinds.axes(directions(rows.cpu().float())) * kinds.axes.unit).double()
+
+
+class Permuted:
+    """Squared distances of the mean images of prompts, as observed and under permutations of a prompt's images."""
+
+    def __init__(self, blocks: int) -> None:
+        self.blocks = blocks
+        self.tested: list[int] = []
+        self.z: list[float] = []
+        self.drawn: list[Array] = []
+
+    def add(self, block: int, rows: Array, weight: Array, signs: Array) -> None:
+        """Add a prompt with its images, shape (n, k), their weights in the difference, and permutations of these."""
+        x = rows - rows.mean(0)
+        gram = x @ x.T
+        found = np.einsum("rn,nm,rm->r", signs, gram, signs)
+        spread = found.std()
+        if spread > 0:
+            self.tested.append(block)
+            self.z.append(float((weight @ gram @ weight - found.mean()) / spread))
+            self.drawn.append((found - found.mean()) / spread)
+
+    def p_values(self) -> Array:
+        """Return p-values adjusted for all prompts, shape (B,); NaN where a prompt was not added."""
+        p_values = np.full(self.blocks, np.nan)
+        if self.tested:
+            # The means of one law are not expected to be near: only larger distances count.
+            drawn = np.maximum(np.stack(self.drawn, 1), 0).astype(np.float32)
+            p_values[self.tested] = step_down(np.maximum(self.z, 0), drawn)
+        return p_values
+
+
+def vendi_score(rows: Array) -> float:
+    """Return the Vendi score of a few rows with a Gaussian kernel of bandwidth ½, in units of their set's spread."""
+    squared = ((rows[:, None] - rows[None]) ** 2).sum(2)
+    values = np.linalg.eigvalsh(np.exp(-2 * squared) / len(rows)).clip(1e-12)
+    return float(np.exp(-(values * np.log(values)).sum()))

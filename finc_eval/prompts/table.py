@@ -1,28 +1,29 @@
-"""`PromptDifferences`: the prompts and words whose images differ between two sets, in content or in diversity."""
+"""`PromptDifferences`: the prompts and words whose images differ between two sets, in content, diversity or fit."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.shown import Shown
 from finc_eval.core.words import join_words
-from finc_eval.numerics.blocks import step_down
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.images import Images, coordinates, count_distinct
+from finc_eval.prompts.fit import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
+from finc_eval.prompts.images import Images, Permuted, coordinates, count_distinct, vendi_score
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
 
-What = Literal["content", "diversity"]
+What = Literal["content", "diversity", "fit"]
 
 MAX_PROMPTS = 100
 """Prompts that a result keeps, those whose images differ most."""
@@ -54,6 +55,7 @@ class PromptSet(Record):
         distinct: number of distinct images.
         vendi: effective number of images of a prompt (Vendi score, arXiv 2210.02410), mean over prompts; None where a
             prompt has one image, or very many.
+        fit: mean CLIPScore of the images and their prompts; None where it is not measured.
         ids: ids of some of them.
     """
 
@@ -61,6 +63,7 @@ class PromptSet(Record):
     spread: float | None
     distinct: int
     vendi: float | None
+    fit: float | None
     ids: tuple[str, ...]
 
 
@@ -75,6 +78,7 @@ class Prompt(Record):
         interval: 95 % interval of it, which holds by itself.
         p_value: p-value of "the images of this prompt are of one law", adjusted for all prompts; None where there are
             too many images to permute.
+        fit: how much better the first set's images fit the prompt; None where it is not measured.
         sets: its images, by label.
     """
 
@@ -82,6 +86,7 @@ class Prompt(Record):
     difference: float
     interval: tuple[float, float]
     p_value: float | None
+    fit: Fit | None
     sets: dict[str, PromptSet]
 
 
@@ -92,10 +97,11 @@ class Word(Record, Shown):
     Attributes:
         text: the phrase; "" for all prompts.
         what: "content" where the mean images differ in one way, "diversity" where images of a prompt are more or less
-            alike.
+            alike, "fit" where images fit their prompts better in one set.
         prompts: number of prompts with it that no word before it has.
         difference: of content, as of a `Prompt`, in what its prompts have in common; of diversity, the mean of
-            (a − b) / (a + b) over its prompts, where a and b are the mean squared distances of the images of a prompt.
+            (a − b) / (a + b) over its prompts, where a and b are the mean squared distances of the images of a prompt;
+            of fit, the mean difference of CLIPScores over its prompts.
         interval: 95 % interval of it, which holds by itself.
         p_value: p-value adjusted for all words.
         sets: images of its prompts, by label.
@@ -136,12 +142,18 @@ class PromptDifferences(Record):
         words: words and phrases that differ, in the order in which they were found: the clearest first.
         tested: number of words and phrases that were tested.
         prompts: the prompts that differ most, at most 100.
+        fits: how well the images of each set fit their prompts, by label; empty where it is not measured.
+        fit: how much better the first set's images fit their prompts, paired by them; None where it is not measured.
+        unmeasured: why the fit is not measured; "" where it is.
     """
 
     column: str
     words: tuple[Word, ...]
     tested: int
     prompts: tuple[Prompt, ...]
+    fits: dict[str, ModelFit] = field(default_factory=dict)
+    fit: Fit | None = None
+    unmeasured: str = ""
 
     def shown(self, label: str) -> list[str]:
         """Return the ids of the images of a set that a page shows."""
@@ -150,13 +162,19 @@ class PromptDifferences(Record):
 
     def sentences(self) -> Iterator[str]:
         """Say which words differ, in sentences."""
-        content = [one.title for one in self.words if one.what == "content"]
-        if content:
-            either = join_words(content, "or")
+        content = [one for one in self.words if one.what == "content"]
+        if named := [one.title for one in content if one.text]:
+            either = join_words(named, "or")
             yield f"On the same prompts, images differ in content where the {self.column} has {either}."
+        if len(content) > len(named):
+            others = "the others, " if named else ""
+            yield f"On the same prompts, images of {others}all {self.column}s together differ in content."
         for one in self.words:
+            where = f"with {one.title}" if one.text else "in general"
             if one.what == "diversity":
-                yield f"Images of one {self.column} with {one.title} are {_how_alike(one)}."
+                yield f"Images of one {self.column} {where} are {_how_alike(one)}."
+            if one.what == "fit":
+                yield f"Images fit {self.column}s {where} less in {tuple(one.sets)[one.difference > 0]}."
 
 
 def _how_alike(word: Word) -> str:
@@ -170,10 +188,13 @@ def _how_alike(word: Word) -> str:
     return f"more alike in {first if word.difference < 0 else second}"
 
 
-def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -> PromptDifferences:
+def prompt_differences(
+    pairing: Pairing, kinds: KindTree, seed: int, run: Run, text: str | None = None
+) -> PromptDifferences:
     """Find the prompts, and the words of prompts, whose images differ between two paired sets.
 
-    Images are compared on the principal axes that the kinds were found on.
+    Images are compared on the principal axes that the kinds were found on. Their fit to the prompts is measured where
+    a text tower is: of the extractor that embedded them, or of the card that `text` names.
     """
     labels, prompts = tuple(pairing.sets), [str(one) for one in pairing.names]
     sizes = np.stack([np.bincount(block, minlength=len(prompts)) for block in pairing.block.values()])
@@ -194,20 +215,33 @@ def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -
     total = alike[0] + alike[1]
     diversity = np.where(total > 0, (alike[0] - alike[1]) / np.where(total > 0, total, 1), 0.0)
     phrases = Phrases.of(prompts)
-    table = _Table(labels, prompts, images, unit, pairing, kinds)
+    scores, unmeasured = _scores(pairing, prompts, text, run)
+    part = 1 / (3 if scores else 2)
+    table = _Table(labels, prompts, images, scores, unit, pairing, kinds)
     words = [
         table.word(phrases, one, "content", _common_distance(mean[one.rows]))
         for one in choose(
-            phrases, whiten(images[0].pairs - images[1].pairs), np.arange(len(prompts)).repeat(pairs), seed
+            phrases, whiten(images[0].pairs - images[1].pairs), np.arange(len(prompts)).repeat(pairs), seed, part
         )
     ]
     known = np.isfinite(diversity)
     each = np.arange(len(prompts))
-    for one in choose(phrases, np.where(known, diversity, 0.0), each, seed) if known.any() else ():
-        words.append(table.word(phrases, one, "diversity", _mean_interval(diversity[one.rows])))
+    for one in choose(phrases, np.where(known, diversity, 0.0), each, seed, part) if known.any() else ():
+        words.append(table.word(phrases, one, "diversity", mean_interval(diversity[one.rows], 1.0)))
+    fits: dict[str, ModelFit] = {}
+    better = None
+    if scores:
+        same, fit = (table.fits(taken) for taken in ([least, least], list(sizes)))
+        for one in choose(phrases, same[0] - same[1], each, seed, part):
+            words.append(table.word(phrases, one, "fit", mean_interval((fit[0] - fit[1])[one.rows], CLIP_SCALE)))
+        fits = {
+            label: ModelFit(float(scores[label].mean()), ratio_interval(fit[place] * sizes[place], sizes[place]))
+            for place, label in enumerate(labels)
+        }
+        better = Fit(*mean_interval(fit[0] - fit[1], CLIP_SCALE), mean_p_value(fit[0] - fit[1]))
     chance = (images[0].within / images[0].n + images[1].within / images[1].n) / unit**2
     distance = np.sqrt((mean**2).sum(1))
-    p_values, vendi = table.within_prompts(seed)
+    (p_values, p_fit), vendi = table.within_prompts(seed)
     shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:MAX_PROMPTS]
     found = []
     for block in shown.tolist():
@@ -219,8 +253,22 @@ def prompt_differences(pairing: Pairing, kinds: KindTree, seed: int, run: Run) -
         )
         ends = (max(float(distance[block] - half), 0.0), float(min(distance[block] + half, 2.0)))
         p_value = None if np.isnan(p_values[block]) else float(p_values[block])
-        found.append(Prompt(prompts[block], unbiased, ends, p_value, table.sets([block], vendi)))
-    return PromptDifferences(pairing.info.column, tuple(words), len(phrases.texts), tuple(found))
+        found.append(
+            Prompt(
+                prompts[block], unbiased, ends, p_value, table.fit_of(block, p_fit[block]), table.sets([block], vendi)
+            )
+        )
+    return PromptDifferences(
+        pairing.info.column, tuple(words), len(phrases.texts), tuple(found), fits, better, unmeasured
+    )
+
+
+def _scores(pairing: Pairing, prompts: Sequence[str], text: str | None, run: Run) -> tuple[dict[str, Array], str]:
+    """Return the CLIPScore of each image of each set, by label; none, and why, where it cannot be measured."""
+    try:
+        return scores_by_set(pairing.sets, pairing.block, prompts, text, run), ""
+    except (DataError, IncompatibleError, UsageError) as error:
+        return {}, f"the fit of images to their prompts is not measured: {error}"
 
 
 def _common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
@@ -234,17 +282,12 @@ def _common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
     return value, (low, high)
 
 
-def _mean_interval(values: Array) -> tuple[float, tuple[float, float]]:
-    half = student_quantile(len(values) - 1) * float(values.std(ddof=1)) / np.sqrt(len(values))
-    mean = float(values.mean())
-    return mean, (max(mean - half, -1.0), min(mean + half, 1.0))
-
-
 @dataclass(frozen=True, eq=False)
 class _Table:
     labels: tuple[str, ...]
     prompts: Sequence[str]
     images: Sequence[Images]
+    scores: Mapping[str, Array]
     unit: float
     pairing: Pairing
     kinds: KindTree
@@ -281,48 +324,59 @@ class _Table:
                 spread=float(np.sqrt(2 * known.mean())) / self.unit if len(known) else None,
                 distinct=int(one.distinct[blocks].sum()),
                 vendi=score,
+                fit=None if label not in self.scores else float(self.scores[label][_rows(one, blocks)].mean()),
                 ids=self.pairing.sets[label].ids_at(rows),
             )
         return found
 
-    def within_prompts(self, seed: int) -> tuple[Array, list[Array]]:
-        """Return adjusted p-values of the prompts, shape (B,), and the Vendi scores of their images in each set.
+    def fits(self, most: Sequence[NDArray[np.int64]]) -> list[Array]:
+        """Return the mean CLIPScore of the first images of each prompt, shape (B,), in each set."""
+        return [
+            one.means(self.scores[label], most[place])
+            for place, (label, one) in enumerate(zip(self.labels, self.images, strict=True))
+        ]
 
-        The statistic of a prompt is the squared distance of its mean images, in units of its spread under permutations
-        of its images; NaN where it has too many.
+    def fit_of(self, block: int, p_value: float) -> Fit | None:
+        """Return how much better the first set's images fit a prompt."""
+        if not self.scores:
+            return None
+        a, b = (self.scores[label][one.rows(block)] for label, one in zip(self.labels, self.images, strict=True))
+        difference, half = float(a.mean() - b.mean()), np.inf
+        if len(a) > 1 and len(b) > 1:
+            half = student_quantile(len(a) + len(b) - 2) * np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
+        low, high = (float(np.clip(end, -CLIP_SCALE, CLIP_SCALE)) for end in (difference - half, difference + half))
+        return Fit(difference, (low, high), None if np.isnan(p_value) else float(p_value))
+
+    def within_prompts(self, seed: int) -> tuple[tuple[Array, Array], list[Array]]:
+        """Return p-values of content and of fit, adjusted for all prompts, shape (B,), and Vendi scores in each set.
+
+        The statistic of a prompt is the squared distance of its mean images, or of their mean fit, in units of its
+        spread under permutations of its images; NaN where it has too many.
         """
         blocks, rng = len(self.prompts), np.random.default_rng(seed)
-        p_values, vendi = np.full(blocks, np.nan), [np.full(blocks, np.nan) for _ in self.labels]
+        vendi = [np.full(blocks, np.nan) for _ in self.labels]
         sizes = np.stack([one.n for one in self.images], 1)
-        z, drawn, tested = [], [], []
+        content, fit = Permuted(blocks), Permuted(blocks)
         for block in np.flatnonzero(sizes.max(1) <= MAX_KERNEL).tolist():
             parts = [
                 coordinates(self.pairing.sets[label].rows_at(one.rows(block)), self.kinds).numpy() / self.unit
                 for label, one in zip(self.labels, self.images, strict=True)
             ]
             for place, rows in enumerate(parts):
-                vendi[place][block] = _vendi(rows) if len(rows) > 1 else np.nan
+                vendi[place][block] = vendi_score(rows) if len(rows) > 1 else np.nan
             if sizes[block].sum() < 3:
                 continue
-            x = np.concatenate(parts)
-            x -= x.mean(0)
             weight = np.repeat([1 / sizes[block, 0], -1 / sizes[block, 1]], sizes[block])
             signs = rng.permuted(np.tile(weight, (SIGNS, 1)), axis=1)
-            gram = x @ x.T
-            found = np.einsum("rn,nm,rm->r", signs, gram, signs)
-            spread = found.std()
-            if spread > 0:
-                z.append((weight @ gram @ weight - found.mean()) / spread)
-                drawn.append((found - found.mean()) / spread)
-                tested.append(block)
-        if tested:
-            # The means of one law are not expected to be near: only larger distances count.
-            p_values[tested] = step_down(np.maximum(z, 0), np.maximum(np.stack(drawn, 1), 0).astype(np.float32))
-        return p_values, vendi
+            content.add(block, np.concatenate(parts), weight, signs)
+            if self.scores:
+                values = [
+                    self.scores[label][one.rows(block)] for label, one in zip(self.labels, self.images, strict=True)
+                ]
+                fit.add(block, np.concatenate(values)[:, None], weight, signs)
+        return (content.p_values(), fit.p_values()), vendi
 
 
-def _vendi(rows: Array) -> float:
-    """Return the Vendi score of a few rows with a Gaussian kernel of bandwidth ½, in units of their set's spread."""
-    squared = ((rows[:, None] - rows[None]) ** 2).sum(2)
-    values = np.linalg.eigvalsh(np.exp(-2 * squared) / len(rows)).clip(1e-12)
-    return float(np.exp(-(values * np.log(values)).sum()))
+def _rows(one: Images, blocks: Sequence[int]) -> NDArray[np.int64]:
+    """Return the images of prompts."""
+    return np.concatenate([one.rows(block) for block in blocks])

@@ -21,8 +21,12 @@ from numpy.typing import NDArray
 from finc_eval.core.device import send
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.extractors.card import BY_FRAMES, Card
+from finc_eval.extractors.catalog import available_cards, load_card
+from finc_eval.extractors.text_tower import TextTower
 from finc_eval.naming.properties import TEXT_COLUMNS, WORD
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
@@ -82,16 +86,14 @@ def join_text(
     Args:
         sets: sets by label, with a column of prompts.
         reference: labels of the sets that decide the bandwidth.
-        text: "words", "wordllama", or the path of a file with an embedding for each prompt.
+        text: "words", "wordllama", a card with a text tower, or the path of a file with an embedding for each prompt.
         column: the column of prompts; default: the first of prompt, caption and text that all sets have.
         sigma: bandwidth of the images; default: half their median distance.
 
     Raises:
         DataError: a set has no prompts, or a prompt has no vector.
     """
-    column = column or next((name for name in TEXT_COLUMNS if all(name in one.columns for one in sets.values())), None)
-    if column is None:
-        raise DataError(f"text {text!r} needs prompts in all sets, in a column prompt, caption or text: add them")
+    column = column or text_column(sets, f"text {text!r} needs")
     values = {label: one.column(column) for label, one in sets.items()}
     prompts = sorted({name for of_set in values.values() for name in of_set})
     vectors = embed_prompts(prompts, text)
@@ -105,14 +107,33 @@ def join_text(
     return {label: Joint(one, scaled, places[label], prompts) for label, one in sets.items()}, sigma
 
 
-def embed_prompts(prompts: Sequence[str], text: str) -> torch.Tensor:
+def text_column(sets: Mapping[str, Embeddings], who: str) -> str:
+    """Return the first of prompt, caption and text that all sets have as a column; `who` needs it."""
+    for name in TEXT_COLUMNS:
+        if all(name in one.columns for one in sets.values()):
+            return name
+    raise DataError(f"{who} prompts in all sets, in a column prompt, caption or text: add them")
+
+
+def card_of_text(text: str) -> Card | None:
+    """Return the card that a text names, whose text tower embeds prompts; None for other texts."""
+    known = text.removesuffix(BY_FRAMES) in available_cards() or Path(text).suffix == ".toml"
+    return load_card(text) if known else None
+
+
+def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> torch.Tensor:
     """Return the vectors of prompts, shape (p, k), float32; see `join_text`."""
     if text == WORDS:
         return torch.from_numpy(hash_words(prompts))
     if text == WORDLLAMA:
         return torch.from_numpy(_read_wordllama(prompts))
+    if (card := card_of_text(text)) is not None:
+        return TextTower(card, Run.of(run).torch_device)(prompts)
     if not Path(text).suffix:
-        raise UsageError(f"text must be {WORDS}, {WORDLLAMA} or the path of a file of embeddings, got {text!r}")
+        raise UsageError(
+            f"text must be {WORDS}, {WORDLLAMA}, a card with a text tower, or the path of a file of embeddings, "
+            f"got {text!r}"
+        )
     found = as_embeddings(text)
     column = next((name for name in TEXT_COLUMNS if name in found.columns), None)
     names = found.ids_between(0, found.n) if column is None else found.column(column)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from finc_eval.prompts.fit import Fit
 from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, PromptSet, Word
 from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import p_value
@@ -15,11 +16,18 @@ LEGEND = (
 )
 
 
+OF_FIT = (
+    "CLIPScore: 2.5 times the cosine of image and prompt in the space of the model, or 0. Difference, of fit: mean "
+    "difference of both sets' CLIPScores."
+)
+
+
 def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) -> list[Table]:
-    """Return the words that differ, and the prompts that differ most."""
+    """Return the words that differ, the prompts that differ most, and how well images fit their prompts."""
     if found is None:
         return []
-    sets = [f"{what}, {name}" for what in ("Spread", "Distinct") for name in titles.values()]
+    measures = ("Spread", "Distinct", *(("CLIPScore",) if found.fits else ()))
+    sets = [f"{what}, {name}" for what in measures for name in titles.values()]
     words: list[list[Cell | str]] = [
         [Cell(one.title, samples=_samples(one)), one.what, f"{one.prompts:,}", *_numbers(one, titles)]
         for one in found.words
@@ -27,18 +35,45 @@ def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) ->
     prompts: list[list[Cell | str]] = [
         [Cell(one.text, samples=_samples(one)), *_numbers(one, titles)] for one in found.prompts[:PROMPTS_SHOWN]
     ]
-    ends = ["Difference", "Interval", "Adj. p", *sets]
+    ends = ["Difference", "Interval", "Adj. p"]
+    about = found.unmeasured[:1].upper() + found.unmeasured[1:]
     return [
         Table(
             f"Words and phrases of {found.column}s whose images differ, of {found.tested:,}",
-            ["Word", "What", "Prompts", *ends],
+            ["Word", "What", "Prompts", *ends, *sets],
             words,
             words=["What"],
-            legend=LEGEND,
+            legend=f"{LEGEND} {about}." if about else f"{LEGEND} {OF_FIT}",
             nothing="No word differs significantly.",
         ),
-        Table(f"The {found.column}s whose images differ most", ["Prompt", *ends], prompts),
+        Table(
+            f"The {found.column}s whose images differ most",
+            ["Prompt", *ends, *([f"Fit: {one.lower()}" for one in ends] if found.fits else []), *sets],
+            [[*row[:4], *_fit(one.fit), *row[4:]] for row, one in zip(prompts, found.prompts, strict=False)],
+        ),
+        *([] if found.fit is None else [_fits(found, found.fit, titles)]),
     ]
+
+
+def _fits(found: PromptDifferences, fit: Fit, titles: Mapping[str, str]) -> Table:
+    rows = [
+        [name, f"{found.fits[label].value:.3f}", _ends(found.fits[label].interval), ""]
+        for label, name in titles.items()
+    ]
+    difference, interval, p = _fit(fit)
+    last = [f"{' − '.join(titles.values())}, {found.column} by {found.column}", difference, interval, p]
+    return Table(f"Fit of images to their {found.column}s", ["Set", "CLIPScore", "Interval", "p"], [*rows, last])
+
+
+def _fit(one: Fit | None) -> list[str]:
+    """Return a difference of fit, its interval and its p-value; nothing where it is not measured."""
+    if one is None:
+        return []
+    return [f"{one.difference:.3f}", _ends(one.interval), "–" if one.p_value is None else p_value(one.p_value)]
+
+
+def _ends(interval: tuple[float, float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
 def _samples(one: Word | Prompt) -> list[tuple[str, tuple[str, ...]]]:
@@ -54,6 +89,7 @@ def _numbers(one: Word | Prompt, titles: Mapping[str, str]) -> list[str]:
         "–" if one.p_value is None else p_value(one.p_value),
         *(_spread(part) for part in parts),
         *(f"{part.distinct:,} of {part.n:,}" for part in parts),
+        *(f"{part.fit:.3f}" for part in parts if part.fit is not None),
     ]
 
 

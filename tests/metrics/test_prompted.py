@@ -120,7 +120,7 @@ def test_intervals_of_clip_score_hold_the_mean_of_other_prompts(tmp_path):
 
 def test_what_cannot_be_scored_is_refused(text):
     one = images()[0]
-    with pytest.raises(fe.DataError, match="clip_score needs text, the path of embeddings of the prompts"):
+    with pytest.raises(fe.DataError, match="needs text, a card or a file of vectors"):
         clip_score(one, "words")
     with pytest.raises(fe.DataError, match="images have 4 entries and prompts 6: embed both by one model"):
         clip_score(images(dim=4)[0], text)

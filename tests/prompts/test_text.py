@@ -129,7 +129,7 @@ def test_wordllama_is_read_from_its_package():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"text": "word"}, "text must be words, wordllama or the path of a file of embeddings, got 'word'"),
+        ({"text": "word"}, "text must be words, wordllama, a card with a text tower, or the path"),
         ({"text": "words", "kernel": "cosine"}, "text multiplies Gaussian kernels, and the kernel is cosine"),
         ({"text": "absent.npz"}, "absent.npz"),
     ],

@@ -63,12 +63,18 @@ def swav(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     return {name: tensors[theirs] for theirs, name in names.items() if not name.startswith(heads)}
 
 
+def open_clip_text(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """Keep the text tower of OpenCLIP's files, where some have it under "text."."""
+    return {name.removeprefix("text."): one for name, one in tensors.items() if not name.startswith("visual.")}
+
+
 LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
     "in-order": in_order,
     "timm": timm,
     "facebook-dinov2": facebook_dinov2,
     "swav": swav,
     "i3d": i3d,
+    "open-clip-text": open_clip_text,
 }
 
 
