@@ -171,6 +171,8 @@ def _look_at(
         )
     if how.extractor is not None and ready:
         _check_made_by(how.extractor, ready, needed=len(ready) < len(sources))
+    if len(ready) == len(sources):  # and no extractor is needed, which may be a card of the user's own
+        return ready, {}
     chosen = how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())])
     return ready, {
         label: SetExtraction.of(source, replace(how, extractor=chosen), run=run)  # type: ignore[arg-type]
