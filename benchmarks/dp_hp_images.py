@@ -24,7 +24,7 @@ from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Netw
 from finc_eval.privacy.synthesis.released_features import paper_image_statistics
 
 MEMBERS, BATCH, RATE, TRAIN, SEED, SHOWN = 10_000, 20, 0.01, 2000, 0, 50
-SETTINGS = [{"ε": epsilon, "steps": steps} for epsilon, steps in ((1, 500), ("∞", 500), (1, 1000), (1, 3000))]
+SETTINGS = [{"ε": epsilon, "steps": steps} for epsilon, steps in ((1, 250), ("∞", 250), (1, 3000))]
 
 
 def row(epsilon, steps):

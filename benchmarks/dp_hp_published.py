@@ -23,7 +23,7 @@ from finc_eval.privacy.synthesis.dp_hp import release_embedding
 from finc_eval.privacy.synthesis.generators import FullyConnected, Network
 from finc_eval.privacy.synthesis.released_features import Statistic
 
-EPSILON, DELTA, EPOCHS, STEPS, RATE, SEED, SUBSETS = 0.3, 1e-5, 8, 100, 1e-4, 0, 100
+EPSILON, DELTA, EPOCHS, STEPS, RATE, SEED, SUBSETS = 0.3, 1e-5, 4, 100, 1e-4, 0, 100
 SUM_ORDER, ORDER, COLUMNS, SUM_SHARE, GAMMA = 100, 5, 7, 0.6, 1.0
 PAPER = next(one for one in published("dp_hp")["table_1"] if one["ε"] == EPSILON)["DP-HP"]
 SETTINGS = [{"length scales": rule, "rate": rate} for rule, rate in (("median distance", RATE), ("0.2 √median", RATE))]
