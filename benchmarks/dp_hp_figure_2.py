@@ -1,9 +1,9 @@
 """The DP-HP paper's Fig. 2: 25 Gaussians by Hermite or Fourier features, fitted to the end.
 
 Kernels are the published code's: order 20, l² = 0.5 for the products, l² = 10 for the sum with the weight 10; that code
-adds no noise. The paper's text has 30 000 features for DP-MERF. A mixture's means are exact, so that its fit reaches
-the noise, a discrepancy of 1; it takes all steps. The paper's network (batches of 500, Adam at 0.01, a falling rate) meets the means of a
-batch, which vary: here its discrepancy is that of 200 000 points, which add 0.4.
+adds no noise. The paper's text has 30 000 features for DP-MERF. A mixture's means are exact, so that its fit, which
+takes all steps, reaches the noise, a discrepancy of 1. The paper's network (batches of 500, Adam at 0.01, a falling
+rate) meets the means of a batch, which vary: here its discrepancy is that of 200 000 points, which add 0.4.
 
     python benchmarks/dp_hp_figure_2.py --minutes 30        the rows that are missing
 """
