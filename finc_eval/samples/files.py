@@ -301,7 +301,7 @@ def _is_image(files: Files, name: str) -> bool:
 
 def is_hidden(path: str) -> bool:
     """Return whether a file is one that operating systems add to the user's files."""
-    return any((part[:1] == "." and part != ".") or part == "__MACOSX" for part in path.split("/"))
+    return any(part in ("__MACOSX", "@eaDir", "lost+found") or part[:1] == "." != part for part in path.split("/"))
 
 
 class NoImagesError(DataError):

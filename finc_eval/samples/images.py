@@ -9,9 +9,9 @@
   (sBIT, BitsPerSample) is its range, and white is the highest value unless the file says zero is.
 - CMYK, YCbCr, HSV and CIELAB are converted as in Pillow, which inverts Adobe's CMYK in JPEG; embedded color profiles
   are not applied.
-- 32-bit integers and floats are refused if their range is not stated; with a range, images of more than 8 bits are
-  scaled from it. Animations and files of many pages are refused. Only the second pictures that phones put into a JPEG
-  (MPO) are ignored.
+- Signed values, 32-bit integers and floats are refused if their range is not stated; with a range, images of more
+  than 8 bits are scaled from it. Animations and files of many pages are refused. Only the second pictures that
+  phones put into a JPEG (MPO) are ignored.
 - An image that claims more pixels than `core.memory` allows is refused before anything is decoded. Where Pillow's own
   limit is lower, it is raised while an image is read.
 """
@@ -20,11 +20,14 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 from contextlib import ContextDecorator
+from functools import partial
 from threading import Lock
 from typing import IO, Any
 
 import numpy as np
+import numpy.typing as npt
 from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
 from finc_eval.core.errors import DataError
@@ -82,8 +85,11 @@ _lock = Lock()
 _before: list[tuple[Any, str, object]] = []
 _users = 0
 
-ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC = 0x0112, 0x0102, 0x0106
+ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 0x0112, 0x0102, 0x0106, 0x0153
 """Tags of TIFF, the first also of EXIF."""
+
+SIGNED = 2
+"""Format of samples of a TIFF that are signed integers."""
 
 DEPTHS = (8, 10, 12, 14)
 """Usual depths of cameras, which write them into files of 16 bits."""
@@ -143,8 +149,11 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
             check_scans(stream, image.width * image.height)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
-        if image.format == "PNG" and image.mode != "RGB":
+        raw = _raw_mode(image)
+        if image.format == "PNG" and (image.mode != "RGB" or ";16" in raw):
             image.info["bits"] = _significant_bits(stream)
+        if ";16" in raw and not image.mode.startswith("I"):
+            image.info["lower"] = partial(_lower_bytes, stream, raw)
         pixels, traits = _rgb(image, reading)  # within fixed settings already
         return pixels, Traits(
             "JPEG" if encoding == "MPO" else encoding or "array",
@@ -215,7 +224,11 @@ def rgb(image: Image.Image, reading: Reading | None = None) -> tuple[Pixels, Tra
 
 def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
     mode = image.mode
-    stated = reading is not None and reading.range is not None and (mode in ("I", "F") or mode.startswith("I;16"))
+    lower, is_signed = image.info.get("lower"), mode == "L" and _tags(image).get(SAMPLE_FORMAT, (1,))[0] == SIGNED
+    is_wide = mode in ("I", "F") or mode.startswith("I;16") or lower is not None or is_signed
+    stated = reading is not None and reading.range is not None and is_wide
+    if is_signed and not stated:
+        raise ValueError("signed values of 8 bits: state their range (range=, --range), or save unsigned ones")
     if not stated and (mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM"))):
         raise ValueError(f"mode {mode} has no 8-bit range: state it (range=, --range), or save it with 8 or 16 bits")
     # Pillow takes long to count the frames.
@@ -224,37 +237,46 @@ def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
     image.load()
     turn = TURNS.get(_orientation(image))
     upright = image if turn is None else image.transpose(turn)
+    values: npt.NDArray[Any] = np.asarray(upright) if is_wide or mode == "RGB" else np.zeros(0)
+    values = values.view(np.int8) if is_signed else values
+    if lower is not None and (stated or 8 < image.info.get("bits", 0) < 16):
+        low = lower() if turn is None else lower().transpose(turn)
+        values = (values.astype(np.uint16) << 8 | np.asarray(low))[..., :3]
+    depth = 0
     if stated and reading is not None:
-        pixels = as_rgb(_in_range(upright, reading))
-    elif mode == "I" or mode.startswith("I;16"):
+        pixels = as_rgb(_in_range(values, reading))
+    elif mode == "I" or values.dtype.itemsize == 2:
         # Older versions of Pillow read 16-bit PNG and PGM as "I".
-        pixels, mode = _eight_bits(upright, image)
+        pixels, depth = _eight_bits(values, image)
     elif mode == "RGB":
-        pixels = np.asarray(upright)
+        pixels = values
     else:
         # A transparent color does not change the pixels of RGB, but Pillow warns about it.
         upright.info.pop("transparency", None)
         pixels = np.asarray((upright.convert("LA") if mode == "La" else upright).convert("RGB"))
+    if lower is not None and not stated:
+        depth = depth or _depth(int(pixels.max(initial=0)) << 8)
+        mode = f"{mode};16" if depth == 16 else f"{mode[:3]};16"
+    mode = f"{mode}/{depth}bit" if depth and depth < 16 else mode
     height, width, _ = pixels.shape
     return pixels, Traits(
         image.format or "array", mark(mode, pixels) if "/" not in mode else mode, width, height, is_gray(pixels)
     )
 
 
-def _in_range(upright: Image.Image, reading: Reading) -> Pixels:
+def _in_range(values: npt.NDArray[Any], reading: Reading) -> Pixels:
     try:
-        return reading.scaled(np.asarray(upright), "the image")
+        return reading.scaled(values, "the image")
     except DataError as error:  # of this sample, not of its set
         raise ValueError(str(error)) from error
 
 
-def _eight_bits(upright: Image.Image, image: Image.Image) -> tuple[Pixels, str]:
-    """Return 16-bit gray in 8 bits, by the depth that its file states, and a mode that tells how deep the values are.
+def _eight_bits(values: npt.NDArray[Any], image: Image.Image) -> tuple[Pixels, int]:
+    """Return values of 16 bits in 8 bits, by the depth that the file states, and how deep they are if it states none.
 
     Without a statement the range is 16 bits: a dark image must not become brighter than others of its set.
     """
-    tags = getattr(image, "tag_v2", {})
-    values = np.asarray(upright).astype(np.int64)
+    tags, values = _tags(image), values.astype(np.int64)
     stated = image.info.get("bits") or (tags.get(BITS_PER_SAMPLE, (16,)) or (16,))[0]
     bits = stated if 8 < stated < 16 else 16
     highest = int(values.max())
@@ -264,17 +286,50 @@ def _eight_bits(upright: Image.Image, image: Image.Image) -> tuple[Pixels, str]:
         bits = 16  # scaled to the whole range, as sBIT asks for
     if tags.get(PHOTOMETRIC) == 0 and image.format == "TIFF":
         values = (1 << bits) - 1 - values
-    deep = next((depth for depth in DEPTHS if highest < 1 << depth), 16)
-    mode = image.mode if bits < 16 or deep == 16 or not highest else f"{image.mode}/{deep}bit"
-    return as_rgb((values >> (bits - 8)).clip(0, 255).astype(np.uint8)), mode
+    return as_rgb((values >> (bits - 8)).clip(0, 255).astype(np.uint8)), 16 if bits < 16 else _depth(int(values.max()))
+
+
+def _depth(highest: int) -> int:
+    """Return the least of the usual depths that has this value; 16 for 0, and where it takes more."""
+    return next((depth for depth in DEPTHS if 0 < highest < 1 << depth), 16)
+
+
+def _tags(image: Image.Image) -> Any:
+    return getattr(image, "tag_v2", {})
+
+
+def _raw_mode(image: Image.Image) -> str:
+    """Return how the file has its pixels, in Pillow's words, such as "RGB;16B"; "" where Pillow does not say."""
+    args = tiles[0][3] if (tiles := getattr(image, "tile", ())) else ""
+    first = args[0] if isinstance(args, tuple) and args else args
+    return first if isinstance(first, str) else ""
+
+
+def _lower_bytes(stream: IO[bytes], raw: str) -> Image.Image:
+    """Decode the lower bytes of color of 16 bits, of which Pillow keeps the upper ones, as if their order were another.
+
+    Raises:
+        ValueError: the file has its pixels in a form that does not allow it.
+    """
+    other = {"B": "L", "L": "B", "N": "B" if sys.byteorder == "little" else "L"}.get(raw[-1], "")
+    stream.seek(0)
+    with Image.open(stream, formats=FORMATS) as image:
+        if raw[:-1] not in ("RGB;16", "RGBA;16") or len(image.tile) != 1:
+            raise ValueError(f"color of 16 bits as {raw}, of which 8 are read: save it as RGB, or leave its range out")
+        (tile,) = image.tile
+        args = (raw[:-1] + other, *tile[3][1:]) if isinstance(tile[3], tuple) else raw[:-1] + other
+        image.tile = [tile._replace(args=args)]
+        image.load()
+        return image.copy()
 
 
 def _significant_bits(stream: IO[bytes]) -> int:
-    """Return the depth that the chunk sBIT of a PNG states for gray; 0 without one."""
+    """Return the largest depth that the chunk sBIT of a PNG states for gray or a color; 0 without one."""
     stream.seek(0)
     head = stream.read(MAX_PPM_HEADER_BYTES)
     place = head.find(b"sBIT")
-    return head[place + 4] if 0 < place < len(head) - 4 else 0
+    size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
+    return max(head[place + 4 : place + 4 + (size if size % 2 else size - 1)], default=0) if size else 0
 
 
 def as_rgb(row: Pixels) -> Pixels:

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import PurePosixPath
 from posixpath import basename, splitext
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.archives import DAMAGED
-from finc_eval.core.files.csv_text import check_cells, csv_rows, gather_columns
+from finc_eval.core.files.csv_text import check_cells, csv_rows, csv_table, gather_columns
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size, read_text
 from finc_eval.core.files.png_texts import PNG, png_prompt
 from finc_eval.core.memory import check_decoded
@@ -100,6 +101,7 @@ def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
 
     Without a file of metadata, prompts are looked for in `OTHER_PLACES`.
     """
+    passed_over: dict[str, int] = {}
     for name in METADATA_FILES:
         try:
             data = read(name)
@@ -107,7 +109,10 @@ def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
             continue
         except DAMAGED as error:
             raise DataError(f"{where}/{name} cannot be read ({reason(error)}): repair it, or take it away") from error
-        if found := _parse(name, data, ids, f"{where}/{name}"):
+        found = _parse(name, data, ids, f"{where}/{name}")
+        if found is None and name != "dataset.json" and data.strip():
+            passed_over[f"{name}, which names no samples"] = 1
+        if found:
             # StyleGAN's tool spreads unlabeled images over numbered folders, which are not classes.
             by_folder = None if name == "dataset.json" else folder_labels(ids)
             return found._replace(labels=found.labels or by_folder)
@@ -115,8 +120,8 @@ def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
     if rows and any(rows):
         named = ({"file_name": name, **row} for name, row in zip(ids, rows, strict=True) if row)
         if made := _from_rows(named, ids, where):
-            return made._replace(labels=made.labels or folder_labels(ids), unmatched={})
-    return Metadata(folder_labels(ids), None)
+            return made._replace(labels=made.labels or folder_labels(ids), unmatched=passed_over)
+    return Metadata(folder_labels(ids), None, unmatched=passed_over)
 
 
 def folder_labels(ids: Sequence[str]) -> list[str] | None:
@@ -138,12 +143,9 @@ def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata |
         if name == "dataset.json":
             return _from_stylegan(foreign_json(text, where), ids, where)
         if name == "metadata.csv":
-            head = text.partition("\n")[0].strip()
-            if "\t" in head and "," not in head:
-                text = text.replace("\t", ",")
-                head = text.partition("\n")[0].strip()
-            is_ours = any(name.strip(' "') in NAME_KEYS for name in head.split(","))
-            return _from_rows(csv_rows(io.StringIO(text, newline=""), where), ids, where) if is_ours else None
+            columns, rows = csv_table(io.StringIO(text, newline=""), where)
+            is_ours = any(_usual(column) in NAME_KEYS for column in columns)
+            return _from_rows(rows, ids, where) if is_ours else None
         check_decoded(json_size(text), where)
         return _from_rows(json_lines(text, where), ids, where)
     except (ValueError, csv.Error) as error:
@@ -157,6 +159,7 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     if not names:
         return None
     _check_names(names, ids, where)
+    _check_repeated(names, table, where)
     labels, prompts = (_take(table, keys, names) for keys in (LABEL_KEYS, PROMPT_KEYS))
     check_cells(len(table), len(ids), where)
     columns = {}
@@ -168,9 +171,28 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
 
 
 def _name_row(row: Any) -> dict[str, Any] | None:
-    """Return a row whose name is under "file_name"; None where no usual key has one."""
-    key = next((key for key in NAME_KEYS if isinstance(row, dict) and isinstance(row.get(key), str)), None)
+    """Return a row whose name is under "file_name", and whose other keys are the usual ones; None without a name."""
+    if not isinstance(row, dict):
+        return None
+    row = {usual if (usual := _usual(key)) == key or usual not in row else key: one for key, one in row.items() if key}
+    key = next((key for key in NAME_KEYS if isinstance(row.get(key), str)), None)
     return None if key is None else {"file_name": row[key]} | {name: one for name, one in row.items() if name != key}
+
+
+@lru_cache(maxsize=1024)
+def _usual(key: str) -> str:
+    """Return the usual form of a key that is usual but for spaces and capitals, such as "File Name"; others as such."""
+    plain = key.strip().lower().replace(" ", "_")
+    return plain if plain in (*NAME_KEYS, *LABEL_KEYS, *PROMPT_KEYS) else key
+
+
+def _check_repeated(names: Sequence[str], table: Mapping[str, Sequence[Any]], where: str) -> None:
+    """Raise DataError for a sample that is named in two unlike rows."""
+    first: dict[str, int] = {}
+    for row, name in enumerate(names):
+        before = first.setdefault(name, row)
+        if before != row and any(values[before] != values[row] for values in table.values()):
+            raise DataError(f"{where} names {name!r} twice, with unlike values: keep one row a sample")
 
 
 def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:

@@ -156,7 +156,9 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
             source = source.transpose(0, 2, 3, 1)
     if isinstance(source, np.ndarray):
         reading.refuse(who)
-        given = source
+        if np.ma.is_masked(source):
+            raise DataError(f"{who} has masked entries, which pixels cannot have: fill them, as by x.filled(0)")
+        given = source = np.asarray(source)
         source = source[None] if is_one_image(source.shape) else source
         check_rows(source.shape, source.dtype, who, lambda: np.atleast_1d(given)[:VALUES_SEEN], reading)
         return ArraySource(source, reading)

@@ -6,6 +6,7 @@ Resizing and Surprising Subtleties in GAN Evaluation"): they move every score, w
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
@@ -138,8 +139,8 @@ def shallow(profile: Profile) -> str | None:
     marked = {mode: count for mode, count in profile.modes.items() if "/" in mode}
     if not marked:
         return None
-    deep = any(mode.startswith("I") for mode in marked)
-    alike = [count for mode, count in profile.modes.items() if mode.startswith("I") == deep]
+    deep = any(map(_is_deep, marked))
+    alike = [count for mode, count in profile.modes.items() if _is_deep(mode) == deep]
     if sum(marked.values()) < MOST_SHALLOW * sum(alike):
         return None
     bits = max(int(mode.partition("/")[2].removesuffix("bit")) for mode in marked)
@@ -152,6 +153,11 @@ def shallow(profile: Profile) -> str | None:
         f"no pixel is above {2**bits - 1} of 255: the images are nearly black; if their range was 0 to 1, multiply it "
         "by 255 before it is cast to uint8"
     )
+
+
+def _is_deep(mode: str) -> bool:
+    """Return whether images of a mode have 16 bits in their files."""
+    return mode.startswith("I") or ";16" in mode
 
 
 def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]:
@@ -325,7 +331,7 @@ def _span(counts: dict[Number, int]) -> str:
 
 
 def _has_alpha(mode: str) -> bool:
-    mode = mode.partition("/")[0]
+    mode = re.split("[;/]", mode)[0]
     return mode in ALPHA_MODES or mode.startswith(ALPHA_PREFIXES)
 
 

@@ -130,7 +130,7 @@ def test_what_has_no_partner_is_counted():
             UsageError,
             "has no column file_name or id, but 'image' and 'label': call the column of ids file_name; it must hold",
         ),
-        ("id;x\na;1\nb;2\n", DataError, "separates its columns by semicolons, in 'id;x': save it with commas"),
+        ("id,x,x\na,1,1\n", DataError, "has two columns 'x': give each a name of its own"),
         ("id,x\na,1\nb\n", DataError, r"line 3 of .*t.csv has 1 value for 2 columns: give each column one"),
         ('id,x\n\n"a\n",1\nb,2,3\n', DataError, r"line 5 of .*t.csv has 3 values for 2 columns"),
     ],

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from finc_eval.core.errors import DataError
@@ -21,6 +22,9 @@ MAX_COLUMNS = 10_000
 
 MAX_ROW_LETTERS = 1 << 22
 """Letters of a row of CSV that is read: as texts of two letters each, they take 0.1 GB."""
+
+BETWEEN = ",\t;|"
+"""Letters between the values of a row, in the order in which they are tried."""
 
 BYTES_PER_CELL = 64
 """Bytes that a value of a table takes: a text of up to 7 letters and its place in a list."""
@@ -42,11 +46,18 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
 
 
 def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file, given by its lines, by the names in its first row; empty lines are left out.
+    """Yield the rows of a CSV file by the names in its first row; see `csv_table`."""
+    return csv_table(file, name)[1]
+
+
+def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[str, str]]]:
+    """Read the columns of a CSV file, given by its lines, and its rows by their names; empty lines are left out.
+
+    Values are separated by commas or, where the first row has none, by the first of `BETWEEN` that it has.
 
     Raises:
-        DataError: a row has more or fewer values than there are columns, columns are separated by semicolons, or a
-            row or the number of columns is too large.
+        DataError: two columns have one name, or, when it is read, a row has more or fewer values than there are
+            columns, or a row or the number of columns is too large.
     """
     letters = 0
 
@@ -60,20 +71,30 @@ def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
                 )
             yield piece
 
-    lines = csv.reader(pieces())
-    columns = next((line for line in lines if line), list[str]())
+    rest, first = pieces(), [""]
+    while not first[-1].strip() and (piece := next(rest, None)) is not None:
+        first.append(piece)
+    between = next((one for one in BETWEEN if len(next(csv.reader(first[-1:], delimiter=one), ())) > 1), ",")
+    lines = csv.reader(chain(first[1:], rest), delimiter=between, skipinitialspace=f"{between} " in first[-1])
+    columns = [column.strip() for column in next((line for line in lines if any(map(str.strip, line))), [])]
     _check_columns(len(columns), name)
-    if len(columns) == 1 and ";" in columns[0]:
-        raise DataError(f"{name} separates its columns by semicolons, in {columns[0]!r:.60}: save it with commas")
-    for line in lines:
-        letters = 0
-        if line and len(line) != len(columns):
-            raise DataError(
-                f"line {lines.line_num} of {name} has {plural(len(line), 'value')} for "
-                f"{plural(len(columns), 'column')}: give each column one, and quote a value with a comma"
-            )
-        if line:
-            yield dict(zip(columns, line, strict=True))
+    if len(named := [column for column in columns if column]) > len({*named}):
+        twice = next(column for column in named if named.count(column) > 1)
+        raise DataError(f"{name} has two columns {twice!r}: give each a name of its own")
+
+    def rows() -> Iterator[dict[str, str]]:
+        nonlocal letters
+        for line in lines:
+            letters = 0
+            if line and len(line) != len(columns):
+                raise DataError(
+                    f"line {lines.line_num} of {name} has {plural(len(line), 'value')} for "
+                    f"{plural(len(columns), 'column')}: give each column one, and quote a value with a comma"
+                )
+            if line:
+                yield dict(zip(columns, line, strict=True))
+
+    return columns, rows()
 
 
 def gather_columns(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
