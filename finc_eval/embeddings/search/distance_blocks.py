@@ -39,6 +39,9 @@ computed like all others."""
 MEAN_STRIDE = 16
 """The mean is taken of every sixteenth row: no distance depends on it."""
 
+GROUPS_PER_NEIGHBOR = 8
+"""Groups of columns per neighbor sought, whose least distances bound the k-th: about k / 16 more pairs are computed."""
+
 FLOAT32_ROUNDING = 2.0**-24
 SMALLEST_SQUARE = 1e-30
 """Smaller squares may be lost in float32, where the largest entry is about 1."""
@@ -123,6 +126,11 @@ class DistanceBlock:
             lower = torch.addmm(y.norms * below - SMALLEST_SQUARE, x.centered, y.centered.T, alpha=-2)
         lower += x.norms[:, None] * below
         return cls(x, y, lower, unit)
+
+    @property
+    def upper(self) -> torch.Tensor:
+        """Upper bounds of the squared distances, in squared units of the frame, shape (b, c)."""
+        return torch.add(self.lower, self._slack(self.y.norms)).add_(2 * self.x.relative_error * self.x.norms[:, None])
 
     @property
     def transposed(self) -> DistanceBlock:
@@ -300,7 +308,7 @@ class Smallest:
         self._k, self._key, self._radii = k, key, radii_squared
 
     def update(self, block: DistanceBlock) -> None:
-        """Add the keys of a block; a pair must not come twice."""
+        """Add the keys of a block; a pair must not come twice, and the base comes in its order."""
         where, width = block.lower.device, block.lower.shape[1]
         given = self._radii
         radii = torch.zeros(1, device=where) if given is None else send(torch.from_numpy(given[block.columns]), where)
@@ -313,24 +321,30 @@ class Smallest:
     def _limit(self, block: DistanceBlock, keys: torch.Tensor, scaled: torch.Tensor) -> torch.Tensor:
         """Return finite upper bounds of the k-th keys, shape (b, 1).
 
-        The bound is the k-th key so far or, in the first block, the largest of k upper bounds.
+        The bound is the k-th key so far or, in the first block, the k-th of the least upper bounds of groups of columns:
+        so many columns are at least as near.
         """
         known = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree)
         limit = send(known.to(block.lower.dtype), block.lower.device)
         if limit.isinf().any() and keys.shape[1] >= self._k:
-            columns = keys.topk(self._k, largest=False).indices
-            rows = torch.arange(len(columns), device=columns.device)[:, None]
-            upper = block.lower.gather(1, columns) + block.slack(rows, columns)
-            limit = limit.minimum(self._key.of(upper, scaled[columns]).amax(1, keepdim=True))
+            size = max(keys.shape[1] // (GROUPS_PER_NEIGHBOR * self._k), 1)
+            upper = self._key.of(block.upper, scaled)[:, : keys.shape[1] // size * size]
+            least = upper.unflatten(1, (size, -1)).amin(1)
+            limit = limit.minimum(least.kthvalue(self._k, keepdim=True).values)
         return limit.clamp_max(torch.finfo(limit.dtype).max)
 
     def _merge(self, block: DistanceBlock, i: torch.Tensor, j: torch.Tensor, radii: torch.Tensor) -> None:
+        if not len(i):
+            return
+        i, order = i.sort(stable=True)
+        j = j[order]
         exact = self._key.of(block.exact(i, j), radii[j]).cpu().numpy()
         rows, new = (i + block.x.start).cpu().numpy(), (j + block.y.start).cpu().numpy()
-        touched = np.unique(rows)
-        rows = np.concatenate([np.repeat(touched, self._k), rows])
-        keys = np.concatenate([self.keys[touched].ravel(), exact])
-        indices = np.concatenate([self.indices[touched].ravel(), new])
-        order = np.lexsort((indices, keys, rows))
-        best = order[np.searchsorted(rows[order], touched)[:, None] + np.arange(self._k)]
-        self.keys[touched], self.indices[touched] = keys[best], indices[best]
+        touched, line, count = np.unique(rows, return_inverse=True, return_counts=True)
+        place = self._k + np.arange(len(rows)) - (count.cumsum() - count)[line]
+        keys = np.pad(self.keys[touched], ((0, 0), (0, count.max())), constant_values=np.inf)
+        indices = np.pad(self.indices[touched], ((0, 0), (0, count.max())), constant_values=-1)
+        keys[line, place], indices[line, place] = exact, new
+        best = keys.argsort(1, kind="stable")[:, : self._k]
+        self.keys[touched] = np.take_along_axis(keys, best, 1)
+        self.indices[touched] = np.take_along_axis(indices, best, 1)
