@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from functools import lru_cache
 from urllib.parse import unquote
 
 WEB = ("http", "https")
@@ -51,7 +52,8 @@ def redact(text: str, about: str = "") -> str:
     """
     if BEGINNING.search(text):
         text = re.sub(r"\S+", _redact_run, text)
-    for secret in sorted(secrets_of(about) | _of_environment(), key=len, reverse=True):
+    secrets = secrets_of(about) | (_of_environment() if len(text) >= MIN_SECRET else set())
+    for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "…")
     return text
 
@@ -95,5 +97,10 @@ def _divide(text: str) -> tuple[str, list[str], str]:
 
 
 def _of_environment() -> set[str]:
-    found = {value for name, value in os.environ.items() if IS_SECRET.search(name.upper())}
+    found = {os.environ.get(name, "") for name in os.environ if _names_secret(name)}
     return {value for value in found if len(value) >= MIN_SECRET}
+
+
+@lru_cache(maxsize=1024)
+def _names_secret(name: str) -> bool:
+    return IS_SECRET.search(name.upper()) is not None

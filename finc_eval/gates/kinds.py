@@ -54,15 +54,33 @@ class KindEvidence:
     """Evidence on a kind, and what to show of it.
 
     Attributes:
-        examples: ids of samples nearest to the center of the kind, by label.
         above: None for a limit. Else it counts only where it regressed, and is shown where none of these did: names of
             the evidence on the kinds that hold this one.
+        counts: counts of all kinds; None where no kind is meant.
+        kind: place of the kind in them.
     """
 
     evidence: Evidence
-    shares: dict[str, float]
-    examples: dict[str, tuple[str, ...]]
     above: frozenset[str] | None = None
+    counts: _Counts | None = None
+    kind: int = -1
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of the kind in each set, by label."""
+        if self.counts is None:
+            return {}
+        return {label: float(self.counts.found.shares(label)[self.kind]) for label in self.counts.sets.all}
+
+    @property
+    def examples(self) -> dict[str, tuple[str, ...]]:
+        """Ids of samples nearest to the center of the kind, by label."""
+        if self.counts is None:
+            return {}
+        found, leaves = self.counts.found, self.counts.found.leaves(self.kind)
+        return {
+            label: found.counted[label].examples(one, *leaves).top_ids for label, one in self.counts.sets.all.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -86,7 +104,7 @@ def kind_evidence(
     if limits.column and (note := _warn_of_unlabeled(sets, limits.column)):
         asked = {"lose": limits.lose, "new": limits.new, "moved": limits.moved}
         lacking = [
-            _alone(Missing(name=sets.rule(f"kinds.{rule}"), margin=margin, note=note))
+            KindEvidence(Missing(name=sets.rule(f"kinds.{rule}"), margin=margin, note=note))
             for rule, margin in asked.items()
             if margin is not None
         ]
@@ -104,11 +122,11 @@ def kind_evidence(
         if limits.moved is not None or not sets.part:
             distance, moved = _distance(against, values, limits.moved, seed, run.prefixed(against.rule("moved")))
             distances.append(distance)
-            evidence += [] if limits.moved is None else [_alone(moved)]
+            evidence += [] if limits.moved is None else [KindEvidence(moved)]
         if limits.lose is not None and known is not None:
             judged = judge_kinds(known, limits, limits.lose, fewest(against))
             unseen += judged.unseen(sets.rule("kinds.lose"), known) if against is sets and not limits.only else ()
-            evidence += (_alone(one) for one in _judge_unmatched(against, known, judged, limits, limits.lose))
+            evidence += (KindEvidence(one) for one in _judge_unmatched(against, known, judged, limits, limits.lose))
             lost = [*lost_evidence(against, known, judged, limits.lose)]
             for of, others in ((known, judged.limited), (fresh, ())) if is_sought else ():
                 if of is not None and of.tree is not None:
@@ -178,13 +196,6 @@ class _Counts:
         new, old = (np.isin(self.found.cells[one], leaves) for one in (GEN, label))
         return PairCounts.of(new, old[self.sets.pairs[label]], self.sets.gen.group_hashes())
 
-    def shown(self, evidence: Evidence, kind: int, above: frozenset[str] | None = None) -> KindEvidence:
-        """Return the evidence on a kind with what to show of it."""
-        shares = {label: float(self.found.shares(label)[kind]) for label in self.sets.all}
-        leaves, counted_sets = self.found.leaves(kind), self.found.counted
-        examples = {label: counted_sets[label].examples(one, *leaves).top_ids for label, one in self.sets.all.items()}
-        return KindEvidence(evidence, shares, examples, above)
-
 
 def lost_evidence(
     sets: GateSets, found: CountedSets, judged: JudgedKinds, lose: float, before: Sequence[str] | None = None
@@ -229,7 +240,7 @@ def lost_evidence(
         above = None
         if before is not None:
             above = frozenset((*before, *(titles[one] for one in found.above(kind) if one in titles)))
-        yield counts.shown(evidence, kind, above)
+        yield KindEvidence(evidence, above, counts, kind)
 
 
 def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin: float) -> Iterator[KindEvidence]:
@@ -252,12 +263,12 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
         else:
             value = (pairs.gained - pairs.lost) / pairs.size
             evidence = PairedGain(name=title, value=value, margin=margin, n=n, part=part, counts=pairs)
-        yield counts.shown(evidence, kind)
+        yield KindEvidence(evidence, None, counts, kind)
     if not kinds:
         # Every kind is one of the reference's: none of the samples are of a new one.
         old = float(sum(one.n for one in sets.baselines.values()))
         none, note = TwoCounts(0.0, float(n), 0.0, old), "the reference has every kind that was found"
-        yield _alone(GainedShare(name=rule, value=0.0, margin=margin, n=n, part=part, note=note, counts=none))
+        yield KindEvidence(GainedShare(name=rule, value=0.0, margin=margin, n=n, part=part, note=note, counts=none))
 
 
 def _distance(
@@ -349,7 +360,3 @@ def _warn_of_unlabeled(sets: GateSets, column: str) -> str | None:
         return None
     counts = [f"{count:,} of {sets.all[label].n:,} samples of {label}" for label, count in missing.items() if count]
     return f"{column} is missing for {join_words(counts)}: what looks lost or moved may be unlabeled; give each a value"
-
-
-def _alone(evidence: Evidence) -> KindEvidence:
-    return KindEvidence(evidence, {}, {})

@@ -43,7 +43,7 @@ class Gathered:
     @property
     def all(self) -> list[KindEvidence]:
         """All of it, in the order of the policy."""
-        return [*self.kinds, *(KindEvidence(one, {}, {}) for one in self.others)]
+        return [*self.kinds, *(KindEvidence(one) for one in self.others)]
 
     def add(
         self, sets: GateSets, kinds: KindLimits | None, metrics: Mapping[str, MetricLimit], policy: Policy, run: Run

@@ -36,16 +36,30 @@ class Judged:
     """A limit after the rule.
 
     Attributes:
-        interval: bounds of the value at one level: of a limit that held its own, else that of all limits together.
-        detectable: true value that would have been called a regression with probability 0.8; None if none would.
-        needed: number of samples of each generated set that would decide it; None if it is decided, or none would.
+        near: level of the bound that decides about a regression.
+        far: level of the bound that decides whether it holds.
     """
 
     evidence: Evidence
     verdict: Verb
-    interval: tuple[float, float] | None
-    detectable: float | None
-    needed: int | None
+    near: float
+    far: float
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Bounds of the value at one level: of a limit that held its own, else that of all limits together."""
+        level = self.far if self.verdict in ("held", "improved") else self.near
+        return None if self.verdict == "missing" else _bounds(self.evidence, level, level)
+
+    @property
+    def detectable(self) -> float | None:
+        """True value that would have been called a regression with probability 0.8; None if none would."""
+        return None if self.verdict == "missing" else self.evidence.detectable(self.near)
+
+    @property
+    def needed(self) -> int | None:
+        """Number of samples of each generated set that would decide it; None if it is decided, or none would."""
+        return _find_needed(self.evidence, self.near, self.far) if self.verdict == "undecided" else None
 
 
 def decide(
@@ -167,11 +181,7 @@ def _bounds(one: Evidence, near: float, far: float, factor: float = 1.0) -> tupl
 def _judge(one: Evidence, near: float, far: float) -> Judged:
     interval = _bounds(one, near, far)
     verdict = decide(interval, one.margin, harm=one.harm, unchanged=one.unchanged)
-    if verdict == "missing" or isnan(one.value):
-        return Judged(one, "missing", None, None, None)
-    needed = _find_needed(one, near, far) if verdict == "undecided" else None
-    level = far if verdict in ("held", "improved") else near
-    return Judged(one, verdict, _bounds(one, level, level), one.detectable(near), needed)
+    return Judged(one, "missing" if isnan(one.value) else verdict, near, far)
 
 
 def _find_needed(one: Evidence, near: float, far: float) -> int | None:

@@ -214,9 +214,7 @@ def test_of_nested_kinds_that_are_lost_the_largest_is_shown():
     """What was sought beside the limits is shown where it regressed alone."""
 
     def one(name, value, above=None):
-        return KindEvidence(
-            Fact(name=name, value=value, margin=2.0), {}, {}, None if above is None else frozenset(above)
-        )
+        return KindEvidence(Fact(name=name, value=value, margin=2.0), None if above is None else frozenset(above))
 
     every = [one("limit", 1.0), one("large", 3.0, []), one("inside", 3.0, ["large"]), one("calm", 1.0, [])]
     every.append(one("other", 3.0, ["calm"]))

@@ -321,7 +321,7 @@ class Smallest:
     def _limit(self, block: DistanceBlock, keys: torch.Tensor, scaled: torch.Tensor) -> torch.Tensor:
         """Return finite upper bounds of the k-th keys, shape (b, 1).
 
-        The bound is the k-th key so far or, in the first block, the k-th of the least upper bounds of groups of columns:
+        The bound is the k-th key so far or, in the first block, that of the least upper bounds of groups of columns:
         so many columns are at least as near.
         """
         known = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree)
