@@ -1,11 +1,13 @@
 """The papers' tables are transcribed once, and the presets that bear a paper's name have its numbers."""
 
 import pytest
+import torch
 from _papers import published
 
 import finc_eval as fe
 from finc_eval.privacy.synthesis.dp_hp import MAX_RELEASED
 from finc_eval.privacy.synthesis.released_features import paper_image_statistics, paper_table_statistics
+from finc_eval.privacy.synthesis.synthesize import IMAGE_RATE, _network
 from finc_eval.privacy.synthesis.tabular import Category, Table
 
 
@@ -16,6 +18,15 @@ def test_kernels_of_pixels_have_the_length_scales_of_their_row_of_table_9(data_s
     assert single.phi.length_scale**2 == pytest.approx(row["l² of the sum"])
     assert {round(one.phi.length_scale**2, 9) for one in products} == {row["l² of the products"]}
     assert (single.phi.order, products[0].phi.order) == (row["order of the sum"], row["order of the products"])
+
+
+@pytest.mark.parametrize("name", ["fully-connected", "convolutional"])
+def test_the_papers_networks_have_its_widths_and_its_batch_of_all_classes(name):
+    for row in published("dp_hp")["table_9"]:
+        made = _network(name, (28, 28, 1), 10, 0, torch.device("cpu"))
+        widths = [one.out_features for one in made.network if isinstance(one, torch.nn.Linear)]
+        assert widths[:-1] == row["hidden"][: len(widths) - 1]
+        assert (10 * made.batch, IMAGE_RATE) == (row["batch"], row["rate"])
 
 
 @pytest.mark.parametrize("row", published("dp_hp")["published_code"], ids=lambda row: row["data set"])

@@ -52,8 +52,10 @@ MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1
 within its noise."""
 
 HIDDEN_WIDTHS, IMAGE_BATCH, IMAGE_RATE = (60, 60), 300, 0.01
-"""Widths of a fully connected network for images, samples of each class in a step, and learning rate. Wider networks
-learn noise."""
+"""Widths of our network for images, samples of each class in a step, and learning rate. Wider networks learn noise."""
+
+PAPER_WIDTHS, PAPER_BATCH = (500, 500), 200
+"""Widths of the DP-HP paper's networks for images, and samples of all classes in a step, as in its published code."""
 
 
 def synthesize_table(
@@ -203,11 +205,13 @@ def _fit(
 
 
 def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: torch.device) -> Network:
-    head = Smooth(shape) if name == "smooth" else Bounded(shape[0] * shape[1] * shape[2])
+    ours = name == "smooth"
+    widths, batch = (HIDDEN_WIDTHS, IMAGE_BATCH) if ours else (PAPER_WIDTHS, max(PAPER_BATCH // classes, 2))
+    head = Smooth(shape) if ours else Bounded(shape[0] * shape[1] * shape[2])
     with torch.random.fork_rng():  # a new layer draws weights, which are then drawn again with the seed
         body = (
-            Convolutional(classes, shape)
+            Convolutional(classes, shape, widths[0])
             if name == "convolutional"
-            else FullyConnected(classes, HIDDEN_WIDTHS, head.width)
+            else FullyConnected(classes, widths, head.width)
         )
-    return Network(body, head, classes, IMAGE_BATCH, seed, device)
+    return Network(body, head, classes, batch, seed, device)
