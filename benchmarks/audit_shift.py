@@ -3,7 +3,8 @@
 Generated and training samples are independent draws of one law, the holdout is one of another law: 300 samples of each
 in 16 dimensions, by default. An accusation is a verdict that speaks of altered copies, or of samples nearer to the
 training set. A whole audit is made where the two sets are not told apart; where they are, it accuses nobody
-(`tests/memorization/test_unlike_holdout.py`). The first rows plant copies, with a holdout of the same law.
+(`tests/memorization/test_unlike_holdout.py`). The first rows plant copies, with a holdout of the same law. The last
+rows are shifts that the test of the two sets finds in some draws only.
 
     python benchmarks/audit_shift.py --minutes 7
 """
@@ -31,6 +32,10 @@ def classes(rng, n=N, first=0, weights=None, noise=1.0, count=10):
     return noise * rng.normal(size=(n, DIM)) + CENTERS[rng.choice(np.arange(first, count), n, p=weights)]
 
 
+def few_wider(rng, scale):
+    return np.where(rng.random((N, 1)) < 0.1, scale, 1)
+
+
 def first_rare(share):
     return [share, *[(1 - share) / 9] * 9]
 
@@ -43,7 +48,7 @@ LAWS = {
     "lacks 2 of 20 classes": (lambda rng: classes(rng, count=20), lambda rng: classes(rng, first=2, count=20)),
     "twice as wide": (normal, lambda rng: normal(rng, scale=2)),
     "one axis twice as wide": (normal, lambda rng: normal(rng) * ONE_AXIS),
-    "a tenth of it is twice as wide": (normal, lambda rng: normal(rng) * np.where(rng.random((N, 1)) < 0.1, 2, 1)),
+    "a tenth of it is twice as wide": (normal, lambda rng: normal(rng) * few_wider(rng, 2)),
     "1.1 times as wide": (normal, lambda rng: normal(rng, scale=1.1)),
     "a class at 20 % in place of 10 %": (classes, lambda rng: classes(rng, weights=first_rare(0.2))),
     "0.9 times as wide": (normal, lambda rng: normal(rng, scale=0.9)),
@@ -55,10 +60,22 @@ LAWS = {
     "1.1 times as wide, 100 samples": (normal, lambda rng: normal(rng, 100, scale=1.1)),
     "lacks 1 of 10 classes, 600 samples": (classes, lambda rng: classes(rng, 600, first=1)),
     "1.05 times as wide": (normal, lambda rng: normal(rng, scale=1.05)),
+    "lacks 1 of 20 classes": (lambda rng: classes(rng, count=20), lambda rng: classes(rng, first=1, count=20)),
+    "classes 1.06 times as wide": (classes, lambda rng: classes(rng, noise=1.06)),
+    "a tenth of it is 1.5 times as wide": (
+        normal,
+        lambda rng: normal(rng) * np.where(rng.random((N, 1)) < 0.1, 1.5, 1),
+    ),
+    "Student's t of 10 degrees": (normal, lambda rng: rng.standard_t(10, (N, DIM))),
 }
 """The law of generated and training samples, and that of the holdout."""
 
-COPIES = {"5 % of gen are copies with noise of 0.05": 15, "20 % of gen are copies with noise of 0.05": 60}
+COPIES = {
+    f"the same law, {share} % of gen are copies with noise of {noise}": (share * N // 100, noise)
+    for noise in (0.05, 0.4)
+    for share in (1, 5, 20)
+}
+"""Number of planted copies, and their noise; median distances to the nearest other training sample are 1 an axis."""
 
 
 def accuses(audit):
@@ -73,8 +90,8 @@ def one_law(holdout):
     for draw in range(DRAWS):
         rng = np.random.default_rng([draw, 93])
         gen, train, rest = (one.astype(np.float32) for one in (law(rng), law(rng), other(rng)))
-        copies = COPIES.get(holdout, 0)
-        gen[:copies] = train[:copies] + 0.05 * rng.normal(size=(copies, DIM))
+        copies, noise = COPIES.get(holdout, (0, 0))
+        gen[:copies] = train[:copies] + noise * rng.normal(size=(copies, DIM))
         p_value = holdout_p_value(as_embeddings(train), as_embeddings(rest), 0, Run(device="cpu"))
         told += p_value <= AUDIT_ALPHA
         if p_value > AUDIT_ALPHA:
@@ -95,6 +112,6 @@ if __name__ == "__main__":
         "audit_shift",
         [{"holdout": one} for one in (*COPIES, *LAWS)],
         one_law,
-        f"{DRAWS} draws each of {N} samples in {DIM} dimensions; Wilson's interval of the accused, at 95 %; the first "
-        "two rows plant copies, which are found where accused",
+        f"{DRAWS} draws each of {N} samples in {DIM} dimensions; Wilson's interval of the accused, at 95 %; the "
+        f"first {len(COPIES)} rows plant copies, which are found where accused",
     )

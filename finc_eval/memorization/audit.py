@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.provenance import Provenance
@@ -22,7 +21,7 @@ from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.search.neighbors import (
     Neighbors,
@@ -36,7 +35,7 @@ from finc_eval.embeddings.search.neighbors import (
 from finc_eval.embeddings.set_info import notes_on, set_info
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.memorization.attacks import AttackedSets, draw_samples, run_attacks
+from finc_eval.memorization.attacks import AttackedSets, run_attacks
 from finc_eval.memorization.caveats import attack_warnings, set_warnings, unlike_holdout
 from finc_eval.memorization.copying import (
     Closeness,
@@ -52,7 +51,7 @@ from finc_eval.memorization.copying import (
     suspicious_threshold,
     tail,
 )
-from finc_eval.memorization.distances import Halves, SetDistances, measure, measure_control
+from finc_eval.memorization.distances import Halves, SetDistances, measure
 from finc_eval.memorization.nearness import Near, Nearness, find_nearness, same_pixels
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, training_found_by
@@ -78,9 +77,6 @@ MIN_AUDIT_SAMPLES = 100
 
 MAX_HOLDOUT_OVERLAP = 0.01
 """Share of the holdout that may also be in the training set, as duplicates of a data set are."""
-
-MAX_FLD_SAMPLES = 5000
-"""Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
 
 
 @show_options(AuditSettings)
@@ -136,9 +132,14 @@ def audit(
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets = _open_audit(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
-    halves, k = Halves.of(others), min(CALIBRATION_NEIGHBORS, members.n // 2)
-    _check_halves(halves)
-    control, fresh = measure_control(halves, members, k, run, settings.index)
+    halves, k = _cut_in_two(sets), min(CALIBRATION_NEIGHBORS, members.n // 2)
+    half, rest = halves["train"].stand_in, halves["train"].other
+    control = measure(half, rest, others, 1, "control", run, settings.index)
+    fresh = _time(
+        run.progress,
+        "holdout against train",
+        lambda: nearest(others, members, k, device=run.torch_device, index=settings.index),
+    )
     overlap = int((fresh.distances[:, 0] == 0).sum())
     measured = measure(x, members, others, k, "gen", run, settings.index)
     spaced = _time(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
@@ -157,7 +158,7 @@ def audit(
         "attacks",
         lambda: run_attacks(
             (measured, AttackedSets(x, members, others)),
-            (control, AttackedSets(halves.stand_in, members, halves.non_members)),
+            (control, AttackedSets(half, rest, others)),
             sets.get("reference"),
             delta=delta,
             confidence=1 - (1 - AUDIT_CONFIDENCE) / (STATEMENTS_PER_ATTACK * attack_count),
@@ -237,14 +238,14 @@ class AuditData:
     """Everything that the measures of copying are computed from.
 
     Attributes:
-        halves: halves of the holdout.
+        halves: halves of training set and holdout.
         measured, control: distances of the generated set, and of the half that stands in for it.
         fresh: k nearest training samples of the whole holdout.
         spacings: distance of each training sample to its nearest neighbor in the training set.
     """
 
     sets: dict[str, Embeddings]
-    halves: Halves
+    halves: dict[str, Halves]
     measured: SetDistances
     control: SetDistances
     fresh: Neighbors
@@ -265,7 +266,7 @@ class AuditData:
         kinds = TrainingKinds.of(train, seed, silently)
         cells, fresh_cells = (kinds.assign(one, silently) for one in (x, self.sets["holdout"]))
         test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
-        ours, theirs = self.halves.stand_in.rows, self.halves.non_members.rows
+        ours, theirs = self.halves["holdout"].stand_in.rows, self.halves["holdout"].other.rows
         control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
         progress("kinds of the training set", 1, 1)
         holdout = self.sets["holdout"]
@@ -327,16 +328,8 @@ class AuditData:
         return mifid(gen, train, holdout, AUDIT_CONFIDENCE, self.settings.seed, self.run)
 
     def _fld_gap(self) -> Measure:
-        rng = np.random.default_rng(self.settings.seed)
-        test = draw_samples(self.halves.non_members, MAX_FLD_SAMPLES, rng)
-        varying = np.flatnonzero(~constant_features(test))
-        n = min(self.sets["gen"].n, self.halves.stand_in.n, MAX_FLD_SAMPLES)
-        sets = (self.sets["gen"], self.halves.stand_in, self.sets["train"], test)
-        gen, fresh, train, test = (
-            Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
-            for one, most in zip(sets, (n, n, MAX_FLD_SAMPLES, MAX_FLD_SAMPLES), strict=True)
-        )
-        return fld_gap(gen, fresh, train, test, AUDIT_CONFIDENCE, self.run)
+        gen, halves, holdout = self.sets["gen"], self.halves["train"], self.sets["holdout"]
+        return fld_gap(gen, halves, holdout, AUDIT_CONFIDENCE, self.settings.seed, self.run)
 
 
 def _open_audit(
@@ -360,12 +353,16 @@ def _open_audit(
     return sets
 
 
-def _check_halves(halves: Halves) -> None:
-    least = min(halves.stand_in.n, halves.non_members.n)
-    if least < MIN_AUDIT_SAMPLES // 4:
-        raise DataError(
-            f"holdout has {halves.whole.n} samples, but one half of its videos has {least}: pass samples of many videos"
-        )
+def _cut_in_two(sets: dict[str, Embeddings]) -> dict[str, Halves]:
+    halves = {label: Halves.of(sets[label]) for label in ("train", "holdout")}
+    for label, one in halves.items():
+        least = min(one.stand_in.n, one.other.n)
+        if least < MIN_AUDIT_SAMPLES // 4:
+            raise DataError(
+                f"{label} has {sets[label].n} samples, but one half of its videos has {least}: pass samples of many "
+                "videos"
+            )
+    return halves
 
 
 def _check_overlap(overlap: int, holdout: Embeddings) -> None:

@@ -8,6 +8,7 @@ copies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot, sqrt
 from typing import Literal
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom, rankdata
 
 from finc_eval.baselines.fld import Gap, likelihood_gap
+from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -25,7 +27,8 @@ from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
-from finc_eval.memorization.distances import SetDistances
+from finc_eval.memorization.attacks import draw_samples
+from finc_eval.memorization.distances import Halves, SetDistances
 from finc_eval.memorization.power import calibrated_distances
 from finc_eval.memorization.tails import tail_p_value
 from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
@@ -57,6 +60,10 @@ MAX_MIFID_SAMPLES = 10_000
 """Maximum number of samples that MiFID is computed from."""
 
 
+MAX_FLD_SAMPLES = 5000
+"""Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
+
+
 @dataclass(frozen=True)
 class Measure(Record):
     """One measure of copying.
@@ -65,7 +72,7 @@ class Measure(Record):
         name: name of the measure.
         value: value of the generated set.
         interval: interval of that value, at the confidence of the audit for this measure alone.
-        control: value of fresh samples.
+        control: value of fresh samples, or of training samples for a measure that compares training set and holdout.
         control_interval: interval of the control.
         null: value of a generator that knows only the distribution; None where it is not known.
         copies_lower: whether copies lower the value; else they raise it.
@@ -302,15 +309,27 @@ class UnitRows(Subset):
 
 
 def fld_gap(
-    gen: Embeddings, fresh: Embeddings, train: Embeddings, test: Embeddings, confidence: float, run: Run | None = None
+    gen: Embeddings, train: Halves, fresh: Embeddings, confidence: float, seed: int, run: Run | None = None
 ) -> Measure:
-    """Compute FLD's gap (Jiralerspong et al. 2023), with as many generated as fresh samples; copies lower it.
+    """Compute FLD's gap (Jiralerspong et al. 2023), the mean over both halves of the training set; copies lower it.
 
-    Likelihoods of training samples under a mixture that was fitted to them are also too high for fresh samples, so that
+    In the control, the other half stands in for as many generated samples: it is of the training set's distribution,
+    whatever the fresh samples are. Likelihoods of samples under a mixture that was fitted to them are too high, so that
     the control is below 0 as well.
     """
-    found, control = (likelihood_gap(one, train, test, run=run) for one in (gen, fresh))
-    error = sqrt(found.standard_error**2 + control.standard_error**2)
+    rng = np.random.default_rng(seed)
+    test = draw_samples(fresh, MAX_FLD_SAMPLES, rng)
+    varying = np.flatnonzero(~constant_features(test))
+    n = min(gen.n, train.stand_in.n, train.other.n, MAX_FLD_SAMPLES)
+    unseen, own, again, *halves = (
+        Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
+        for one, most in ((test, test.n), *((one, n) for one in (gen, gen, train.stand_in, train.other)))
+    )
+    found, control = (
+        _mean_gap([likelihood_gap(one, half, unseen, run=run) for one, half in zip(centers, halves, strict=True)])
+        for centers in ((own, again), halves[::-1])
+    )
+    error = hypot(found.standard_error, control.standard_error)
     return Measure(
         "fld_gap",
         value=found.value,
@@ -363,6 +382,11 @@ def _balance(share: float, q: float) -> float:
 def _balanced_interval(share: float, effective: float, q: float, confidence: float) -> tuple[float, float]:
     low, high = wilson(share, max(round(effective), 1), confidence)
     return _balance(low, q), _balance(high, q)
+
+
+def _mean_gap(gaps: Sequence[Gap]) -> Gap:
+    """Return the mean of the gaps of both halves of a training set."""
+    return Gap(sum(one.value for one in gaps) / 2, hypot(*(one.standard_error for one in gaps)) / 2)
 
 
 def _gap_interval(gap: Gap, confidence: float) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 """Distances of an audit: every two sets are passed once, for neighbors both ways and for the numbers in balls.
 
-For the control, samples that cannot have been copied stand in for the generated set: one half of the holdout, held
-against the other half.
+For the control, one half of the training set stands in for the generated set, and is held against the other half: a
+generator of the training set's distribution that copied nothing, whatever the holdout is.
 """
 
 from __future__ import annotations
@@ -56,37 +56,16 @@ class SetDistances:
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The holdout, cut in two by a hash of the sample ids; windows of a video stay together."""
+    """A set, cut in two by a hash of the sample ids; windows of a video stay together."""
 
-    whole: Embeddings
     stand_in: Subset
-    non_members: Subset
+    other: Subset
 
     @classmethod
-    def of(cls, holdout: Embeddings) -> Halves:
-        """Cut a holdout in two."""
-        folds = fold_of(holdout.id_keys())
-        stand_in, non_members = (Subset(holdout, np.flatnonzero(folds == fold)) for fold in (0, 1))
-        return cls(holdout, stand_in, non_members)
-
-    def join(self, stand_in: Neighbors, non_members: Neighbors) -> Neighbors:
-        """Join the neighbors of both halves, in the order of the whole."""
-        distances = np.empty((self.whole.n, stand_in.distances.shape[1]))
-        indices = np.empty(distances.shape, np.int64)
-        for half, found in ((self.stand_in, stand_in), (self.non_members, non_members)):
-            distances[half.rows], indices[half.rows] = found.distances, found.indices
-        return Neighbors(distances, indices, least_recall(stand_in.recall, non_members.recall))
-
-
-def measure_control(
-    halves: Halves, train: Embeddings, k: int, run: Run, index: SearchIndex = "exact"
-) -> tuple[SetDistances, Neighbors]:
-    """Measure one half of the holdout as the generated set, and the k nearest training samples of the whole."""
-    control = measure(halves.stand_in, train, halves.non_members, k, "control", run, index)
-    run.progress("holdout against train", 0, 1)
-    rest = nearest(halves.non_members, train, k, device=run.torch_device, index=index)
-    run.progress("holdout against train", 1, 1)
-    return control, halves.join(control.to_train, rest)
+    def of(cls, samples: Embeddings) -> Halves:
+        """Cut a set in two."""
+        folds = fold_of(samples.id_keys())
+        return cls(*(Subset(samples, np.flatnonzero(folds == fold)) for fold in (0, 1)))
 
 
 def measure(

@@ -172,13 +172,12 @@ class Audit(Document):
     def nearer_to(self) -> NearerTo | None:
         """Sets that generated samples are nearer to than fresh ones are; None if no measure finds that they are.
 
-        It is the training set if a measure or an attack that knows the holdout says so, else real samples in general.
+        It is the training set if a measure that knows the holdout says so, else real samples in general.
         """
         copying = self.copying
         if not copying.is_found or self.holdout_differs:
             return None
-        succeeds = any(attack.succeeds and attack.control_is_sound for attack in self.attacks)
-        return "training" if copying.training_found_by or copying.memorized_strata or succeeds else "real"
+        return "training" if copying.training_found_by or copying.memorized_strata else "real"
 
     @property
     def strongest(self) -> Attack:

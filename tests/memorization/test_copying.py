@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import betabinom, mannwhitneyu, norm
 
 from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, nearest
 from finc_eval.measures.authenticity import authpct as authpct_alone
@@ -21,7 +22,7 @@ from finc_eval.memorization.copying import (
     nndr,
     tail,
 )
-from finc_eval.memorization.distances import Halves, measure, measure_control
+from finc_eval.memorization.distances import Halves, measure
 from finc_eval.memorization.power import (
     COPY_NOISES,
     calibrated_distances,
@@ -75,12 +76,9 @@ def test_a_ball_of_radius_zero_holds_the_copies_of_its_center():
     assert known.members.within.tolist() == [1] * 400
 
 
-def test_the_halves_of_the_holdout_are_disjoint_and_come_together_in_its_order():
+def test_the_halves_of_a_set_are_disjoint_and_hold_it_all():
     halves = Halves.of(as_embeddings(HOLDOUT))
-    assert sorted([*halves.stand_in.rows, *halves.non_members.rows]) == list(range(300))
-    control, whole = measure_control(halves, as_embeddings(TRAIN), 4, Run())
-    assert whole.distances == pytest.approx(np.sort(between(HOLDOUT, TRAIN), 1)[:, :4])
-    assert len(control.non_members.distances) == halves.non_members.n
+    assert sorted([*halves.stand_in.rows, *halves.other.rows]) == list(range(300))
 
 
 def test_the_measures_of_single_samples_are_as_defined():
@@ -192,11 +190,24 @@ def test_mifid_punishes_a_collapsed_copier_that_others_measure_the_wrong_way():
 def test_the_gap_of_fld_is_that_of_fld_and_falls_for_copies():
     from finc_eval.baselines.fld import fld
 
-    train, test = as_embeddings(TRAIN), as_embeddings(HOLDOUT)
-    found = fld_gap(as_embeddings(COPIES), as_embeddings(FRESH), train, test, 0.95)
-    assert found.value == pytest.approx(fld(COPIES, TRAIN, HOLDOUT).gap)
+    gen, train = as_embeddings(COPIES[:150]), as_embeddings(TRAIN)
+    halves = Halves(Subset(train, np.arange(0, 150)), Subset(train, np.arange(150, 300)))
+    found = fld_gap(gen, halves, as_embeddings(HOLDOUT), 0.95, 0)
+    one, other = TRAIN[:150], TRAIN[150:300]
+    assert found.value == pytest.approx(np.mean([fld(COPIES[:150], half, HOLDOUT).gap for half in (one, other)]))
+    assert found.control == pytest.approx((fld(one, other, HOLDOUT).gap + fld(other, one, HOLDOUT).gap) / 2)
     assert found.p_value < 0.01
     assert found.value < found.control
+
+
+def test_a_holdout_that_lacks_a_class_does_not_lower_the_gap_of_fld():
+    rng = np.random.default_rng(4)
+    centers = 6 * rng.normal(size=(10, 8))
+    gen, train, holdout = (
+        as_embeddings((rng.normal(size=(300, 8)) + centers[rng.integers(first, 10, 300)]).astype(np.float32))
+        for first in (0, 0, 1)
+    )
+    assert fld_gap(gen, Halves.of(train), holdout, 0.95, 0).p_value > 0.05
 
 
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says():
