@@ -3,8 +3,7 @@
 Generated and training samples are independent draws of one law, the holdout is one of another law: 300 samples of each
 in 16 dimensions, by default. An accusation is a verdict that speaks of altered copies, or of samples nearer to the
 training set. A whole audit is made where the two sets are not told apart; where they are, it accuses nobody
-(`tests/memorization/test_unlike_holdout.py`). The first rows plant copies, with a holdout of the same law. The last
-rows are shifts that the test of the two sets finds in some draws only.
+(`tests/memorization/test_unlike_holdout.py`). The last rows plant copies, with a holdout of the same law.
 
     python benchmarks/audit_shift.py --minutes 7
 """
@@ -15,9 +14,14 @@ from _rows import record_rows
 import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.memorization import attacks, power
 from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.memorization.shift import holdout_p_value
 from finc_eval.numerics.inference import wilson
+
+# What no verdict depends on takes two thirds of the time of such small audits.
+attacks.membership_difference = lambda *_: None
+power.POWER_REPEATS = 1
 
 N, DIM, DRAWS = 300, 16, 100
 CENTERS = 4 * np.random.default_rng(71).normal(size=(20, DIM))
@@ -110,8 +114,8 @@ def one_law(holdout):
 if __name__ == "__main__":
     record_rows(
         "audit_shift",
-        [{"holdout": one} for one in (*COPIES, *LAWS)],
+        [{"holdout": one} for one in (*LAWS, *COPIES)],
         one_law,
         f"{DRAWS} draws each of {N} samples in {DIM} dimensions; Wilson's interval of the accused, at 95 %; the "
-        f"first {len(COPIES)} rows plant copies, which are found where accused",
+        f"last {len(COPIES)} rows plant copies, which are found where accused",
     )
