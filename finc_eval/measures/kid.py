@@ -12,13 +12,15 @@ from math import inf
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_count, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
+from finc_eval.measures.gaussian import row_blocks
 from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
-from finc_eval.measures.mmd import MmdEstimate, biased_floor, kernel_sums, unbiased_estimate
+from finc_eval.measures.mmd import KERNEL_BLOCK, MmdEstimate, biased_floor, kernel_sums, unbiased_estimate
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import PairKernel
 
@@ -90,10 +92,14 @@ def kid(
                 "subset_size; or take kid_interval, KID over all pairs, which needs no subsets"
             )
     draw = np.random.RandomState(seed)
-    values = []
-    for _ in range(subsets):
-        left, right = _subset(x, subset_size, draw), _subset(y, subset_size, draw)
-        values.append(kernel_sums(left, right, kernel, run=run).unbiased())
+    drawn = [[np.sort(draw.choice(one.n, subset_size, replace=False)) for one in (x, y)] for _ in range(subsets)]
+    if (x.n + y.n) ** 2 < subsets * (2 * subset_size) ** 2:  # all pairs once are fewer than the pairs of all subsets
+        values = _distances_of_subsets((x, y), np.array(drawn), kernel, Run.of(run).torch_device)
+    else:
+        values = [
+            kernel_sums(*(_rows(one, rows) for one, rows in zip((x, y), pair, strict=True)), kernel, run=run).unbiased()
+            for pair in drawn
+        ]
     return KernelDistance(float(np.mean(values)), float(np.std(values)), subsets, subset_size, seed)
 
 
@@ -156,8 +162,40 @@ def _kernel(degree: int, gamma: float | None, coef: float) -> PairKernel:
     return partial(polynomial_kernel, degree=degree, gamma=gamma, coef=coef)
 
 
-def _subset(x: Embeddings, size: int, draw: np.random.RandomState) -> Embeddings:
-    return ArrayEmbeddings(x.rows_at(np.sort(draw.choice(x.n, size, replace=False))), x.name)
+def _rows(x: Embeddings, rows: NDArray[np.int64]) -> Embeddings:
+    return ArrayEmbeddings(x.rows_at(rows), x.name)
+
+
+def _distances_of_subsets(
+    sets: tuple[Embeddings, Embeddings], drawn: NDArray[np.int64], kernel: PairKernel, where: torch.device
+) -> NDArray[np.float64]:
+    """Return the unbiased MMD² of subsets, from one pass over all pairs of samples.
+
+    Args:
+        sets: both sets.
+        drawn: rows of each subset of each set, shape (subsets, 2, size).
+        kernel: function of two batches of rows.
+        where: device to compute on.
+    """
+    subsets, _, size = drawn.shape
+    members = [torch.zeros(subsets, one.n, dtype=torch.double, device=where) for one in sets]
+    for number, one in enumerate(members):
+        one.scatter_(1, torch.from_numpy(drawn[:, number].copy()).to(where), 1.0)
+
+    def sums(first: int, second: int) -> torch.Tensor:
+        """Sum the kernel over the pairs of each subset, without pairs of a sample with itself."""
+        total = torch.zeros(subsets, dtype=torch.double, device=where)
+        for rows, left in row_blocks(sets[first], where, KERNEL_BLOCK):
+            for columns, right in row_blocks(sets[second], where, KERNEL_BLOCK):
+                values = kernel(left, right)
+                if first == second and rows == columns:
+                    values.fill_diagonal_(0)
+                total += (members[first][:, rows] @ values).mul_(members[second][:, columns]).sum(1)
+        return total
+
+    within = (sums(0, 0) + sums(1, 1)) / (size * (size - 1))
+    distances: NDArray[np.float64] = (within - 2 * sums(0, 1) / size**2).cpu().numpy()
+    return distances
 
 
 def _kid(

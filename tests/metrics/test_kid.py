@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import polynomial_kernel as sklearn_kernel
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
+from finc_eval.measures import kid as kid_module
 from finc_eval.measures import mmd as module
 from finc_eval.measures.kid import jedi, kid, kid_interval, polynomial_kernel
 
@@ -29,13 +30,15 @@ def test_all_pairs_give_the_u_statistic_whatever_the_blocks(block, monkeypatch):
     assert kid_interval(x, y).value == pytest.approx(by_definition(x, y), rel=1e-10)
 
 
-def test_the_mean_over_subsets_is_that_of_u_statistics_of_the_subsets_drawn():
+@pytest.mark.parametrize(("subsets", "block"), [(4, 2048), (9, 2048), (9, 7)], ids=["each", "all pairs", "blocks"])
+def test_the_mean_over_subsets_is_that_of_u_statistics_of_the_subsets_drawn(subsets, block, monkeypatch):
+    monkeypatch.setattr(kid_module, "KERNEL_BLOCK", block)
     x, y = drawn(50, 0.2), drawn(33, seed=1)
     draw, values = np.random.RandomState(5), []
-    for _ in range(4):
+    for _ in range(subsets):
         left, right = (draw.choice(n, 20, replace=False) for n in (50, 33))
         values.append(by_definition(x[left], y[right]))
-    found = kid(x, y, subsets=4, subset_size=20, seed=5)
+    found = kid(x, y, subsets=subsets, subset_size=20, seed=5)
     assert (found.mean, found.std) == pytest.approx((np.mean(values), np.std(values)), rel=1e-10)
 
 
