@@ -213,9 +213,11 @@ def finc_eval(
 ) -> None:
     """Compare image and video generators: which kinds of samples does one make more often than another?
 
-    See it work, on digits that come with it: [bold]finc-eval demo[/bold]
+    [bold]finc-eval demo[/bold]: see it work, on digits that come with it
 
-    Compare two folders, and write a report: [bold]finc-eval compare --gen A/ --ref B/[/bold]
+    [bold]finc-eval compare --gen A/ --ref B/[/bold]: what differs between two sets; of more sets, or of labels: kinds
+
+    Which model is better: leaderboard. May a release go out: gate. Are samples copies: audit. FID and others: metrics.
 
     Results are printed on standard output, progress on standard error. A file finc-eval.toml in the working folder
     has defaults for repeated runs. --install-completion lets the shell complete verbs and options.

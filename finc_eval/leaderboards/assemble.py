@@ -28,6 +28,7 @@ from finc_eval.partitions.answer import Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tests import test_kinds
+from finc_eval.partitions.values import SharesBy, shares_of
 
 SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
 """Noise that ranks cover where every model was trained once."""
@@ -78,6 +79,7 @@ def assemble(
         covers=_covers(entries),
         kinds=kinds,
         headings=headings,
+        by=_by_values(reference, entries),
         sets=infos,
         alpha=ALPHA,
         settings=asked,
@@ -124,6 +126,14 @@ def _kinds(
     if embeddings is not None:
         names = names_of_nodes(reference.tree, choice.named, reference.counted(entries), embeddings)
     return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
+
+
+def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> SharesBy | None:
+    """Return the shares of the values of a column; None where the board has none."""
+    if reference.by is None or reference.settings.by is None:
+        return None
+    models = {one.name: [run.by for run in one.runs if run.by is not None] for one in entries}
+    return shares_of(models | {REFERENCE: [reference.by]}, reference.settings.by)
 
 
 def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:

@@ -21,6 +21,7 @@ from finc_eval.leaderboards.measures import Measure
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.values import ValueCounts
 
 LAYOUT = 3
 
@@ -40,6 +41,7 @@ class TrainingRun(Record):
         counted: number of samples that were counted: all, or the samples that a sketch holds.
         examples: samples of each node that show it.
         unmatched: how different it is from the reference.
+        by: numbers of samples by the values of a column; None where the board has no such table.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -52,6 +54,7 @@ class TrainingRun(Record):
     examples: tuple[Examples, ...]
     unmatched: Measure
     measures: dict[str, Measure]
+    by: ValueCounts | None = None
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property

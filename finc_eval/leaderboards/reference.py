@@ -34,6 +34,7 @@ from finc_eval.partitions.sets import OpenedSet
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tally import Tally
 from finc_eval.partitions.tree import Tree
+from finc_eval.partitions.values import ValueCounts
 
 TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
@@ -55,6 +56,7 @@ class BoardReference:
         examples: samples of it that show each node.
         names: names of nodes, by number.
         settings: settings, with the metrics that the board has.
+        by: its samples by the values of the column `by`; None where the settings name none.
         found: the counted set, to name kinds by; None for a reference that was read from a file.
     """
 
@@ -67,6 +69,7 @@ class BoardReference:
     space: str
     settings: LeaderboardSettings
     provenance: Provenance
+    by: ValueCounts | None = None
     found: Counted | None = None
 
     @classmethod
@@ -101,6 +104,7 @@ class BoardReference:
             space=ref.space,
             settings=replace(settings, metrics=metrics),
             provenance=Provenance.here(run.device),
+            by=_by_values(ref, settings),
             found=found,
         )
 
@@ -209,6 +213,7 @@ class BoardReference:
                 Signature("unmatched", self.shared),
             ),
             measures=dict(measures),
+            by=_by_values(one.embeddings, self.settings),
             found=found,
         )
 
@@ -228,6 +233,7 @@ class BoardReference:
                 "space": self.space,
                 "settings": plain(self.settings),
                 "provenance": plain(self.provenance),
+                "by": plain(self.by),
             }
 
     @classmethod
@@ -252,7 +258,12 @@ class BoardReference:
                 space=str(header["space"]),
                 settings=structure(LeaderboardSettings, header["settings"], str(path)),
                 provenance=structure(Provenance, header["provenance"], str(path)),
+                by=structure(ValueCounts, found, str(path)) if (found := header.get("by")) else None,
             )
+
+
+def _by_values(samples: Embeddings, settings: LeaderboardSettings) -> ValueCounts | None:
+    return None if settings.by is None else ValueCounts.of(samples, settings.by)
 
 
 def _near(kinds: KindTree) -> KindTree:

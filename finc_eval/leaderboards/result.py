@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar, NamedTuple
 
@@ -19,6 +19,7 @@ from finc_eval.leaderboards.panel import Panel, RankedBoard, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.values import SharesBy
 
 
 class Disagreement(NamedTuple):
@@ -41,6 +42,7 @@ class Leaderboard(Document):
         covers: noise that ranks and intervals cover.
         kinds: all kinds, those first that a model or the reference has significantly more or less of than all others:
             every sample is of exactly one.
+        by: shares of the values of the column `by`, such as labels; None where none was asked for.
         headings: unions of kinds that all differ in the same way; their `children` are ids of `kinds`.
         sets: the models and the reference, by label.
         alpha: probability that any of the rank sets by one number is wrong.
@@ -72,6 +74,7 @@ class Leaderboard(Document):
     signature: SignatureText
     warnings: tuple[str, ...]
     panel: Panel | None = None
+    by: SharesBy | None = field(default=None, kw_only=True)
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, TypedDict
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
 from finc_eval.measures.registry import get_metric
-from finc_eval.sketches.settings import Groups, PairColumn
+from finc_eval.sketches.settings import ByColumn, Groups, PairColumn
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class LeaderboardSettings(Configured):
     )
     groups: Groups = None
     pairs: PairColumn = None
+    by: ByColumn = None
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
@@ -48,8 +49,8 @@ class LeaderboardSettings(Configured):
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        pairs = (("pairs", self.pairs),) if self.pairs else ()
-        return (("groups", self.groups or "videos"), *pairs, ("seed", str(self.seed)))
+        asked = ((name, value) for name, value in (("pairs", self.pairs), ("by", self.by)) if value)
+        return (("groups", self.groups or "videos"), *asked, ("seed", str(self.seed)))
 
 
 class LeaderboardOptions(TypedDict, total=False):
@@ -59,4 +60,5 @@ class LeaderboardOptions(TypedDict, total=False):
     rank_by: str
     groups: str | None
     pairs: str | None
+    by: str | None
     seed: int

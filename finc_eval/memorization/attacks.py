@@ -63,7 +63,7 @@ class Attack(Record):
     Attributes:
         name: name of the attack.
         statistics: statistics of the attack by the generated set.
-        control: statistics of the attack by fresh samples in its place, with which no attack can succeed.
+        control: statistics of the attack on one half of the training set by the other half, with which none succeeds.
     """
 
     name: AttackName
@@ -73,7 +73,7 @@ class Attack(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def control_is_sound(self) -> bool:
-        """True unless the attack also succeeds with fresh samples."""
+        """True unless the attack also succeeds with samples that cannot be copies."""
         low, high = self.control.auc_interval
         return low < CONTROL_AUC_RANGE[1] and high > CONTROL_AUC_RANGE[0]
 
@@ -93,7 +93,7 @@ class MembershipDifference(Record):
 
     Attributes:
         generated: the score by machines of generated samples, with its p-value and its null.
-        control: the score by machines of fresh samples in their place.
+        control: the score of one half of the training set by machines of the other half.
     """
 
     generated: DensityDifference

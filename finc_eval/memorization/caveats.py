@@ -69,7 +69,7 @@ def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:
     for attack in attacks:
         if not attack.control_is_sound:
             yield (
-                f"the attack {attack.name} also distinguishes train from holdout by fresh samples (AUC "
+                f"the attack {attack.name} also distinguishes train from holdout by samples that cannot be copies (AUC "
                 f"{attack.control.auc:.3f}, not within {CONTROL_AUC_RANGE[0]} to {CONTROL_AUC_RANGE[1]}): the two are "
                 "not of one distribution, and it measures that"
             )

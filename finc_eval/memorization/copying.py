@@ -1,6 +1,6 @@
 """Measures of copying: whether a generated set is nearer to its training set than fresh samples are.
 
-Each measure comes with the value that fresh real samples give in place of the generated samples, and with a one-sided
+Each measure comes with the value that samples which cannot be copies give in place of the generated samples, and a
 p-value of "no nearer than fresh samples". Quality also enters most measures: bad samples are far from everything, which
 hides copies among them. The calibrated distance looks at the nearest samples alone, and is the one that sees a few
 copies.

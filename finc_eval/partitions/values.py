@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,10 @@ from finc_eval.naming.evidence import Name
 from finc_eval.naming.properties import MAX_VALUES, missing_value
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.partitions.blocks import Pairing
-from finc_eval.partitions.counts import Counted, Counts, draw_members, tally_sets
+from finc_eval.partitions.counts import Counted, Counts, Examples, draw_members, tally_sets
 from finc_eval.partitions.kind import Kind, describe_kinds
-from finc_eval.partitions.tests import test_kinds, test_within_blocks
+from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +66,15 @@ def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
     """Count sets by the values of a column; samples without a value count as those of one value.
 
     Raises:
-        UsageError: a set does not have the column.
+        UsageError: a set does not have the column, or it has more than 1 000 values.
     """
     values = {label: np.array(one.column(column)) for label, one in sets.items()}
     kinds = np.unique(np.concatenate(list(values.values())))
+    if len(kinds) - ("" in kinds) > MAX_VALUES:
+        raise UsageError(
+            f"the column {column!r} has {len(kinds):,} different values, and shares by a column take at most "
+            f"{MAX_VALUES:,}: name a column that repeats its values, such as label"
+        )
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
     for label, one in sets.items():
@@ -103,19 +109,74 @@ def shares_by(
         UsageError: a set does not have the column, or it has more than 1 000 values.
     """
     found = count_values(sets, column)
-    if len(found.values) - ("" in found.values) > MAX_VALUES:
-        raise UsageError(
-            f"the column {column!r} has {len(found.values):,} different values, and shares by a column take at most "
-            f"{MAX_VALUES:,}: name a column that repeats its values, such as label"
-        )
     tests = test_kinds(tally_sets({label: one.counts for label, one in found.counted.items()}), rho, part)
     if pairing is not None:
         tests = test_within_blocks(tests, found.within(pairing, seed), part)
+    return _described(
+        column, found.values, tests, lambda label, number: found.counted[label].examples(sets[label], number)
+    )
+
+
+@dataclass(frozen=True)
+class ValueCounts(Record):
+    """Samples of a set by the values of a column, as a board keeps them.
+
+    Attributes:
+        values: the values, sorted; "" for samples without one.
+        members, effects, even, within: as in a `Tally`, of each value, and last of a value that the set lacks.
+        n: number of samples.
+        examples: samples of each value.
+    """
+
+    values: tuple[str, ...]
+    members: tuple[int, ...]
+    effects: tuple[float, ...]
+    even: tuple[float, ...]
+    within: tuple[float, ...]
+    n: int
+    examples: tuple[Examples, ...]
+
+    @classmethod
+    def of(cls, samples: Embeddings, column: str) -> ValueCounts:
+        """Count a set; see `shares_by` for errors."""
+        found = count_values({"": samples}, column)
+        counts, values = found.counted[""].counts, found.values
+        tally = replace(counts, levels=(len(values) + 1,)).tally()
+        return cls(
+            values,
+            tuple(tally.members.tolist()),
+            tuple(tally.effects.tolist()),
+            tuple(tally.even.tolist()),
+            tuple(tally.within.tolist()),
+            tally.n,
+            tuple(found.counted[""].examples(samples, number) for number in range(len(values))),
+        )
+
+    def at(self, values: Sequence[str]) -> Tally:
+        """Return the tally of these values, in their order."""
+        own = {value: number for number, value in enumerate(self.values)}
+        effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
+        every = Tally((len(self.members),), self.n, np.array(self.members, np.int64), effects, even, within)
+        return every.at(np.array([own.get(value, len(own)) for value in values]))
+
+
+def shares_of(sets: Mapping[str, Sequence[ValueCounts]], column: str) -> SharesBy:
+    """Compare the shares of all values of a column, as `shares_by` does, from counts; several of a set are pooled."""
+    values = tuple(sorted({value for counts in sets.values() for one in counts for value in one.values}))
+    tests = test_kinds({label: Tally.pooled([one.at(values) for one in counts]) for label, counts in sets.items()})
+    examples = {label: dict(zip(counts[0].values, counts[0].examples, strict=True)) for label, counts in sets.items()}
+    return _described(column, values, tests, lambda label, number: examples[label].get(values[number], Examples()))
+
+
+def _described(
+    column: str, values: Sequence[str], tests: KindTests, examples: Callable[[str, int], Examples]
+) -> SharesBy:
+    """Return the tested values, the most certain differences first."""
     kinds = describe_kinds(
         tests,
-        range(len(found.values)),
-        {number: Name(value or missing_value(column)) for number, value in enumerate(found.values)},
-        lambda label, number: found.counted[label].examples(sets[label], number),
-        lambda number: f"{column}={found.values[number]}",
+        range(len(values)),
+        {number: Name(value or missing_value(column)) for number, value in enumerate(values)},
+        examples,
+        lambda number: f"{column}={values[number]}",
     )
     return SharesBy(column, tuple(sorted(kinds, key=lambda one: (one.p_value, -abs(one.difference)))))

@@ -83,7 +83,7 @@ def _measure_interval(measure: Measure) -> Cell:
     own, fresh = measure_text(measure, measure.value), measure_text(measure, measure.control)
     rows = [
         ("own", "generated", measure.value, measure.interval, f"{own} {text}"),
-        ("control", "fresh", measure.control, measure.control_interval, fresh),
+        ("control", "control", measure.control, measure.control_interval, fresh),
     ]
     drawn = scale([*measure.interval, *measure.control_interval, measure.value, measure.control])
     return draw_intervals(text, MEASURE_NAMES[measure.name], rows, drawn)
@@ -93,7 +93,7 @@ MEASURE_COLUMNS: dict[str, Callable[[Measure], Cell | str]] = {
     "Measure": lambda measure: Cell(MEASURE_NAMES[measure.name], note=MEASURES_EXPLAINED[measure.name]),
     "Generated": lambda measure: measure_text(measure, measure.value),
     "Interval": _measure_interval,
-    "Fresh": lambda measure: measure_text(measure, measure.control),
+    "Control": lambda measure: measure_text(measure, measure.control),
     "Copies": lambda measure: "lower it" if measure.copies_lower else "raise it",
     "Adj. p": lambda measure: p_value(measure.adjusted),
 }
@@ -114,7 +114,7 @@ def _attack_columns(attacks: Sequence[Attack]) -> dict[str, Callable[[Attack], C
         text = f"[{', '.join(f'{end:.3f}' for end in own.auc_interval)}]"
         rows = [
             ("own", "generated", own.auc, own.auc_interval, f"{own.auc:.3f} {text}"),
-            ("control", "fresh", fresh.auc, fresh.auc_interval, f"{fresh.auc:.3f}"),
+            ("control", "control", fresh.auc, fresh.auc_interval, f"{fresh.auc:.3f}"),
         ]
         return draw_intervals(text, f"AUC of {ATTACK_NAMES[attack.name]}", rows, drawn, [0.5])
 
@@ -122,7 +122,9 @@ def _attack_columns(attacks: Sequence[Attack]) -> dict[str, Callable[[Attack], C
         "Attack": lambda attack: Cell(ATTACK_NAMES[attack.name], note=ATTACKS_EXPLAINED[attack.name]),
         "AUC": lambda attack: f"{attack.statistics.auc:.3f}",
         "Interval": interval,
-        "Fresh": lambda attack: Cell(f"{attack.control.auc:.3f}", note="" if attack.control_is_sound else "not sound"),
+        "Control": lambda attack: Cell(
+            f"{attack.control.auc:.3f}", note="" if attack.control_is_sound else "not sound"
+        ),
         "Advantage": lambda attack: f"{attack.statistics.advantage:.3f}",
         "True positives at 1 %": lambda attack: _rate(attack.statistics.at_1_percent),
         "at 0.1 %": lambda attack: _rate(attack.statistics.at_01_percent),
@@ -286,14 +288,14 @@ def guarantee_sentence(audit: Audit) -> str:
 
 
 def membership_sentence(audit: Audit) -> str:
-    """Return the membership-inference score with its null, and the score of fresh samples, in two sentences."""
+    """Return the membership-inference score with its null, and the score of its control, in two sentences."""
     if audit.membership is None:
         return "Membership-inference score (KAHM, eq. 69): the distances have no density to compare."
     own, fresh = audit.membership.generated, audit.membership.control
     return (
         f"Membership-inference score (KAHM, eq. 69): {own.standardized:.3g}, p = {p_value(own.p_value or 1.0)}; "
-        f"95 % of equal densities stay below {own.threshold():.3g}. Fresh samples: {fresh.standardized:.3g}, "
-        f"p = {p_value(fresh.p_value or 1.0)}."
+        f"95 % of equal densities stay below {own.threshold():.3g}. One half of the training set: "
+        f"{fresh.standardized:.3g}, p = {p_value(fresh.p_value or 1.0)}."
     )
 
 
@@ -342,7 +344,7 @@ def _strata_table(strata: Sequence[Stratum]) -> Table | None:
 def _membership_table(audit: Audit) -> Table | None:
     if audit.membership is None:
         return None
-    found = {"generated samples": audit.membership.generated, "fresh samples": audit.membership.control}
+    found = {"generated samples": audit.membership.generated, "one half of the training set": audit.membership.control}
     rows = [
         [name, f"{one.standardized:.3g}", p_value(one.p_value or 1.0), f"{one.threshold():.3g}"]
         for name, one in found.items()

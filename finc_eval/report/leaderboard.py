@@ -20,6 +20,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.report.cards.card import LEAD_SAMPLES, anchor
 from finc_eval.report.cards.sets import NO_KIND, kinds_on_page
+from finc_eval.report.cards.texts import value_tables
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, several, sizes, unreadable
 from finc_eval.report.formats import bare_percent, share_interval
@@ -57,6 +58,7 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         keyed=KEYED_MODELS,
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
+        values=_value_tables(board),
         panel=panel_sentences(board),
         criteria=[(one.key, _about(one)) for one in board.criteria],
         noise=_noise(board),
@@ -86,11 +88,15 @@ def outline(board: Leaderboard) -> Outline:
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", _models(board), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
-        tables=[_board_table(board), *_panel_table(board)],
+        tables=[_board_table(board), *_panel_table(board), *_value_tables(board)],
         details=[*group_sentences(board), *disagreement_sentences(board), *_noise(board), *panel_sentences(board), *by],
         warnings=board.warnings,
         failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
     )
+
+
+def _value_tables(board: Leaderboard) -> list[Table]:
+    return value_tables(board.by, {label: label for label in board.kinds[0].shares})
 
 
 def _models(board: Leaderboard) -> str:

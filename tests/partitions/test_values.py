@@ -119,3 +119,44 @@ def test_a_column_that_is_missing_or_does_not_repeat_is_refused():
     many = [fe.EmbeddingSet(np.zeros((2000, 1)), metadata={"file": np.arange(2000)}) for _ in sets]
     with pytest.raises(UsageError, match="the column 'file' has 2,000 different values"):
         shares_by(dict(zip("ab", many, strict=True)), "file")
+
+
+@pytest.fixture(scope="module")
+def board() -> fe.Leaderboard:
+    return fe.leaderboard({"gen": labeled(PLANTED, 800, 1, missing=0.05)}, labeled(EVEN, 900, 2), by="label")
+
+
+def test_a_board_has_the_table_that_kinds_have(found: fe.Kinds, board: fe.Leaderboard, tmp_path):
+    assert [(one.name, one.shares, one.p_value) for one in board.by.kinds] == [
+        (one.name, one.shares, one.p_value) for one in found.by.kinds
+    ]
+    title = "Share of each label in each set"
+    assert title in board.to_markdown() and title in board.to_html(tmp_path / "board.html").read_text(encoding="utf-8")
+
+
+def test_a_model_that_is_added_later_brings_values_of_its_own(tmp_path):
+    sets = {"a": labeled(PLANTED, 300, 1), "b": labeled([0.1] * 9 + [0.05, 0.05], 400, 3)}
+    ref, stored = labeled(EVEN, 500, 2), fe.Board(tmp_path / "board")
+    stored.add({"a": sets["a"]}, ref, by="label")
+    stored.add({"b": sets["b"]}, ref)
+    counts = {
+        one.name: {label: share.count for label, share in one.shares.items()} for one in stored.leaderboard().by.kinds
+    }
+    every = {**sets, "ref": ref}
+    assert counts == {
+        f"class {one}": {label: of.column("label").count(f"class {one}") for label, of in every.items()}
+        for one in range(11)
+    }
+
+
+def test_training_runs_of_a_model_are_one_set():
+    runs = [labeled(PLANTED, 400, seed) for seed in (1, 3)]
+    board = fe.leaderboard({"a": runs}, labeled(EVEN, 400, 2), by="label")
+    assert {one.name: one.shares["a"].count for one in board.by.kinds} == {
+        f"class {one}": sum(of.column("label").count(f"class {one}") for of in runs) for one in range(10)
+    }
+
+
+def test_a_board_without_the_column_says_which_it_lacks():
+    with pytest.raises(UsageError, match="lable"):
+        fe.leaderboard({"gen": labeled(EVEN, 200, 1)}, labeled(EVEN, 200, 2), by="lable")
