@@ -172,7 +172,9 @@ def audit(
         copying=copying,
         attacks=attacks,
         membership=membership,
-        stated=None if epsilon is None else judge_guarantee(epsilon, delta, attacks if same_law > AUDIT_ALPHA else ()),
+        stated=None
+        if epsilon is None
+        else judge_guarantee(epsilon, delta, attacks, copying.finds_training and same_law > AUDIT_ALPHA),
         holdout_p_value=same_law,
         gen=infos["gen"],
         train=infos["train"],

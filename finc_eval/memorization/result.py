@@ -90,6 +90,11 @@ class Copying(Record):
         return training_found_by(self.measures)
 
     @property
+    def finds_training(self) -> bool:
+        """True if samples are nearer to the training set than to the holdout, by a measure or in a stratum."""
+        return bool(self.training_found_by or self.memorized_strata)
+
+    @property
     def memorized_strata(self) -> tuple[Stratum, ...]:
         """Strata in which copying is found, and not as much of the holdout."""
         return tuple(one for one in self.strata if one.p_value <= AUDIT_ALPHA and _holds(one.against_holdout))
@@ -177,7 +182,7 @@ class Audit(Document):
         copying = self.copying
         if not copying.is_found or self.holdout_differs:
             return None
-        return "training" if copying.training_found_by or copying.memorized_strata else "real"
+        return "training" if copying.finds_training else "real"
 
     @property
     def strongest(self) -> Attack:

@@ -11,6 +11,7 @@ from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.power import EXACT, Power
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
+from finc_eval.memorization.stated import exceeds
 from finc_eval.memorization.strata import Stratum
 from finc_eval.numerics.attack_statistics import OperatingPoint
 from finc_eval.numerics.inference import ALPHA
@@ -284,6 +285,11 @@ def guarantee_sentence(audit: Audit) -> str:
     if stated.is_falsified:
         names = ", ".join(ATTACK_NAMES[name] for name in stated.falsified_by)
         return f"The stated {claim} is false: {names} got more than it allows."
+    if any(exceeds(one, stated.epsilon, stated.ceilings) for one in audit.attacks):
+        return (
+            f"The attacks got more than the stated {claim} allows, but no measure finds samples nearer to the training "
+            "set: another holdout looks so, too. Nothing is concluded."
+        )
     return f"The attacks do not contradict the stated {claim}. This does not confirm it."
 
 

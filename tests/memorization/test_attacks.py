@@ -132,10 +132,11 @@ def test_a_statement_is_falsified_by_an_attack_that_gets_more_and_never_confirme
     rng = np.random.default_rng(0)
     strong = attack(rng.normal(3, 1, 2000), rng.normal(0, 1, 2000))
     weak = attack(rng.normal(0.1, 1, 2000), rng.normal(0, 1, 2000))
-    assert judge_guarantee(0.5, 1e-5, [weak, strong]).falsified_by == ("nearest",)
-    assert plain(judge_guarantee(0.5, 1e-5, [strong]))["is_falsified"] is True
-    assert not judge_guarantee(0.5, 1e-5, [weak]).is_falsified
-    assert not judge_guarantee(20, 1e-5, [strong]).is_falsified
+    assert judge_guarantee(0.5, 1e-5, [weak, strong], True).falsified_by == ("nearest",)
+    assert plain(judge_guarantee(0.5, 1e-5, [strong], True))["is_falsified"] is True
+    assert not judge_guarantee(0.5, 1e-5, [weak], True).is_falsified
+    assert not judge_guarantee(20, 1e-5, [strong], True).is_falsified
+    assert not judge_guarantee(0.5, 1e-5, [strong], False).is_falsified  # nothing else finds the training set nearer
 
 
 def test_an_attack_that_tells_by_fresh_samples_too_falsifies_nothing():
@@ -143,7 +144,7 @@ def test_an_attack_that_tells_by_fresh_samples_too_falsifies_nothing():
     shifted = (rng.normal(3, 1, 2000), rng.normal(0, 1, 2000))
     unsound = attack(*shifted, control=shifted)
     assert not unsound.control_is_sound
-    assert not judge_guarantee(0.5, 1e-5, [unsound]).is_falsified
+    assert not judge_guarantee(0.5, 1e-5, [unsound], True).is_falsified
 
 
 def test_mechanisms_at_their_limit_are_not_called_false_more_often_than_stated():
@@ -153,7 +154,7 @@ def test_mechanisms_at_their_limit_are_not_called_false_more_often_than_stated()
     for _ in range(200):
         kept = np.exp(epsilon) / (1 + np.exp(epsilon))
         members, others = rng.random(500) < kept, rng.random(500) > kept
-        false += judge_guarantee(epsilon, 0.0, [attack(members.astype(float), others.astype(float))]).is_falsified
+        false += judge_guarantee(epsilon, 0.0, [attack(members.astype(float), others.astype(float))], True).is_falsified
     assert false <= 0.05 * 200
 
 

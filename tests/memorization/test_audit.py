@@ -197,6 +197,11 @@ def test_the_summary_answers_three_questions(fresh, threes, sets):
     assert "The stated guarantee of ε = 0.5, δ = 1e-05 is false" in summary(threes)
 
 
+def test_attacks_alone_conclude_nothing_about_a_stated_guarantee(threes):
+    text = summary(replace(threes, stated=replace(threes.stated, falsified_by=())))
+    assert "The attacks got more than the stated guarantee of ε = 0.5" in text and "Nothing is concluded." in text
+
+
 def test_without_a_statement_and_a_reference_both_are_said_to_be_missing(sets):
     found = fe.audit(sets["gen"][:200], sets["train"][:200], sets["holdout"][:150], pairs=3)
     assert found.stated is None
