@@ -94,12 +94,9 @@ def kid(
     draw = np.random.RandomState(seed)
     drawn = [[np.sort(draw.choice(one.n, subset_size, replace=False)) for one in (x, y)] for _ in range(subsets)]
     if (x.n + y.n) ** 2 < subsets * (2 * subset_size) ** 2:  # all pairs once are fewer than the pairs of all subsets
-        values = _distances_of_subsets((x, y), np.array(drawn), kernel, Run.of(run).torch_device)
+        values = _distances_of_subsets((x, y), np.array(drawn), kernel, Run.of(run).torch_device).tolist()
     else:
-        values = [
-            kernel_sums(*(_rows(one, rows) for one, rows in zip((x, y), pair, strict=True)), kernel, run=run).unbiased()
-            for pair in drawn
-        ]
+        values = [kernel_sums(_rows(x, left), _rows(y, right), kernel, run=run).unbiased() for left, right in drawn]
     return KernelDistance(float(np.mean(values)), float(np.std(values)), subsets, subset_size, seed)
 
 
