@@ -151,6 +151,7 @@ def test_samples_without_a_partner_are_refused():
         fe.gate(new, old, ref, POLICY | {"pairs": "seed"})
 
 
+@pytest.mark.long
 def test_an_anchor_of_other_prompts_is_compared_without_pairs():
     new, old = paired_releases()
     verdict = fe.gate(new, old, release(N, 3), POLICY | {"pairs": "prompt"}, anchor=old)

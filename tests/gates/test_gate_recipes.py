@@ -87,6 +87,7 @@ def run_workflow(shell, place):
     return told, green, verdict
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "verdict, is_green", [pytest.param("undecided", True, marks=pytest.mark.long), ("regression", False)]
 )
@@ -98,6 +99,7 @@ def test_the_workflow_for_github_is_red_for_a_regression_and_tells_what_is_undec
     assert "::error" in told[2]
 
 
+@pytest.mark.long
 def test_the_job_for_gitlab_may_be_undecided_and_keeps_its_outputs(place, shell):
     make(place, "undecided")
     (job,) = yaml.safe_load(blocks("yaml")[1]).values()

@@ -39,6 +39,7 @@ def test_a_slice_is_judged_by_itself(old_and_ref):
     assert {limit.rule for limit in gone.of("regressed")} >= {"kinds.lose@night"}
 
 
+@pytest.mark.long
 def test_a_slice_can_be_held_against_the_anchor(old_and_ref):
     verdict = fe.gate(told(3), *old_and_ref, policy(**LIMITS), anchor=told(4))
     assert "kinds.lose-anchor@night" in {limit.rule for limit in verdict.limits}

@@ -49,6 +49,7 @@ def test_the_published_grid_is_absolute_and_blind_to_small_data(rng):
     assert density_difference(a, b, standardize=False).value < 0.05 * density_difference(a, b).value
 
 
+@pytest.mark.long
 def test_equal_densities_are_rejected_as_often_as_the_level_says(rng):
     found = [
         density_difference(rng.normal(size=60), rng.normal(size=30), permutations=39, seed=seed) for seed in range(120)

@@ -210,6 +210,7 @@ def inception_caches(tmp_path_factory, digits):
     return {name: fe.extract(part, folder / "card.toml", folder / f"{name}.h5") for name, part in parts.items()}
 
 
+@pytest.mark.long
 def test_sfid_is_the_distance_of_spatial_features_from_the_same_pass(inception_caches, tmp_path):
     gen, ref = inception_caches.values()
     spatial = [cache.output("spatial") for cache in (gen, ref)]

@@ -100,6 +100,7 @@ def test_files_of_sketches_open(tmp_path):
     assert frechet_distance(x, tmp_path / "ref.h5").value == pytest.approx(frechet_distance(x, y).value, rel=1e-6)
 
 
+@pytest.mark.long
 def test_the_jackknife_finds_the_bias_and_its_interval_the_truth():
     truth = frechet_distance(law(0.3, 1.2), law()).value
     found = [frechet_interval(drawn(500, 0.3, 1.2, 2 * i), drawn(500, seed=2 * i + 1)) for i in range(40)]

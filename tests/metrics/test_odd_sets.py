@@ -87,6 +87,7 @@ LAWS: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("law", "d", "truth"), [("shifted", 1, 0.01), ("shifted", 4, 0.01), ("wider", 2, 0.02)])
 def test_the_interval_of_a_small_distance_holds_it_in_few_dimensions(law: str, d: int, truth: float):
     rng, runs = np.random.default_rng(d), 60

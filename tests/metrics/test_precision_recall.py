@@ -100,6 +100,7 @@ def test_density_and_coverage_of_two_equal_laws_are_what_theory_says():
     assert found.coverage == pytest.approx(1 - 2**-5, abs=0.02)
 
 
+@pytest.mark.long
 def test_an_interval_holds_the_value_of_fresh_samples_as_often_as_it_says():
     ref, hits = normal(300, 8, 0), {"precision": 0, "density": 0}
     truth = precision_recall(normal(20_000, 8, 1), ref)

@@ -87,6 +87,7 @@ def test_bad_input_is_named():
         vendi(x)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [60, 300])
 @pytest.mark.parametrize("order", [1, 2, inf])
 def test_intervals_hold_the_mean_score_of_as_many_samples(order, n):

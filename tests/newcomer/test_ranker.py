@@ -42,6 +42,7 @@ def desk(tmp_path_factory):
         yield folder
 
 
+@pytest.mark.long
 def test_the_commands_of_the_readme_rank_two_models_today_and_a_third_tomorrow(desk):
     (rank,), (add,) = (commands(f"leaderboard {rest}") for rest in ("--ref", "add"))
 

@@ -104,6 +104,7 @@ def test_an_evaluation_hands_the_index_to_all_its_parts(few_pairs):
     assert "|index:ivf|" in str(found.methods.comparisons["rarity"].signature)
 
 
+@pytest.mark.long
 def test_an_audit_by_an_inverted_file_finds_the_copies_and_tells_its_recall(few_pairs):
     train, holdout, gen = (clustered(600, seed) for seed in (3, 4, 5))
     gen[:30] = train[:30]
