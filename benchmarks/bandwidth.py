@@ -18,8 +18,8 @@ from finc_eval.numerics.bandwidth import median_distance
 
 import finc_eval as fe
 from finc_eval.comparison.settings import Finc
-from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits
+from finc_eval.demo.run import FOUND_PURITY
 from finc_eval.gallery.counts import KEPT
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)

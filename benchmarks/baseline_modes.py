@@ -147,9 +147,7 @@ def run_shares(seeds=3):
 
 def reproduction(sets, seed, features):
     """Return correlations of projected with exact eigenfunctions, for the modes of one role after the other."""
-    opened = sketch_sets(
-        {"gen": sets.gen, "ref": sets.ref}, ["ref"], Settings(features=features, seed=seed), Run()
-    ).sets
+    opened = sketch_sets({"gen": sets.gen, "ref": sets.ref}, Settings(features=features, seed=seed), Run()).sets
     phi, found = opened["gen"].sketch.feature_map, []
     samples = torch.from_numpy(np.concatenate([sets.gen, sets.ref]))
     for first, second in (("gen", "ref"), ("ref", "gen")):

@@ -52,7 +52,7 @@ DESIGNS = {
 def counts_of(sizes, shares, rng):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     kinds = rng.choice(len(shares), len(sizes), p=shares)[groups]
-    return Counts.of((len(shares),), kinds[:, None], groups.astype(np.uint64))
+    return Counts.of(len(shares), kinds, groups.astype(np.uint64))
 
 
 def one(design, kinds, seed):
@@ -63,7 +63,7 @@ def one(design, kinds, seed):
     sets = {name: counts_of(draw(rng), shares, rng) for name, draw in zip("ab", DESIGNS[design], strict=True)}
     worth = min(each.n / each.grouped(0).sizes.mean for each in sets.values())
     tallies = tally_sets(sets)
-    effective = [each.effective(0) for each in tallies.values()]
+    effective = [each.effective() for each in tallies.values()]
     p_value = permutation_p_value(*effective, seed, least=1)
     differs = p_value is not None and p_value <= ALPHA
     return worth, min(one.n for one in effective), differs, test_kinds(tallies).adjusted.min() <= ALPHA

@@ -3,7 +3,7 @@
 Needs the test assets (FINC_EVAL_ASSETS). Photographs: 24 classes of Tiny-ImageNet, half of each class in either set,
 six classes held out of the reference, embedded by EfficientNet-Lite0. Clips: 15 actions of UCF101, divided in the same
 way, five held out, given by their VGG-16 features averaged over 25 frames. A class is found if a kind that differs
-consists of it (`demo.found.FOUND_PURITY`). Writes a page with the photographs to reports/held_out/, which is not kept.
+consists of it (`demo.run.FOUND_PURITY`). Writes a page with the photographs to reports/held_out/, which is not kept.
 """
 
 import zipfile
@@ -15,7 +15,7 @@ from _real import asset
 from _record import record
 
 import finc_eval as fe
-from finc_eval.demo.found import find_planted, shares_of
+from finc_eval.demo.run import find_planted, shares_of
 
 PHOTOGRAPHS_HELD_OUT, CLIPS_HELD_OUT = 6, 5
 REPORTS = Path(__file__).parents[1] / "reports" / "held_out"

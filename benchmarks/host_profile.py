@@ -31,7 +31,7 @@ from finc_eval.embeddings.search.distance_blocks import Rows
 from finc_eval.partitions import answer
 from finc_eval.partitions.counts import Counter
 from finc_eval.partitions.kind_tree import Assignment, KindTree
-from finc_eval.sketches.far import FarSamples
+from finc_eval.sketches.folds import FarSamples
 
 ENTRIES, FEATURES, STAND_INS = 8, 16, 256
 STAGES = {

@@ -27,7 +27,7 @@ from finc_eval.leaderboards.measures import Measuring, lowest
 from finc_eval.leaderboards.ranks import rank
 from finc_eval.leaderboards.shares import estimate_unmatched, share_estimates
 from finc_eval.measures.registry import get_metric
-from finc_eval.partitions.counts import count
+from finc_eval.partitions.counts import count, tally_sets
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.settings import MAIN_LEVEL
 
@@ -107,6 +107,11 @@ def draw(law, n, centers, rng):
     return (centers[kinds] + rng.normal(size=(n, DIM))).astype(np.float32)
 
 
+def effective_counts(sets, kinds):
+    tallies = {label: tally_sets({label: count(one, kinds).counts})[label] for label, one in sets.items()}
+    return {label: one.effective() for label, one in tallies.items()}
+
+
 def separate(models, references, metrics):
     """Rank models that are measured against a reference each, so that their estimates share nothing.
 
@@ -116,8 +121,8 @@ def separate(models, references, metrics):
     sets = {label: opened(rows) for label, rows in models.items()}
     refs = {label: opened(rows) for label, rows in references.items()}
     kinds = KindTree.of_sets([*sets.values(), *refs.values()]).pruned(MAIN_LEVEL)
-    counts = {label: count(one, kinds).counts.tally().effective(0) for label, one in sets.items()}
-    ref_counts = {label: count(one, kinds).counts.tally().effective(0) for label, one in refs.items()}
+    counts = effective_counts(sets, kinds)
+    ref_counts = effective_counts(refs, kinds)
     found = {"unmatched": {label: estimate_unmatched(one, ref_counts[label], 0) for label, one in counts.items()}}
     for key, rule in RULES.items():
         every = [one.members for one in counts.values()]

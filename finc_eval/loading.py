@@ -66,11 +66,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
 
 
 def load_result(path: str | Path) -> Document:
-    """Open a result: an .h5 or .json file. If both have one name, open the .h5 file, which keeps pictures.
-
-    Raises:
-        DataError: the file is missing, damaged, or not a result.
-    """
+    """Open a result: an .h5 or .json file. If both have one name, open the .h5 file, which keeps pictures."""
     path = local(path)
     if path.suffix == ".json":
         found, arrays = load(path), path.with_suffix(".h5")

@@ -19,8 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from finc_eval.cli.claims import claims
-from finc_eval.cli.exit_codes import INTERRUPTED, PIPE_CLOSED, USAGE_OR_DATA, VerdictExit
-from finc_eval.cli.group import Group, Verb
+from finc_eval.cli.group import INTERRUPTED, PIPE_CLOSED, USAGE_OR_DATA, Group, Verb, VerdictExit
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
@@ -87,7 +86,7 @@ RESUME_HINT = "; finished work is kept, and the same command goes on from there"
 
 
 CODES_OF_CLICK: dict[Any, Any] = {1: PIPE_CLOSED, 2: USAGE_OR_DATA}
-"""Exit codes in place of those of click, which a pipeline would take for verdicts."""
+"""Exit codes in place of click's, which a pipeline would take for verdicts."""
 
 
 class LazyVerb(Verb):

@@ -26,11 +26,7 @@ def config_file(given: Path | None) -> Path | None:
 
 
 def read_defaults(cls: type[Any], path: Path | None) -> Any:
-    """Return the settings of a class from the file of defaults; None where the file lacks its table.
-
-    Raises:
-        DataError: the file cannot be read, or has a table, a key or a value that is not valid.
-    """
+    """Return the settings of a class from the file of defaults; None where the file lacks its table."""
     if path is None or not issubclass(cls, Configured):
         return None
     content = read_toml(path)

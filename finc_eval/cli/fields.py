@@ -24,7 +24,7 @@ NUMBER_NAMES: dict[Any, str] = {int: "whole number", float: "number"}
 """Names of types in messages."""
 
 TAG = "name"
-"""The field that tells the dataclasses of a union apart: a `Literal` of one value."""
+"""The field that distinguishes the dataclasses of a union: a `Literal` of one value."""
 
 
 @dataclass(frozen=True)

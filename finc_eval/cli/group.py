@@ -12,6 +12,19 @@ from typer.core import TyperCommand, TyperGroup
 from finc_eval.core.errors import did_you_mean
 from finc_eval.core.remote.urls import out_path
 
+USAGE_OR_DATA = 3
+"""A wrong option, or input that cannot be used."""
+
+INTERRUPTED = 130
+
+PIPE_CLOSED = 141
+"""Nobody reads standard output any more, as after `| head`: the code with which a shell ends other programs."""
+
+
+class VerdictExit(SystemExit):
+    """The end of a verb with the exit code of a verdict, whose 2 does not mean wrong options."""
+
+
 OUT = "out"
 """Name of the parameter with the output, in every verb."""
 

@@ -108,11 +108,6 @@ class Output:
     def write(self, result: Any, texts: Mapping[str, str], samples: Mapping[str, Any]) -> None:
         """Write the files of the result, which is marked, all together.
 
-        Args:
-            result: the result.
-            texts: content of further files, by suffix.
-            samples: where the samples of a set are now, by label.
-
         Raises:
             UsageError: another job has put its files there since this one began.
         """
@@ -146,7 +141,7 @@ def output_folder(
     Args:
         verb: the verb.
         type_name: type of its result.
-        inputs: paths of its inputs by label, which tell its job from others.
+        inputs: paths of its inputs by label, which distinguish its job from others.
         out: folder that the user names; None for the default.
         force: whether to overwrite files of other jobs.
         how: how sets are embedded, once for each space. A result of the same sets, wherever they were then, is of this
@@ -252,15 +247,7 @@ def emit(
     texts: Mapping[str, str] | None = None,
     samples: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the files of a result, and print it as a table, or as JSON; without an output, print only.
-
-    Args:
-        result: the result.
-        output: its files.
-        as_json: whether to print JSON.
-        texts: content of further files, by suffix.
-        samples: where the samples of a set are now, by label.
-    """
+    """Write the files of a result, and print it as a table, or as JSON; without an output, print only."""
     if output is not None:
         result = result.marked(output.job)
         output.write(result, texts or {}, samples or {})

@@ -15,12 +15,7 @@ from finc_eval.samples.opening import existing_path
 
 
 def name_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:
-    """Return the paths of sets by name, from arguments NAME=PATH, or PATH, which is named by its title.
-
-    Args:
-        gens: the arguments.
-        ref: path of the reference, which is called "ref".
-    """
+    """Return the paths of sets by name, from arguments NAME=PATH, or PATH, which is named by its title."""
     sets: dict[str, str] = {}
     for argument in gens:
         name, path, _ = _name(argument)

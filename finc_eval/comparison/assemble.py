@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Literal
 
 import numpy as np
@@ -12,19 +13,64 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, SetLabel, Tail, unique_id
 from finc_eval.comparison.directions import Directions
-from finc_eval.comparison.estimates import Estimates
+from finc_eval.comparison.estimates import HALVES_CORRELATION, Estimates
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.scored import ScoredProposal, ScoredSet, adjusted_p_values
+from finc_eval.comparison.scored import DirectionMembers, ScoredProposal, ScoredSet, adjusted_p_values
 from finc_eval.comparison.settings import Settings
-from finc_eval.comparison.shares import Share, confidence_of, difference_of, share_of
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance
 from finc_eval.naming.links import look_different
 from finc_eval.naming.names import name_modes
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.exact_tests import clopper_pearson, mover
+from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
 from finc_eval.partitions.assigning import KindsOfSamples
 from finc_eval.partitions.kind import Kind
+
+ANY = (0.0, 1.0)
+"""Interval of a share about which nothing is known."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A fraction of a set, with an interval."""
+
+    value: float
+    interval: tuple[float, float]
+
+
+def confidence_of(family: int) -> float:
+    """Return the confidence of each of so many intervals that hold simultaneously, each from two correlated halves."""
+    return 1 - 2 * upper_tail(critical_value(family) * sqrt(1 + HALVES_CORRELATION))
+
+
+def share_of(one: ScoredSet, column: int, members: DirectionMembers, confidence: float) -> Share:
+    """Return the share of the members of a direction, each sample counted in the fold that is held out.
+
+    For a sketch that keeps no samples, the mass is returned with the interval [0, 1].
+    """
+    if not one.scores.n:
+        return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), ANY)
+    return set_share(one.sketched, members.count, one.scores.n, float(one.masses.effect[column]), confidence)
+
+
+def set_share(one: SketchedSet, count: float, n: float, effect: float, confidence: float) -> Share:
+    """Return `exact_share` of a set; of a set without enough independent samples, the share can be anything."""
+    return exact_share(count, n, effect, confidence) if one.is_testable else Share(count / n, ANY)
+
+
+def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
+    """Return count / n with the interval of Clopper and Pearson, of n / effect samples (Korn and Graubard 1998)."""
+    low, high = clopper_pearson(count / effect, n / effect, confidence)
+    return Share(count / n, (float(low), float(high)))
+
+
+def difference_of(own: Share, other: Share) -> Share:
+    """Subtract two independent shares, with an interval of the same confidence (MOVER: Zou and Donner 2008)."""
+    first, second = ((one.interval[0], one.value, one.interval[1]) for one in (own, other))
+    low, high = mover(first, second)
+    return Share(own.value - other.value, (float(low), float(high)))
+
 
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
@@ -141,11 +187,6 @@ def assemble_directions(
     """Return candidates with their modes: the significant ones first, by the difference of shares.
 
     Unrotated eigenvectors stay in the order of their eigenvalues.
-
-    Args:
-        candidates: directions of both roles.
-        family: number of intervals of the excess that hold together.
-        settings: settings of the comparison.
     """
     order = list(candidates)
     if not settings.by_eigenvalue:
@@ -164,7 +205,7 @@ def _direction(one: Candidate, family: int, rho: float, taken: Mapping[str, Dire
     gen, ref = (one.own, one.other) if over else (one.other, one.own)
     difference = difference_of(gen, ref)
     return Direction(
-        id=unique_id(one.role, [*_typical(one), str(one.column)], taken),
+        id=unique_id(one.role, [*one.sets[0].sketched.typical(one.direction), str(one.column)], taken),
         role=one.role,
         name=None,
         evidence=(),
@@ -196,11 +237,6 @@ def _direction(one: Candidate, family: int, rho: float, taken: Mapping[str, Dire
 
 def _draw_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
     return one.scored.sets[label].sketched.ids_at(one.drawn(label)[:MAX_SHOWN])
-
-
-def _typical(one: Candidate) -> Sequence[str]:
-    """Return ids that can name a direction: of its best samples in the set that has more."""
-    return one.sets[0].sketched.typical(one.direction)
 
 
 def leading_sign(energy: torch.Tensor) -> Sign:
@@ -241,7 +277,7 @@ def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
 def name_directions(
     directions: Sequence[tuple[Candidate, Direction]], gen: SketchedSet, ref: SketchedSet
 ) -> list[Direction]:
-    """Name the significant directions that refits find again, add causes, and link those of one kind of sample."""
+    """Name the significant directions that refits find again, add causes, and link directions of one kind of sample."""
     chosen = [(one, direction) for one, direction in directions if direction.p_value <= ALPHA and direction.firm]
     if not (chosen and gen.has_rows and ref.has_rows):
         return [direction for _, direction in directions]

@@ -19,7 +19,7 @@ from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.kernels import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
-from finc_eval.sketches.far import FAR
+from finc_eval.sketches.folds import FAR
 
 LARGE_KERNEL_ERROR = 0.1
 """Rms error of the kernel from which a comparison carries a warning: 43 frequencies on digits; 2 000 have 0.02."""

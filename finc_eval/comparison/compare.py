@@ -178,7 +178,7 @@ def compare(
         return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree
     sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
-    opened = sketch_sets(sets, ["ref"], settings_of(settings, chosen), run, extractor)
+    opened = sketch_sets(sets, settings_of(settings, chosen), run, extractor)
     return compare_opened(opened, opened.settings, run, tree)
 
 
@@ -201,7 +201,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
             pairing=opened.pairing,
         )
     fits = _fit(gen, ref, settings, run)
-    proposed = [Proposal(own, {other: 1.0}, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
+    proposed = [Proposal(own, other, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
     is_paired = opened.pairing is not None and not opened.pairing.is_whole
     scored = score_sets(opened.sets, proposed, run, is_paired=is_paired)
     directions = assemble_directions(direction_candidates(scored.proposals, settings), scored.directions, settings)

@@ -36,7 +36,7 @@ class CrossFit:
 
 
 class DirectionFinder(Protocol):
-    """A function that finds directions on which one mixture of sets may have more than another."""
+    """A function that finds directions on which one set may have more than another."""
 
     def __call__(
         self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
@@ -48,7 +48,7 @@ class DirectionFinder(Protocol):
             parts: sets of entries of φ.
 
         Returns:
-            The directions, and for each of `parts` those of the feature map with these entries only, each (p, t).
+            The directions, and the directions of the feature map with the entries of each of `parts` only, each (p, t).
         """
 
 

@@ -44,10 +44,6 @@ class FoldedMoments:
     features: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
-WeightedSets = Sequence[tuple[float, FoldedMoments]]
-"""A mixture: sets with their weights, which add to 1."""
-
-
 @dataclass(frozen=True)
 class Directions:
     """Orthonormal directions of feature space, by descending excess.
@@ -67,21 +63,19 @@ class Directions:
 
 
 def covariance_difference(
-    first: WeightedSets, second: WeightedSets, rho: float, folds: Sequence[int] = (0, 1)
+    first: FoldedMoments, second: FoldedMoments, rho: float, folds: Sequence[int] = (0, 1)
 ) -> torch.Tensor | LowRank:
     """Return Λ = C_first − ρ·C_second over some of the folds.
 
     Where φ of every sample is at hand and samples are few, Λ is returned as its factors.
     """
-    signed = [*first, *((-rho * weight, moments) for weight, moments in second)]
     terms = [
         (weight / sum(moments.folds[fold].n for fold in folds), moments, fold)
-        for weight, moments in signed
+        for weight, moments in ((1.0, first), (-rho, second))
         for fold in folds
     ]
     rows = [(weight, moments.features[fold]) for weight, moments, fold in terms if moments.features is not None]
-    size = terms[0][1].folds[0].size
-    if len(rows) == len(terms) and DUAL * sum(len(part) for _, part in rows) <= size:
+    if len(rows) == len(terms) and DUAL * sum(len(part) for _, part in rows) <= first.folds[0].size:
         weights = torch.cat([torch.full((len(part),), weight, device=part.device) for weight, part in rows])
         return LowRank(torch.cat([part for _, part in rows]), weights)
     return weighted_sum([(weight, moments.folds[fold]) for weight, moments, fold in terms])
@@ -137,16 +131,16 @@ class EigenProblem:
     """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ if asked for: each found once.
 
     Attributes:
-        first: mixture that may have more.
-        second: mixture compared with.
+        first: set that may have more.
+        second: set compared with.
         rho: ρ.
         count: number of directions, t.
         spectrum: number of eigenvalues of all data.
-        both: whether to find also the pairs of −Λ. With ρ = 1 that is what the second mixture has more of.
+        both: whether to find also the pairs of −Λ. With ρ = 1 that is what the second set has more of.
     """
 
-    first: WeightedSets
-    second: WeightedSets
+    first: FoldedMoments
+    second: FoldedMoments
     rho: float
     count: int
     spectrum: int
@@ -174,9 +168,9 @@ class EigenDirections:
     """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated where there is a sample to rotate by.
 
     Attributes:
-        problem: eigenproblem of the two mixtures.
+        problem: eigenproblem of the two sets.
         sample: samples to rotate by, a half by its own samples only; None for eigenvectors.
-        end: 0 for what the first mixture has more of, 1 for the second, of a problem that has both.
+        end: 0 for what the first set has more of, 1 for the second, of a problem that has both.
     """
 
     problem: EigenProblem

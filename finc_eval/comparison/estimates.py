@@ -95,24 +95,19 @@ class Estimates:
     error: torch.Tensor
 
     @classmethod
-    def of(
-        cls,
-        first: Sequence[tuple[float, Masses]],
-        second: Sequence[tuple[float, Masses]],
-        rho: float,
-        paired: torch.Tensor | None = None,
-    ) -> Estimates:
-        """Compute excess and standard error from the masses of sets, mixed with these weights.
+    def of(cls, first: Masses, second: Masses, rho: float, paired: torch.Tensor | None = None) -> Estimates:
+        """Compute excess and standard error from the masses of two sets.
 
         Args:
-            first: masses of the set that may have more, with weights.
-            second: masses of the other sets, with weights.
+            first: masses of the set that may have more.
+            second: masses of the other set.
             rho: ρ.
             paired: variance of the excess of paired sets, shape (t,); None for independent sets.
         """
-        floors = variance_floors([masses for _, masses in (*first, *second)], [1.0] * len(first) + [rho] * len(second))
-        mass_first, variance_first = _mix(first, floors[: len(first)])
-        mass_second, variance_second = _mix(second, floors[len(first) :])
+        floors = variance_floors([first, second], [1.0, rho])
+        (mass_first, variance_first), (mass_second, variance_second) = (
+            one.at_least(floor).pooled() for one, floor in zip((first, second), floors, strict=True)
+        )
         error = standard_error(variance_first + rho**2 * variance_second if paired is None else paired)
         return cls(mass_first, mass_second, mass_first - rho * mass_second, error)
 
@@ -121,13 +116,9 @@ class Estimates:
         z = self.excess / self.error.clamp_min(torch.finfo(self.error.dtype).tiny)
         return z.apply_(upper_tail)
 
-    def half_widths(self, family: int) -> torch.Tensor:
-        """Return half-widths of intervals that hold simultaneously for this many directions (Bonferroni)."""
-        return critical_value(family) * self.error
-
     def interval(self, rank: int, family: int, rho: float) -> tuple[float, float]:
         """Return the interval of an excess, which holds simultaneously for this many directions, within [−ρ, 1]."""
-        excess, width = float(self.excess[rank]), float(self.half_widths(family)[rank])
+        excess, width = float(self.excess[rank]), float((critical_value(family) * self.error)[rank])
         return max(excess - width, -rho), min(excess + width, 1.0)
 
 
@@ -154,10 +145,3 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     pooled = (sizes * spreads).sum(0) / sizes.sum(0)
     weights = 1 - (sizes / sizes.amax(0)) ** 4
     return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]
-
-
-def _mix(parts: Sequence[tuple[float, Masses]], floors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the mass of a mixture of sets, and the variance of that estimate."""
-    pooled = [(weight, *masses.at_least(floor).pooled()) for (weight, masses), floor in zip(parts, floors, strict=True)]
-    mass = torch.stack([weight * mean for weight, mean, _ in pooled]).sum(0)
-    return mass, torch.stack([weight**2 * variance for weight, _, variance in pooled]).sum(0)

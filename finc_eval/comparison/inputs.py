@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -55,15 +55,10 @@ class SketchedSet:
         """Fold of each row of the bottom-k sample, shape (m,), on the CPU."""
         return torch.from_numpy(fold_of(self.sketch.sample.keys))
 
-    @property
-    def is_sample(self) -> bool:
-        """True where the bottom-k sample is the whole set."""
-        return len(self.sketch.sample.keys) == self.sketch.n
-
     @cached_property
     def moments(self) -> FoldedMoments:
         """Moments of both folds, with φ of all samples where the bottom-k sample is the whole set."""
-        if not self.is_sample:
+        if len(self.sketch.sample.keys) != self.sketch.n:
             return FoldedMoments(self.sketch.folds)
         features, folds = self.sample
         first, second = (features[rows_of(folds, fold).to(features.device)] for fold in (0, 1))
@@ -151,20 +146,11 @@ class OpenSets:
 
 
 def sketch_sets(
-    sources: Mapping[str, object],
-    reference: Sequence[str],
-    settings: Settings,
-    run: Run,
-    extractor: AnyExtractor = None,
+    sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
 ) -> OpenSets:
-    """Open, check and sketch the sets of a comparison.
+    """Open, check and sketch the sets of a comparison, "gen" and "ref"; ref decides bandwidth and center.
 
-    Args:
-        sources: array, tensor, `EmbeddingCache`, `Sketch` or path of a file or of samples of each set, by label.
-        reference: labels of the sets that decide bandwidth and center, unless a set is a sketch.
-        settings: settings of the comparison.
-        run: device, portions and progress.
-        extractor: how to embed samples.
+    A source is an array, a tensor, an `EmbeddingCache`, a `Sketch`, or the path of a file or of samples.
     """
     inputs, warnings = open_inputs(sources, settings, run, extractor)
     inputs, pairing, sentences = _pair(inputs, settings)
@@ -172,8 +158,8 @@ def sketch_sets(
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
     if settings.text is not None:
-        inputs, settings = _join_text(inputs, reference, settings, settings.text)
-    phi, sigma_rule = _common_feature_map(inputs, reference, settings, run)
+        inputs, settings = _join_text(inputs, settings, settings.text)
+    phi, sigma_rule = _common_feature_map(inputs, settings, run)
     sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
@@ -213,16 +199,14 @@ def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str,
     return dict(inputs) if pairing is None else {**pairing.sets}, pairing, sentences
 
 
-def _join_text(
-    inputs: Mapping[str, SetInput], reference: Sequence[str], settings: Settings, text: str
-) -> tuple[dict[str, SetInput], Settings]:
+def _join_text(inputs: Mapping[str, SetInput], settings: Settings, text: str) -> tuple[dict[str, SetInput], Settings]:
     """Put the vector of its prompt beside each embedding, and state the bandwidth; see `join_text`."""
     sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
     if len(sets) < len(inputs):
         label = next(label for label in inputs if label not in sets)
         raise UsageError(f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings")
     column = settings.pairs if all(settings.pairs in one.columns for one in sets.values()) else None
-    joint, sigma = join_text(sets, reference, text, column, settings.sigma)
+    joint, sigma = join_text(sets, ["ref"], text, column, settings.sigma)
     return {**joint}, replace(settings, sigma=sigma)
 
 
@@ -250,15 +234,11 @@ def _with_map(settings: Settings, phi: FeatureMap) -> Settings:
     )
 
 
-def _common_feature_map(
-    inputs: Mapping[str, SetInput], reference: Sequence[str], settings: Settings, run: Run
-) -> tuple[FeatureMap, str]:
+def _common_feature_map(inputs: Mapping[str, SetInput], settings: Settings, run: Run) -> tuple[FeatureMap, str]:
     """Return the feature map of the first sketch, or else of the reference, and the origin of its bandwidth."""
-    in_order = [*(inputs[label] for label in reference), *inputs.values()]
-    sketches = [one for one in in_order if isinstance(one, Sketch)]
+    sketches = [one for one in (inputs["ref"], inputs["gen"]) if isinstance(one, Sketch)]
     if not sketches:
-        basis = [one for one in (inputs[label] for label in reference) if isinstance(one, Embeddings)]
-        return reference_feature_map(basis, settings, run.torch_device)
+        return reference_feature_map([cast(Embeddings, inputs["ref"])], settings, run.torch_device)
     phi = sketches[0].feature_map
     made = _with_map(settings, phi)
     for name in ("kernel", "sigma", *(() if phi.kernel == "cosine" else ("features", "frequencies", "seed"))):

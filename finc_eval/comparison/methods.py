@@ -141,7 +141,7 @@ def compare_methods(
     chosen = methods_of(methods)
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(DIRECTION_METHODS)}")
-    opened = sketch_sets({"gen": gen, "ref": ref}, ["ref"], settings_of(settings, options), run, extractor)
+    opened = sketch_sets({"gen": gen, "ref": ref}, settings_of(settings, options), run, extractor)
     comparisons: dict[str, Comparison] = {}
     for method in chosen:
         with_method = replace(opened.settings, method=method)

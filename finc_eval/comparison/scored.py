@@ -22,22 +22,15 @@ from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of
-from finc_eval.sketches.far import Far, FarSamples
-from finc_eval.sketches.folds import fold_chunks
+from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """Directions that one set may have more of than a mixture of others.
-
-    Attributes:
-        own: label of that set.
-        others: weights of the others by label, which add to 1.
-        fit: the directions, t of them.
-    """
+    """Directions that one set, `own`, may have more of than the other: t of them."""
 
     own: str
-    others: Mapping[str, float]
+    other: str
     fit: CrossFit
 
 
@@ -127,11 +120,15 @@ class ScoredProposal:
         """The set that may have more."""
         return self.sets[self.proposal.own]
 
+    @property
+    def other(self) -> ScoredSet:
+        """The set compared with."""
+        return self.sets[self.proposal.other]
+
     @cached_property
     def thresholds(self) -> torch.Tensor:
         """Least scores of members on the directions that score either fold, shape (2, t); see `thresholds_of`."""
-        others = [(weight, self.sets[label].scores) for label, weight in self.proposal.others.items()]
-        return thresholds_of(self.own.scores, others, self.columns)
+        return thresholds_of(self.own.scores, self.other.scores, self.columns)
 
     def column(self, rank: int) -> int:
         """Return the column of a direction in the scores."""
@@ -139,19 +136,14 @@ class ScoredProposal:
 
     def estimates(self, rho: float) -> Estimates:
         """Return masses and excesses of the directions."""
-        others = [(weight, self.sets[label].masses[self.columns]) for label, weight in self.proposal.others.items()]
-        paired = None
-        if self.is_paired:
-            (other,) = self.proposal.others
-            paired = self.own.scores.paired_variance(self.sets[other].scores)[self.columns]
-        return Estimates.of([(1.0, self.own.masses[self.columns])], others, rho, paired)
+        own, other, columns = self.own, self.other, self.columns
+        paired = own.scores.paired_variance(other.scores)[columns] if self.is_paired else None
+        return Estimates.of(own.masses[columns], other.masses[columns], rho, paired)
 
     def energy(self, rank: int, rho: float) -> torch.Tensor:
         """Return the in-sample excess of both tails of a direction, shape (2,)."""
-        column = self.column(rank)
-        energies = {label: one.scores.energies()[:, column] for label, one in self.sets.items()}
-        others = [weight * energies[label] for label, weight in self.proposal.others.items()]
-        return energies[self.proposal.own] - rho * torch.stack(others).sum(0)
+        own, other = (one.scores.energies()[:, self.column(rank)] for one in (self.own, self.other))
+        return own - rho * other
 
 
 @dataclass(frozen=True, eq=False)

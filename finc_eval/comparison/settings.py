@@ -286,11 +286,7 @@ def settings_of(settings: Settings | None, options: Mapping[str, Any]) -> Settin
 
 
 def without_clusters(settings: Settings) -> Settings:
-    """Return settings that ask for directions alone.
-
-    Raises:
-        DataError: kinds are all that was asked for.
-    """
+    """Return settings that ask for directions alone."""
     if isinstance(settings.method, Clusters):
         raise DataError(
             "a sketch keeps too few samples to divide into kinds, or not which groups they are of: pass embeddings, "
@@ -304,9 +300,6 @@ def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[An
     """Return the methods of these names, each named once; FINC is without kinds, as in its paper.
 
     One method need not be in a list.
-
-    Raises:
-        UsageError: a method is unknown, named twice, or finds kinds and not directions.
     """
     methods = [methods] if isinstance(methods, AnyMethod | str) else methods
     found = tuple(_directions_alone(method_of(one)) for one in methods)

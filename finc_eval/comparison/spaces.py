@@ -161,7 +161,7 @@ def compare_in_spaces(
         chosen = settings_of(settings, columns)
         if not chosen.has_kinds:
             raise UsageError("spaces are compared by their kinds: use method finc with clusters, or clusters")
-        opened[name] = sketch_sets(sets, ["ref"], chosen, own, extractor)
+        opened[name] = sketch_sets(sets, chosen, own, extractor)
         _check_same_samples(opened, name)
         comparisons[name] = compare_opened(opened[name], opened[name].settings, own)
         if not comparisons[name].kinds:

@@ -207,7 +207,7 @@ def _sweep_rho(
     sources: Mapping[str, object], rhos: list[float] | None, settings: Settings, run: Run, extractor: AnyExtractor
 ) -> Sweep:
     chosen = [replace(settings, rho=rho) for rho in rhos or RHOS]
-    opened = sketch_sets(sources, ["ref"], settings, run, extractor)
+    opened = sketch_sets(sources, settings, run, extractor)
     first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
     points = []
     for done, one in enumerate(chosen):

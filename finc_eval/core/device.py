@@ -29,11 +29,7 @@ def default_device() -> torch.device:
 
 
 def usable_device(device: Device) -> torch.device:
-    """Return the device of a name, or the default one.
-
-    Raises:
-        UsageError: this machine does not have the device.
-    """
+    """Return the device of a name, or the default one."""
     try:
         where = torch.device(device) if device else default_device()
         torch.empty(0, device=where)
@@ -47,7 +43,7 @@ def usable_device(device: Device) -> torch.device:
 
 
 def send(rows: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Copy rows to a device. Those of the host go to a GPU from pinned memory, so that the host does not wait.
+    """Copy rows to a device. Rows of the host go to a GPU from pinned memory, so that the host does not wait.
 
     A plain copy waits until the GPU has done all that it was asked before.
     """

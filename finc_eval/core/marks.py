@@ -102,9 +102,6 @@ def read_sealed(
         types: types that it may be of.
         layout: layout that this version reads.
         again: what to do where it is anything else.
-
-    Raises:
-        DataError: it cannot be read, is of another type or layout, or was changed.
     """
     data = read_json(path)
     if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") not in [*types]:

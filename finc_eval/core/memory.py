@@ -48,11 +48,7 @@ def max_decoded() -> int:
 
 
 def size_variable(name: str, default: int) -> int:
-    """Return the number of bytes in an environment variable, which may have a unit: "4GiB".
-
-    Raises:
-        UsageError: it is not a size.
-    """
+    """Return the number of bytes in an environment variable, which may have a unit: "4GiB"."""
     given = os.environ.get(name, "").strip()
     if not given:
         return default

@@ -79,12 +79,7 @@ class Record:
 
 
 def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) -> T:
-    """Return the settings, or new ones, with the options of a call in place of their fields.
-
-    Raises:
-        UsageError: an option is not a field of the settings, a field without a default is missing, or a value is out
-            of range.
-    """
+    """Return the settings, or new ones, with the options of a call in place of their fields."""
     if settings is not None and not isinstance(settings, cls):
         raise UsageError(f"settings must be {cls.__name__}(…), got {settings!r}: write options as keywords")
     known = {field.name: field for field in fields(settings or cls)}  # type: ignore[arg-type]
@@ -100,11 +95,7 @@ def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) 
 
 
 def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:
-    """Return the record of this name with its defaults; a record of these classes is returned as it is.
-
-    Raises:
-        UsageError: the value is neither a name nor such a record.
-    """
+    """Return the record of this name with its defaults; a record of these classes is returned as it is."""
     for choice in choices.values():
         if isinstance(value, choice):
             return value
@@ -166,11 +157,7 @@ def _finite(value: Any) -> Any:
 
 
 def structure(cls: type[T], data: Mapping[str, Any], where: str) -> T:
-    """Build a record from what `plain` returned, and the fields that JSON leaves out. Derived values are ignored.
-
-    Raises:
-        DataError: a key is missing or has a value of a wrong type; the message names `where`.
-    """
+    """Build a record from what `plain` returned, and the fields that JSON leaves out. Derived values are ignored."""
     try:
         return _adapter(cls).validate_python(data, extra="ignore")  # type: ignore[no-any-return]
     except ValidationError as error:
@@ -178,12 +165,7 @@ def structure(cls: type[T], data: Mapping[str, Any], where: str) -> T:
 
 
 def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
-    """Build a record from a table of TOML that a person wrote: every key must be known, every value of its exact type.
-
-    Raises:
-        DataError: a key is unknown or missing, or a value has a wrong type.
-        UsageError: the checks of the record refuse a value.
-    """
+    """Build a record from a table of TOML: every key must be known, and every value of its exact type."""
     try:
         # As JSON, because in Python a strict tuple would refuse the lists of a table.
         text = json.dumps(table)
@@ -232,7 +214,7 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
     kind, location = finding["type"], finding["loc"]
     item_is_missing = kind == "missing" and isinstance(location[-1], int)
     path, node, known = _place(cls, location[:-1] if item_is_missing else location)
-    key = _short(".".join(path))
+    key = _cut(repr(".".join(path))[1:-1])
     if kind == "unexpected_keyword_argument":
         return f'{where}: unknown key "{key}"{did_you_mean(path[-1], known)}: the keys are {", ".join(known)}'
     if kind == "missing" and not item_is_missing:
@@ -247,11 +229,6 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
         wanted = _describe_schema(node)
     subject = f'{where}: "{key}"' if key else where
     return f"{subject} must be {wanted}, got {_cut(value)}"
-
-
-def _short(key: str) -> str:
-    """Return a key as a message shows it, on one line."""
-    return _cut(repr(key)[1:-1])
 
 
 def _cut(text: str) -> str:

@@ -123,14 +123,6 @@ def reserve(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path], 
 
     Yields a function that writes the file, `write(save)`, where `save` writes at the path that it is given. If the file
     cannot be written all the same, the content goes to the folder of temporary files, and the error says where.
-
-    Args:
-        path: file that does not exist yet.
-        size: bytes to hold.
-
-    Raises:
-        UsageError: the file exists.
-        DataError: another process holds the name, the disk is full, or the folder cannot be written to.
     """
     target = out_path(path)
     room = target.with_name(f".{target.name}.room")

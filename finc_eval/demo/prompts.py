@@ -69,11 +69,6 @@ class PromptedSet:
             file.write(table.getvalue().encode())
 
 
-def all_prompts() -> list[tuple[str, str, str]]:
-    """Return all 200 prompts, as (color, digit, ground)."""
-    return [(color, digit, ground) for color in COLORS for digit in DIGITS for ground in GROUNDS]
-
-
 def prompted_sets(
     prompts: int = 200, each: int = 4, seed: int = 0, *, faults: bool = True
 ) -> tuple[PromptedSet, PromptedSet]:
@@ -89,7 +84,7 @@ def prompted_sets(
         faults: whether the first model has its faults.
     """
     rng = np.random.default_rng(seed)
-    every = all_prompts()
+    every = [(color, digit, ground) for color in COLORS for digit in DIGITS for ground in GROUNDS]
     chosen = [every[index] for index in np.sort(rng.choice(len(every), prompts, replace=False))]
     return _draw_images(chosen, each, rng, faults=faults), _draw_images(chosen, each, rng, faults=False)
 

@@ -184,13 +184,6 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     of two dimensions: the only one, or the one called embeddings, features or arr_0. Arrays of one dimension and n
     entries are columns of metadata; ids, id or file_name names the samples. A .parquet table has the embeddings as a
     column of lists, or as all its columns of floats.
-
-    Args:
-        path: path of the file.
-
-    Raises:
-        DataError: the file is damaged, or holds no embeddings.
-        UsageError: a package is missing that reads such files.
     """
     path = Path(path)
     try:

@@ -29,11 +29,7 @@ MISSING = frozenset(("NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "<NA>", "
 
 
 def columns_of(metadata: object, n: int, name: str) -> Columns:
-    """Return the columns of a mapping or a pandas data frame as n texts each; a missing value is "".
-
-    Raises:
-        UsageError: it is neither, or a column has another number of values.
-    """
+    """Return the columns of a mapping or a pandas data frame as n texts each; a missing value is ""."""
     columns = {str(column): texts(values, str(column)) for column, values in columns_in(metadata, name).items()}
     for column, values in columns.items():
         if len(values) != n:
@@ -95,10 +91,6 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     Args:
         metadata: path of a .csv, .jsonl or .parquet file, a mapping of columns, or a pandas data frame.
         ids: ids of the samples.
-
-    Raises:
-        UsageError: it is none of these, or no sample is named in it.
-        DataError: the file cannot be read, or names a sample twice.
     """
     name = str(metadata) if isinstance(metadata, str | Path) else "the metadata"
     raw = _read(local(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")

@@ -65,7 +65,7 @@ def extract(
         precision: "float32" is exact on every device; "bfloat16" and "float16" are faster on GPUs, and other spaces.
         metadata: columns of texts to keep with the samples, such as labels, prompts or groups: the path of a .csv,
             .jsonl or .parquet file, a mapping of columns, or a pandas data frame. Its column "file_name" or "id" holds
-            the ids of the samples, that of a video for all its windows; without it, the rows belong to an array.
+            the ids of the samples, or the id of a video for all its windows; without it, the rows belong to an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         fps: frames a second to which videos are resampled first; default: as the card says.
         seconds: duration that the frames of a window of a video span, which gives the rate in place of `fps`.

@@ -84,9 +84,6 @@ def label_sets(sets: Mapping[str, object] | Sequence[object], what: str, taken: 
         sets: the sets.
         what: word for one of them, such as "model".
         taken: label that none of a list can have.
-
-    Raises:
-        UsageError: the sets are neither a mapping nor a list.
     """
     if isinstance(sets, Mapping):
         if not all(str(label).strip() for label in sets):
@@ -126,9 +123,6 @@ def open_sets(
         run: device, portions, threads and progress.
         spaces: spaces of further sets that these are compared with.
         preferred: extractor to use where `extractor` names none.
-
-    Raises:
-        UsageError: the extractor cannot be used; `n`, `prompts` or another extractor is given for embedded sets.
     """
     ready, waiting = _look_at(sources, open_one, extractor, run, spaces, preferred)
     if not waiting:

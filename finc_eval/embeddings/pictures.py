@@ -82,11 +82,7 @@ class EmbeddedSamples:
 def open_stated(
     place: str, *, clip: Clip | None, n: int | None = None, seed: int = 0, reading: Reading | None = None
 ) -> Source:
-    """Open the samples at the place that a cache names; see `open_source`.
-
-    Raises:
-        DataError: the place is on another machine, and the caller has not named it.
-    """
+    """Open the samples at the place that a cache names; see `open_source`."""
     if is_url(place) and not any(map(was_read, expand(place))):
         raise DataError(f"{place} is not fetched because a file names it: pass it as samples")
     return open_source(place, clip=clip, n=n, seed=seed, **(reading or EVERYTHING).choices)
@@ -114,11 +110,7 @@ class HeldSamples:
 
 
 def picture(image: object) -> Image.Image:
-    """Return a PIL image, or uint8 (h, w), (h, w, 3) or (frames, h, w, 3), as a PIL image; of a clip its middle frame.
-
-    Raises:
-        UsageError: it is neither.
-    """
+    """Return a PIL image, or uint8 (h, w), (h, w, 3) or (frames, h, w, 3), as a PIL image; of a clip its middle."""
     if isinstance(image, Image.Image):
         return image
     pixels: npt.NDArray[np.uint8] = np.asarray(image)

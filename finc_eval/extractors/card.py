@@ -229,11 +229,7 @@ class Card(Record):
         }
 
     def by_frames(self) -> Card:
-        """Return the extractor of clips that embeds frames by this network of images, and takes their mean.
-
-        Raises:
-            UsageError: it takes clips.
-        """
+        """Return the extractor of clips that embeds frames by this network of images, and takes their mean."""
         if self.clip is not None:
             raise UsageError(f"{self.name} takes clips, and not their frames: name it without {BY_FRAMES}")
         output = replace(self.output, frames="mean")
@@ -245,9 +241,6 @@ class Card(Record):
         Args:
             fps: frames a second.
             seconds: duration that the frames of a window span, which gives the rate; in place of `fps`.
-
-        Raises:
-            UsageError: the extractor takes images, both are given, or one is not positive.
         """
         if fps is None and seconds is None:
             return self

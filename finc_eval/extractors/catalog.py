@@ -41,10 +41,6 @@ def load_card(name_or_path: str | Path) -> Card:
             of timm with the preprocessing of timm's own configuration. With ":frames" behind it, a network of images
             embeds clips, as the mean of 16 frames at 8 a second.
 
-    Raises:
-        UsageError: the name is unknown, or not a name.
-        DataError: the file cannot be read, or is not a valid card; the message names the key.
-
     Example:
         >>> import finc_eval as fe
         >>> card = fe.load_card("dinov2-vitl14")
@@ -79,12 +75,7 @@ def load_card(name_or_path: str | Path) -> Card:
 
 
 def not_an_extractor(given: object, forms: str) -> UsageError:
-    """Return the error for what is not an extractor; functions and networks are told how to be used.
-
-    Args:
-        given: what was given.
-        forms: what an extractor may be.
-    """
+    """Return the error for what is not an extractor; functions and networks are told how to be used."""
     if callable(given):
         return UsageError(
             f"extractor must be {forms}, got a {type(given).__name__}, which has no digest to know its embeddings by: "
@@ -109,11 +100,7 @@ def _with_own_weights(card: Card, path: Path) -> Card:
 
 
 def card_again(made_by: str) -> str:
-    """Return the name of the extractor behind embeddings, if it can be loaded by its name.
-
-    Raises:
-        UsageError: it is a card of the user's own.
-    """
+    """Return the name of the extractor behind embeddings, if it can be loaded by its name."""
     if made_by.startswith("timm:") or made_by.removesuffix(BY_FRAMES) in available_cards():
         return made_by
     raise UsageError(f"the embeddings were made with a card of your own, {made_by}: pass its path as --extractor")

@@ -73,7 +73,9 @@ def _addresses(card: Card, weights: Weights) -> list[str]:
             f"the card {card.name} has no address for {weights.file}: copy the file to {weights_folder()}, "
             f"or set {MIRROR_VARIABLE} to a mirror that has it"
         )
-    offline = next((name for name in OFFLINE_VARIABLES if _is_set(name)), None)
+    offline = next(
+        (name for name in OFFLINE_VARIABLES if (os.environ.get(name, "0").lower() not in ("", "0", "false"))), None
+    )
     local = [url for url in addresses if url.startswith("file://")]
     if offline and not local:
         raise UsageError(
@@ -81,7 +83,3 @@ def _addresses(card: Card, weights: Weights) -> list[str]:
             f"or set {MIRROR_VARIABLE} to a file:// address"
         )
     return local if offline else addresses
-
-
-def _is_set(variable: str) -> bool:
-    return os.environ.get(variable, "0").lower() not in ("", "0", "false")

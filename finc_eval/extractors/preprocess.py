@@ -39,9 +39,6 @@ def resize_frames(pixels: Bytes, how: Preprocessing) -> Resized:
     Returns:
         (*how.size, 3) or (frames, *how.size, 3): uint8 if `how.rounding` is "uint8", otherwise float32 in 0…255. An
         image that already has the right size is not resampled.
-
-    Raises:
-        ValueError: one side is so much longer that the image would have an unsafe size before its center is cropped.
     """
     if pixels.ndim == 4:
         frames: list[npt.NDArray[Any]] = [resize_frames(frame, how) for frame in pixels]

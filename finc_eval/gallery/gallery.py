@@ -48,7 +48,7 @@ def read_gallery(
 ) -> Gallery:
     """Gather the pictures of the samples that a result shows, all by the label of their set.
 
-    Those of a set come from what the caller gives, else from what the file of the result kept, else from the samples
+    Pictures of a set come from what the caller gives, else from what the file of the result kept, else from the samples
     that were compared in this process. A path that a file names is never opened. Sentences call the sets by `names`.
     """
     for label, samples in given.items():

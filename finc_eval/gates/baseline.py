@@ -92,11 +92,7 @@ class Bundle:
 
     @classmethod
     def open(cls, folder: Path) -> Bundle:
-        """Open a bundle, and check that none of its files was changed.
-
-        Raises:
-            DataError: a file is missing, or was changed.
-        """
+        """Open a bundle, and check that none of its files was changed."""
         path = inside(folder, STATED)
         data = read_sealed(path, "a baseline", [TYPE_NAME], LAYOUT, RESTORE)
         bundle = cls(folder, structure(Baseline, data, str(path)), str(data[CHECKSUM]))

@@ -93,7 +93,7 @@ def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> Coun
     for label, one in sets.all.items():
         counter = Counter(kinds, run=run.named(f"count {label}"))
         counted[label] = counter.of(one)
-        cells |= {label: counter.kinds()[:, 0]} if sets.pairs else {}
+        cells |= {label: counter.kinds()} if sets.pairs else {}
     names = [prefix + kind_id(node) for node in range(kinds.tree.nodes)]
     tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
     return CountedSets(names, kinds.tree, counted, tallies, cells, kinds.digest[:12], sets.ref)

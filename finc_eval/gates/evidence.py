@@ -54,9 +54,6 @@ class Evidence(ABC):
     def detectable(self, level: float) -> float | None:
         """Return the true value that is called a regression with probability 0.8.
 
-        Args:
-            level: error of the bound that decides.
-
         Returns:
             The value; None if no value would be seen with so few samples.
         """

@@ -35,11 +35,7 @@ class History:
 
     @classmethod
     def open(cls, folder: str | Path) -> History:
-        """Open a history, and check that each baseline is what was promoted, after the baseline before.
-
-        Raises:
-            DataError: a file was changed, or a baseline is missing.
-        """
+        """Open a history, and check that each baseline is what was promoted, after the baseline before."""
         folder = Path(folder)
         found = sorted((one for one in _within(folder) if NUMBER.fullmatch(one.name)), key=lambda one: int(one.name))
         bundles = tuple(Bundle.open(inside(folder, f"{one.name}/{STATED}").parent) for one in found)
@@ -91,11 +87,7 @@ class History:
         return (f"never fired in {plural(len(verdicts) + 1, 'verdict')} of {self.folder.name}: {join_words(never)}",)
 
     def opened(self, gen: object, extractor: AnyExtractor, run: Run) -> OpenedSet:
-        """Open a release that may become the next baseline.
-
-        Raises:
-            UsageError: it is the latest baseline already.
-        """
+        """Open a release that may become the next baseline."""
         parent = self.bundles[-1] if self.bundles else None
         spaces = () if parent is None else (parent.stated.space,)
         samples = samples_of(gen)

@@ -157,7 +157,7 @@ class _Counts:
 
     @classmethod
     def of(cls, sets: GateSets, found: CountedSets) -> _Counts:
-        effective = {label: one.units(0) for label, one in found.tallies.items()}
+        effective = {label: one.units() for label, one in found.tallies.items()}
 
         def of_all(labels: Iterable[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             every = [effective[label] for label in labels]

@@ -12,6 +12,7 @@ from math import hypot, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from scipy.special import gammaincinv
 
 from finc_eval.gates.evidence import Evidence, Side
@@ -161,5 +162,6 @@ def _interval(estimate: float, low: float, high: float) -> Interval:
 
 def _effect(cell: NDArray[np.bool_], groups: NDArray[np.uint64]) -> float:
     _, group = np.unique(groups, return_inverse=True)
-    shares = GroupedKinds.of(2, cell.astype(np.int64), group, np.ones(len(cell), np.int64))
+    table = csr_matrix((np.ones(len(cell)), (group, cell.astype(int))), (group.max() + 1, 2))
+    shares = GroupedKinds.of(table, np.bincount(group).astype(float))
     return float(design_effects([shares])[0][1])

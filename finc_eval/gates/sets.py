@@ -37,8 +37,8 @@ class GateSets:
         pairs: row of an older release that belongs to each row of `gen`, by its label; none where samples are not
             paired.
         part: name of the slice that these sets are; "" for whole sets.
-        blocks: column whose values, such as prompts, the release and its baselines are compared within, or that of
-            groups, where they share it; see `pair`.
+        blocks: column whose values, such as prompts, the release and its baselines are compared within, or the
+            column of groups, if they share it; see `pair`.
     """
 
     gen: Embeddings

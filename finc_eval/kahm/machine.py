@@ -184,11 +184,7 @@ def fit_deep(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = 
 
 
 def check_rows(samples: ArrayLike | torch.Tensor) -> torch.Tensor:
-    """Return samples in float64, shape (N, p).
-
-    Raises:
-        DataError: they are not finite numbers of this shape.
-    """
+    """Return samples in float64, shape (N, p)."""
     try:
         rows = torch.as_tensor(samples).double()
     except (TypeError, ValueError, RuntimeError) as error:

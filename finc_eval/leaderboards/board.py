@@ -18,10 +18,11 @@ from finc_eval.embeddings.space import extractor_of
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
-from finc_eval.leaderboards.entry import Entry, run_label
+from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
+from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric, say_substitute
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.blocks import Pairing, pair
@@ -48,7 +49,7 @@ def leaderboard(
 
     Args:
         models: one set or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called
+            `Sketch`, paths of files, or paths of samples, which are embedded first. Sets of a list are called
             by the names of their files and folders if these differ, or else "model 1", "model 2", and so
             on. A sketch is counted by the sample of embeddings that it holds. A list of sets in place of one is a model
             that was trained several times: one row, with sampling and training noise apart.
@@ -125,11 +126,7 @@ def measure_models(
 
 
 def training_runs(models: Mapping[str, object]) -> dict[str, list[object]]:
-    """Return the sets of each model; a list holds training runs of one model.
-
-    Raises:
-        UsageError: a model is called as the reference is, or has no set.
-    """
+    """Return the sets of each model; a list holds training runs of one model."""
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     found = {name: list(one) if _is_several(one) else [one] for name, one in models.items()}  # type: ignore[call-overload]

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
+import numpy as np
+
 from finc_eval.core.signature import Signature
 from finc_eval.leaderboards.estimates import Estimate
 from finc_eval.leaderboards.measures import Measure, lowest
-from finc_eval.leaderboards.replicates import over_runs, training_noise
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
 from finc_eval.partitions.tally import EffectiveCounts, Tally
 
@@ -58,14 +59,14 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
         ref: tally of the reference.
         signature: signature of the division into kinds.
     """
-    counts = {name: [run.effective(0) for run in runs] for name, runs in models.items()}
+    counts = {name: [run.effective() for run in runs] for name, runs in models.items()}
     reasons = {name: text for name, runs in counts.items() if (text := _too_few(runs)) is not None}
     owners = [name for name, sets in counts.items() if name not in reasons for _ in sets]
     sets = [one.members for name, own in counts.items() if name not in reasons for one in own]
     found = []
     for key, rule in RULES.items():
         runs: dict[str, list[Estimate]] = {name: [] for name in owners}
-        estimates = share_estimates(rule, sets, ref.effective(0).members) if sets else []
+        estimates = share_estimates(rule, sets, ref.effective().members) if sets else []
         for name, estimate in zip(owners, estimates, strict=True):
             runs[name].append(estimate)
         found.append(
@@ -139,3 +140,36 @@ def training_error(models: Mapping[str, Sequence[Estimate]]) -> float | None:
     """Return the standard deviation of a number between training runs; None where no model was trained twice."""
     variance, degrees = training_noise(models)
     return None if degrees == inf else variance**0.5
+
+
+def training_noise(models: Mapping[str, Sequence[Estimate]]) -> tuple[float, float]:
+    """Return the variance of a number between training runs, without sampling, and its degrees of freedom.
+
+    Without a model of several runs it is 0, with infinite degrees: not measured.
+    """
+    between, degrees = 0.0, 0
+    for runs in models.values():
+        free = len(runs) - 1
+        if free:
+            sampled = float(np.mean([run.own_variance for run in runs]))
+            between += free * (float(np.var([run.value for run in runs], ddof=1)) - sampled)
+            degrees += free
+    return (max(between / degrees, 0.0), float(degrees)) if degrees else (0.0, inf)
+
+
+def over_runs(models: Mapping[str, Sequence[Estimate]]) -> dict[str, Estimate]:
+    """Return one estimate per model: the mean of its training runs, which share the reference."""
+    training, degrees = training_noise(models)
+    return {name: _mean(runs, training, degrees) for name, runs in models.items() if runs}
+
+
+def _mean(runs: Sequence[Estimate], training: float, degrees: float) -> Estimate:
+    influences = [run.ref_influence for run in runs if run.ref_influence is not None]
+    return Estimate(
+        float(np.mean([run.value for run in runs])),
+        float(np.sum([run.own_variance for run in runs])) / len(runs) ** 2,
+        np.mean(influences, axis=0) if influences else None,
+        training / len(runs),
+        degrees,
+        runs[0].own_interval if degrees == inf else None,
+    )

@@ -18,6 +18,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.storage import PROGRAM, write_text
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.measures import Measure
+from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tally import Tally
@@ -61,7 +62,7 @@ class TrainingRun(Record):
     def tally(self) -> Tally:
         """Number of samples of each node."""
         effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
-        return Tally((len(self.members),), self.counted, np.array(self.members, np.int64), effects, even, within)
+        return Tally(self.counted, np.array(self.members, np.int64), effects, even, within)
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,7 @@ class Entry(Record):
         return [run_label(self.name, number) for number in range(len(self.runs))]
 
     def check_belongs(self, signature: Signature, where: str) -> None:
-        """Refuse an entry of another board, or with numbers that this version computes differently.
-
-        Raises:
-            IncompatibleError: it does not belong on the board; the message says in which field, with both values.
-        """
+        """Refuse an entry of another board, or with numbers that this version computes differently."""
         unlike = self.signature.differences(signature)
         if unlike:
             raise IncompatibleError(
@@ -139,8 +136,3 @@ def _version(text: str) -> tuple[int, ...]:
 def shareable(info: SetInfo) -> SetInfo:
     """Return the description of a set as a board keeps it, which is passed on."""
     return replace(info, source=None if info.source is None else info.place)
-
-
-def run_label(name: str, number: int) -> str:
-    """Return the label of a training run of a model; the first has the name of the model."""
-    return name if number == 0 else f"{name}, run {number + 1}"

@@ -28,7 +28,7 @@ class Estimate:
     Attributes:
         value: the estimate.
         own_variance: variance from the sampling of the model's set.
-        ref_influence: vector whose product with that of another model is the covariance of the two from the sampling
+        ref_influence: vector whose product with another model's vector is the covariance of the two from the sampling
             of the reference; one entry per random part of the reference, or per kind. None where the estimate shares
             nothing with others.
         training_variance: variance from the training of the model, where it was measured.

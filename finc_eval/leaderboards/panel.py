@@ -110,12 +110,7 @@ class RankedBoard(NamedTuple):
 
 
 def panel_of(boards: Mapping[str, RankedBoard]) -> Panel:
-    """Put boards of the same models side by side.
-
-    Raises:
-        UsageError: there are fewer than two boards.
-        IncompatibleError: the models of two boards differ.
-    """
+    """Put boards of the same models side by side."""
     if len(boards) < 2:
         raise UsageError(f"at least two boards are needed side by side, got {len(boards)}")
     (first, own), *others = boards.items()

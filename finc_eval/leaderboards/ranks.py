@@ -111,9 +111,6 @@ def rank(
         best: the best value that there is, such as 0 for a distance, where an estimate may be beyond. Models there are
             equal, so that a model is surely worse than others only if it is also surely not there.
         alpha: probability that any statement is wrong.
-
-    Raises:
-        UsageError: values are not finite, or the shapes do not fit.
     """
     worth, shared = np.asarray(values, float), np.asarray(covariance, float)
     if worth.ndim != 1 or shared.shape != (len(worth), len(worth)):

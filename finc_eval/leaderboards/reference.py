@@ -20,10 +20,11 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
-from finc_eval.leaderboards.entry import Entry, TrainingRun, run_label, shareable
+from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
+from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
@@ -188,7 +189,7 @@ class BoardReference:
         kinds = self.kinds if self.found is None else _near(self.kinds)
         found = count(one.embeddings, kinds, far=True, run=run.named(f"count {label}"))
         tallies = node_tallies(self.tree, {label: found.counts, REFERENCE: counts})
-        own, others = (each.at(self.leaves(tallies.values())).effective(0) for each in tallies.values())
+        own, others = (each.at(self.leaves(tallies.values())).effective() for each in tallies.values())
         if pairing is None:
             is_design = bool(designs({label: one.embeddings, REFERENCE: ref}))
             number = estimate_unmatched(own, others, self.settings.seed, is_design=is_design)
@@ -250,7 +251,7 @@ class BoardReference:
             effects, even, within = (file.array(name, nodes, dtype="<f8") for name in EFFECTS)
             return cls(
                 kinds=kinds,
-                tally=Tally((nodes,), int(header["n"]), members, effects, even, within),
+                tally=Tally(int(header["n"]), members, effects, even, within),
                 examples=tuple(structure(Examples, one, str(path)) for one in header["examples"]),
                 names={int(number): structure(Name, name, str(path)) for number, name in header["names"].items()},
                 info=structure(SetInfo, header["info"], str(path)),

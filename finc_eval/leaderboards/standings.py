@@ -94,11 +94,7 @@ class Criterion(Record):
         return len(self.names) * (len(self.names) - 1) // 2
 
     def p_value(self, first: str, second: str) -> float:
-        """Return the adjusted p-value of "these two do not differ in this direction or the other", the smaller one.
-
-        Raises:
-            DataError: one of them is not ranked.
-        """
+        """Return the adjusted p-value of "these two do not differ in this direction or the other", the smaller one."""
         for name in (first, second):
             if name not in self.names:
                 raise DataError(f"{name} is not ranked by {self.key}: see its reason in rows[…].scores")
@@ -110,3 +106,8 @@ class Criterion(Record):
         if first not in self.names or second not in self.names:
             return False
         return self.p_values[self.names.index(first)][self.names.index(second)] <= alpha
+
+
+def run_label(name: str, number: int) -> str:
+    """Return the label of a training run of a model; the first has the name of the model."""
+    return name if number == 0 else f"{name}, run {number + 1}"

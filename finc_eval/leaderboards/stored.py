@@ -212,7 +212,7 @@ class Board:
         place = self.folder / REFERENCE_FILE
         if not (force or self.exists) and place.exists() and file_type(place) != TYPE_NAME:
             raise UsageError(
-                f"{self.folder} has a file {REFERENCE_FILE}, which is not that of a board: choose another folder"
+                f"{self.folder} has a file {REFERENCE_FILE}, which does not belong to a board: choose another folder"
             )
         if not force and self.exists and (others := [name for name in self.names if name not in named]):
             raise UsageError(

@@ -63,11 +63,7 @@ class MetricInputs:
     index: SearchIndex = "exact"
 
     def signature(self, **fields: object) -> Signature:
-        """Return the signature of a value.
-
-        Args:
-            fields: settings of the metric, such as `seed=0`.
-        """
+        """Return the signature of a value."""
         sizes = [one.n for one in (self.gen, self.ref) if one]
         return Signature.of(self.name, sizes, self.gen.space, *((name, str(value)) for name, value in fields.items()))
 
@@ -216,15 +212,7 @@ def rows_by_class(one: MetricSet, column: str) -> Rows:
 def scores_by_class(
     metric: Metric, sets: Mapping[str, MetricSet], classes: Mapping[str, Rows], index: SearchIndex, run: Run
 ) -> tuple[list[Score], tuple[str, ...]]:
-    """Compute a metric for the samples of each class, and say in notes which classes have no value, and why.
-
-    Args:
-        metric: the metric.
-        sets: sets that it takes, by label.
-        classes: rows of each class of each set; empty: no class.
-        index: how neighbors are found.
-        run: device and portions.
-    """
+    """Compute a metric for the samples of each class, and say in notes which classes have no value, and why."""
     rows = {label: classes[label] for label in sets if label in classes}
     found: list[Score] = []
     without: dict[str, str] = {}

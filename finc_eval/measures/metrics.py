@@ -325,9 +325,6 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     Args:
         names: names of metrics, or one name; default: the `DEFAULT_METRICS` that the sets allow.
         given: sets by label, "gen", "ref" and perhaps "test".
-
-    Raises:
-        UsageError: a name is unknown, none is given, or a metric needs a set that is not given.
     """
     if names is None:
         names = DEFAULT_METRICS[:1] if any(map(is_moments_alone, given.values())) else DEFAULT_METRICS

@@ -65,9 +65,6 @@ def conditional_vendi(
         order: order q > 0 of the entropy. Order 2 takes any n; other orders take at most 10 000.
         run: device to compute on; default: CUDA if available.
 
-    Raises:
-        DataError: the images have no prompts; there are too many images or prompts, or a prompt without a vector.
-
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo.prompts import prompted_sets
@@ -97,9 +94,6 @@ def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> floa
         source: embeddings of dimension d with a column prompt, caption or text.
         text: vectors of the prompts, of dimension k; see `conditional_vendi`.
         run: device to compute on; default: CUDA if available.
-
-    Raises:
-        DataError: the images have no prompts; d + k is too large, or a prompt has no vector.
     """
     joint, run = _joint(as_embeddings(source), text, 1.0), Run.of(run)
     if joint.dim > MAX_COVARIANCE_SIZE:

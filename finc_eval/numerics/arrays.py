@@ -23,11 +23,7 @@ LEAST_SPREAD = 1e-14
 
 
 def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -> torch.Tensor:
-    """Return embeddings as a tensor of floats, shape (n, d).
-
-    Raises:
-        UsageError: they are not, or a whole set is a covariance, or would lose its digits in float32.
-    """
+    """Return embeddings as a tensor of floats, shape (n, d); only a whole set shows whether it is a covariance."""
     rows = array if isinstance(array, torch.Tensor) else as_tensor(array, name)
     if not is_plain(rows):
         kind = "on the device meta, without content" if rows.is_meta else "that is sparse, quantized or complex"
@@ -58,11 +54,7 @@ def _refuse_lost_digits(rows: torch.Tensor, name: str) -> None:
 
 
 def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
-    """Return an array as a tensor, without a copy where torch can read its memory.
-
-    Raises:
-        UsageError: it has masked entries, Python objects or texts, or is not an array.
-    """
+    """Return an array as a tensor, without a copy where torch can read its memory."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         raise UsageError(
             f"{name} has {int(np.ma.getmaskarray(array).sum()):,} masked entries, which embeddings cannot have: leave "
@@ -136,9 +128,6 @@ def pair_in(shapes: Shapes, read: Callable[[str], NDArray[Any]], where: str) -> 
     """Return the mean and the covariance among arrays; None if there are none.
 
     They are called mu and sigma, or are a vector and a symmetric matrix of its size.
-
-    Raises:
-        DataError: there are several, and none is called mu and sigma; the message names `where`.
     """
     if {"mu", "sigma"} <= set(shapes):
         return Pair("mu", "sigma", "")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 Array = NDArray[np.float64]
 
@@ -102,23 +103,14 @@ class GroupedKinds(GroupedShares):
     largest: Array
 
     @classmethod
-    def of(
-        cls, kinds: int, kind: NDArray[np.integer], group: NDArray[np.int64], number: NDArray[np.int64]
-    ) -> GroupedKinds:
-        """Summarize numbers of samples by kind and group.
+    def of(cls, table: csr_matrix, size: Array) -> GroupedKinds:
+        """Summarize numbers of samples by group and kind, shape (g, t), of groups of these sizes, shape (g,).
 
         With k_g members in groups of m_g samples, and p = Σ k_g / n, the variance of p is d times the binomial one,
         d = Σ (k_g − m_g p)² / (n p (1 − p)).
-
-        Args:
-            kinds: number of kinds, t.
-            kind: kind of each number of samples, shape (c,).
-            group: number of their group, from 0 on, shape (c,).
-            number: how many they are, shape (c,).
         """
-        size = np.asarray(np.bincount(group, number), float)
-        pairs, back = np.unique(group * kinds + kind, return_inverse=True)
-        k_g, kind, m_g = np.bincount(back.ravel(), number), pairs % kinds, size[pairs // kinds]
+        kinds, found = table.shape[1], table.tocoo()
+        k_g, kind, m_g = found.data, found.col, size[found.row]
         k, kk, km = (np.asarray(np.bincount(kind, one, kinds), float) for one in (k_g, k_g * k_g, k_g * m_g))
         largest = np.zeros(kinds)
         np.maximum.at(largest, kind, m_g)
@@ -159,9 +151,6 @@ def design_effects(sets: Sequence[GroupedShares]) -> list[Array]:
     fraction of the worst case: that the members fill the largest groups of the set. There they are as many as the set
     would have if all sets were alike. The fraction is what all sets show together, on average over members, averaged in
     turn with 1, which counts like one more group. For groups of one size m that are all alike, the effect is m.
-
-    Args:
-        sets: the sets that are compared, of the same kinds.
     """
     members, groups = (np.sum([getattr(one, name) for one in sets], axis=0) for name in ("members", "groups"))
     share = members / sum(one.sizes.n for one in sets)

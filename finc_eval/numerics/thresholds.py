@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import torch
@@ -30,7 +29,7 @@ def bins_of(scores: torch.Tensor) -> torch.Tensor:
     return ((scores + 1) * (BINS / 2)).long().clamp_(0, BINS - 1)
 
 
-def thresholds_of(own: Fitted, others: Sequence[tuple[float, Fitted]], columns: slice) -> torch.Tensor:
+def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
     """Return the least score of a member on the directions that score either fold; negative for the negative tail.
 
     It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
@@ -39,12 +38,11 @@ def thresholds_of(own: Fitted, others: Sequence[tuple[float, Fitted]], columns: 
     Returns:
         Thresholds for fold 0, then for fold 1, shape (2, t).
     """
-    return torch.stack([_thresholds(own, others, fold, columns) for fold in (1, 0)])
+    return torch.stack([_thresholds(own, other, fold, columns) for fold in (1, 0)])
 
 
-def _thresholds(own: Fitted, others: Sequence[tuple[float, Fitted]], fold: int, columns: slice) -> torch.Tensor:
-    first = _tails(own.fitted(fold)[columns])
-    second = torch.stack([weight * _tails(one.fitted(fold)[columns]) for weight, one in others]).sum(0)
+def _thresholds(own: Fitted, other: Fitted, fold: int, columns: slice) -> torch.Tensor:
+    first, second = (_tails(one.fitted(fold)[columns]) for one in (own, other))
     square = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square()
     tail = ((first - second) @ square).argmax(0)
     first, second = (one[tail, torch.arange(len(tail))] for one in (first, second))

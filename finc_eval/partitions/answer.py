@@ -129,13 +129,9 @@ class Answer:
 
 
 def name_headings(headings: Sequence[tuple[Kind, Sequence[Kind]]], differing: Sequence[Kind]) -> list[str | None]:
-    """Name headings by what the names of their kinds have in common, and those of kinds of the other side have not.
+    """Name headings by what the names of their kinds have in common, and names of kinds of the other side have not.
 
     Where two headings would have one name, the names of a few kinds are listed instead.
-
-    Args:
-        headings: kinds that are headings, each with the kinds below it.
-        differing: all kinds that differ.
     """
     common = [in_common(inside, [one for one in differing if one.side != kind.side]) for kind, inside in headings]
     names, found = UniqueNames(differing), list[str | None]()
@@ -185,7 +181,7 @@ def divide(
 def _count_cells(one: Embeddings, label: str, kinds: KindTree, run: Run) -> tuple[Counted, NDArray[np.int64]]:
     """Count a set, and return the leaf of each sample, too."""
     counter = Counter(kinds, run=run.named(f"count {label}"))
-    return counter.of(one), counter.kinds()[:, 0].astype(np.int64)
+    return counter.of(one), counter.kinds().astype(np.int64)
 
 
 def _divide_mixes(
@@ -235,16 +231,12 @@ def cells_of(pairing: Pairing, kinds: KindTree, run: Run) -> NDArray[np.int64]:
 def main_counts(tree: Tree, tallies: Mapping[str, Tally]) -> dict[str, EffectiveCounts]:
     """Return effective counts of at most `MAIN_LEVEL` kinds that hold all samples, by label."""
     nodes = tree.cut(MAIN_LEVEL)
-    return {label: one.at(nodes).effective(0) for label, one in tallies.items()}
+    return {label: one.at(nodes).effective() for label, one in tallies.items()}
 
 
 def node_tallies(tree: Tree, counts: Mapping[str, Counts]) -> dict[str, Tally]:
     """Return the tallies of all nodes of a tree, node i at place i, from counts of its leaves."""
-    real = tree.numbers >= 0
-    order = np.empty(tree.nodes, np.int64)
-    order[tree.numbers[real]] = np.flatnonzero(real)
-    found = tally_sets({label: one.at_nodes(tree) for label, one in counts.items()})
-    return {label: one.at(order) for label, one in found.items()}
+    return tally_sets({label: one.of_unions(tree.members) for label, one in counts.items()})
 
 
 def names_of_nodes(

@@ -63,4 +63,4 @@ def _read_tallies(file: StoredFile, nodes: int) -> Iterator[tuple[str, Tally]]:
         fit = (members >= 0).all() and members[-1] == n and min(effects.min(), even.min()) >= 1 and (within >= 0).all()
         if not fit:
             raise ValueError("its counts are not of its kinds")
-        yield str(label), Tally((nodes,), int(n), members, effects, even, within)
+        yield str(label), Tally(int(n), members, effects, even, within)

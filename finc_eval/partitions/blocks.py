@@ -265,7 +265,7 @@ def dispersion(counts: NDArray[np.int64]) -> float:
 
 def count_by_design(tally: Tally) -> EffectiveCounts:
     """Return counts of the values of a column, with the variance of a design where they are too even to be random."""
-    counts = tally.effective(0)
+    counts = tally.effective()
     spread = dispersion(tally.members[tally.members > 0])
     return counts if spread == 1 else EffectiveCounts(tally.members.astype(float), np.array(spread), float(tally.n))
 

@@ -35,7 +35,7 @@ def communities(x: torch.Tensor, seed: int, device: torch.device) -> Communities
     """Divide rows into small communities of their graph of shared neighbors.
 
     Two samples are linked where one is among the other's nearest neighbors, with the Jaccard index of their neighbors
-    as weight (Levine et al. 2015). Communities maximize the modularity (Blondel et al. 2008). Those of Leiden's
+    as weight (Levine et al. 2015). Communities maximize the modularity (Blondel et al. 2008). Communities by Leiden's
     algorithm meet planted kinds as well, but scikit-network's draws numbers that no seed governs.
 
     Args:

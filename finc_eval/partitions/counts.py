@@ -1,4 +1,4 @@
-"""`Counts`: how many samples of a set are of each kind, in independent units; counts of shards add."""
+"""`Counts`: how many samples of a set are of each kind, and in which groups."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 
 from finc_eval.core.device import send
-from finc_eval.core.errors import IncompatibleError
-from finc_eval.core.files.reading import StoredFile
-from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -22,7 +20,6 @@ from finc_eval.gallery.counts import KEPT, MAX_SHOWN
 from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tally import Tally
-from finc_eval.partitions.tree import Tree
 
 DRAWN = 200
 """Samples of each set and kind that are drawn at random, and that its name is taken from."""
@@ -36,123 +33,49 @@ SORTED_ROWS = 1 << 13
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Samples of a set by their kinds at all levels.
+    """Samples of a set by their kinds, which may overlap.
 
     Attributes:
-        levels: number of kinds of each level, with the one of samples far from all others if there is one.
-        cells: distinct combinations of kinds (and groups), one kind per level, shape (t, levels).
-        number: number of samples in each combination, shape (t,).
-        groups: hash of the group of each combination, shape (t,); None where every sample stands for itself.
+        n: number of samples.
+        members: number of samples of each kind, shape (t,).
+        sizes: number of samples of each group, shape (g,); None where every sample stands for itself.
+        table: number of samples of each group and kind, sparse, shape (g, t); None without groups.
     """
 
-    levels: tuple[int, ...]
-    cells: NDArray[np.int32]
-    number: NDArray[np.int64]
-    groups: NDArray[np.uint64] | None = None
+    n: int
+    members: NDArray[np.int64]
+    sizes: Array | None = None
+    table: csr_matrix | None = None
 
     @classmethod
-    def of(
-        cls,
-        levels: tuple[int, ...],
-        cells: NDArray[np.int32],
-        groups: NDArray[np.uint64] | None = None,
-        number: NDArray[np.int64] | None = None,
-    ) -> Counts:
-        """Count samples by combinations of kinds.
+    def of(cls, kinds: int, cells: NDArray[np.int32], groups: NDArray[np.uint64] | None = None) -> Counts:
+        """Count samples, from the kind of each, shape (n,), and the hash of its group, shape (n,)."""
+        members = np.bincount(cells, minlength=kinds)
+        if groups is None:
+            return cls(len(cells), members)
+        _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        table = csr_matrix((np.ones(len(cells)), (group, cells)), (len(sizes), kinds))
+        return cls(len(cells), members, sizes.astype(float), table)
 
-        Args:
-            levels: number of kinds of each level.
-            cells: kinds of the samples, shape (n, levels).
-            groups: hash of the group of each sample, shape (n,).
-            number: how often each row of `cells` counts; default: once.
-        """
-        columns = [*cells.astype(np.uint64).T, *([] if groups is None else [groups])]
-        order = np.lexsort(columns)
-        new = np.ones(len(order), bool)
-        new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
-        weights = np.ones(len(order), np.int64) if number is None else number
-        total = np.bincount(np.cumsum(new) - 1, weights[order]).astype(np.int64)
-        first = order[new]
-        return cls(levels, cells[first].astype(np.int32), total, None if groups is None else groups[first])
+    def of_unions(self, unions: NDArray[np.bool_]) -> Counts:
+        """Return the counts of unions of kinds, given by the kinds that each holds, shape (u, t)."""
+        table = None if self.table is None else self.table @ csr_matrix(unions.T, dtype=float)
+        return Counts(self.n, unions @ self.members, self.sizes, table)
 
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return int(self.number.sum())
-
-    def __add__(self, other: Counts) -> Counts:
-        if self.levels != other.levels:
-            raise IncompatibleError(f"counts of {self.levels} and {other.levels} kinds do not add: use one partition")
-        both = [one.groups for one in (self, other) if one.groups is not None]
-        if len(both) == 1:
-            raise IncompatibleError("counts of grouped and of ungrouped samples do not add: group both, or neither")
-        groups = np.concatenate(both) if both else None
-        cells, number = np.concatenate([self.cells, other.cells]), np.concatenate([self.number, other.number])
-        return Counts.of(self.levels, cells, groups, number)
-
-    def write(self, file: NewFile, place: str) -> None:
-        """Write the counts into a file, as arrays whose names begin with `place`."""
-        file.array(f"{place}/levels", np.array(self.levels, np.int64))
-        file.array(f"{place}/cells", self.cells)
-        file.array(f"{place}/number", self.number)
-        if self.groups is not None:
-            file.array(f"{place}/groups", self.groups)
-
-    @classmethod
-    def read(cls, file: StoredFile, place: str) -> Counts:
-        """Read what `write` wrote."""
-        levels = tuple(file.array(f"{place}/levels", None, dtype="<i8").tolist())
-        cells = file.array(f"{place}/cells", None, len(levels), dtype="<i4")
-        number = file.array(f"{place}/number", len(cells), dtype="<i8")
-        groups = f"{place}/groups"
-        return cls(
-            levels, cells, number, file.array(groups, len(cells), dtype="<u8") if groups in file.arrays else None
-        )
-
-    def check(self, levels: Sequence[int]) -> None:
-        """Raise ValueError unless these are counts by a partition of these levels."""
-        far = {own - level for own, level in zip(self.levels, levels, strict=True)}
-        inside = (self.cells >= 0).all() and (self.cells < np.array(self.levels)).all()
-        if not far <= {0, 1} or not inside or not len(self.number) or (self.number <= 0).any():
-            raise ValueError("its counts are not of its kinds")
-
-    def members(self, level: int) -> NDArray[np.int64]:
-        """Return the number of samples of each kind of a level, given by its place, shape (kinds,)."""
-        return np.bincount(self.cells[:, level], self.number, self.levels[level]).astype(np.int64)
-
-    def all_members(self) -> NDArray[np.int64]:
-        """Return the number of samples of each kind of all levels, numbered through, shape (t,)."""
-        return np.concatenate([self.members(level) for level in range(len(self.levels))])
-
-    def grouped(self, level: int) -> GroupedKinds:
-        """Return how the samples of each kind of a level lie in the groups."""
-        if self.groups is None:
-            return GroupedKinds.independent(self.members(level), self.n)
-        _, group = np.unique(self.groups, return_inverse=True)
-        return GroupedKinds.of(self.levels[level], self.cells[:, level], group, self.number)
-
-    def at_nodes(self, tree: Tree) -> Counts:
-        """Return the counts of leaves as counts of all nodes of their tree, one level for each depth of it."""
-        return Counts.of(tree.level_sizes, tree.at_depths[self.cells[:, 0]], self.groups, self.number)
-
-    def tally(self) -> Tally:
-        """Return what tests need of the counts, by the groups of this set alone; see `tally_sets`."""
-        return tally_sets({"": self})[""]
+    def grouped(self) -> GroupedKinds:
+        """Return how the samples of each kind lie in the groups."""
+        if self.table is None or self.sizes is None:
+            return GroupedKinds.independent(self.members, self.n)
+        return GroupedKinds.of(self.table, self.sizes)
 
 
 def tally_sets(counts: Mapping[str, Counts]) -> dict[str, Tally]:
     """Return what tests of these sets need of their counts; it does not grow with the number of samples or groups."""
-    sets = list(counts.values())
-    found: list[list[tuple[Array, ...]]] = [[] for _ in sets]
-    for level in range(len(sets[0].levels)):
-        shares = [one.grouped(level) for one in sets]
-        for own, share, effects in zip(found, shares, design_effects(shares), strict=True):
-            own.append((effects, share.even, share.within))
-    tallies = {}
-    for (label, one), own in zip(counts.items(), found, strict=True):
-        effects, even, within = (np.concatenate(part) for part in zip(*own, strict=True))
-        tallies[label] = Tally(one.levels, one.n, one.all_members(), effects, even, within)
-    return tallies
+    shares = [one.grouped() for one in counts.values()]
+    return {
+        label: Tally(one.n, one.members, effects, share.even, share.within)
+        for (label, one), share, effects in zip(counts.items(), shares, design_effects(shares), strict=True)
+    }
 
 
 @dataclass(frozen=True)
@@ -181,14 +104,13 @@ class KindSamples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Counts of a set, and some samples of each kind, which is numbered through all levels.
+    """Counts of a set, and some samples of each kind.
 
     Attributes:
         counts: samples by kinds.
-        nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds of all levels,
-            `KEPT`); −1 where there are fewer.
-        drawn: indices of samples of each kind, drawn at random, shape (kinds of all levels, `DRAWN`); −1 where there
-            are fewer.
+        nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds, `KEPT`); −1 where
+            there are fewer.
+        drawn: indices of samples of each kind, drawn at random, shape (kinds, `DRAWN`); −1 where there are fewer.
     """
 
     counts: Counts
@@ -197,7 +119,7 @@ class Counted:
 
     def samples(self, *kinds: int) -> KindSamples:
         """Return the indices of samples of a kind, from each of its pieces in proportion to its size."""
-        members = np.maximum(self.counts.all_members()[list(kinds)], 1)
+        members = np.maximum(self.counts.members[list(kinds)], 1)
         return KindSamples(*(_mix([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
 
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
@@ -227,10 +149,9 @@ class Counter:
         self._assign = partition.on(self._run.torch_device)
         self._waiting: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._counted = 0
-        self.levels = tuple(level + far for level in partition.levels)
+        self._size = partition.tree.leaves + far
         self._cells: list[NDArray[np.int16]] = []
-        self._offsets = np.concatenate([[0], np.cumsum(self.levels)])
-        self._nearest = np.full((int(self._offsets[-1]), KEPT), -1)
+        self._nearest = np.full((self._size, KEPT), -1)
         self._squared = np.full(self._nearest.shape, np.inf, np.float32)
 
     def of(self, embeddings: Embeddings) -> Counted:
@@ -254,12 +175,11 @@ class Counter:
         self._waiting.clear()
         start, self._counted = self._counted, self._counted + len(kinds)
         if self._far:
-            kinds = np.where(self.partition.far(squared), np.array(self.partition.levels, np.int32), kinds)
+            kinds = np.where(self.partition.far(squared), np.int32(self.partition.tree.leaves), kinds)
         self._cells.append(kinds.astype(np.int16))
-        for level, offset in enumerate(self._offsets[:-1]):
-            for part in range(0, len(kinds), SORTED_ROWS):
-                rows = slice(part, part + SORTED_ROWS)
-                self._keep_nearest(start + part, kinds[rows, level] + offset, middle[rows, level])
+        for part in range(0, len(kinds), SORTED_ROWS):
+            rows = slice(part, part + SORTED_ROWS)
+            self._keep_nearest(start + part, kinds[rows], middle[rows])
 
     def _keep_nearest(self, start: int, kinds: NDArray[np.int64], squared: NDArray[np.float32]) -> None:
         near = np.flatnonzero(squared < self._squared[kinds, -1])
@@ -280,32 +200,22 @@ class Counter:
     def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
         """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
         kinds = self.kinds()
-        return Counted(Counts.of(self.levels, kinds, groups), self._nearest, draw_members(kinds, self.levels))
+        return Counted(Counts.of(self._size, kinds, groups), self._nearest, draw_members(kinds, self._size))
 
     def kinds(self) -> NDArray[np.int32]:
-        """Return the kind of each row at each level, shape (n, levels)."""
+        """Return the kind of each row, shape (n,)."""
         self._count()
         return np.concatenate(self._cells, dtype=np.int32)
 
 
-def draw_members(kinds: NDArray[np.int32], levels: Sequence[int]) -> NDArray[np.int64]:
-    """Draw samples of each kind at random, and return their indices as `Counted` has them.
-
-    Args:
-        kinds: kind of each sample at each level, shape (n, levels).
-        levels: number of kinds of each level.
-    """
+def draw_members(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
+    """Draw samples of each kind at random, and return their indices as `Counted` has them."""
     order = np.random.default_rng(0).permutation(len(kinds))
-    first = [_first(kinds[order, place], level) for place, level in enumerate(levels)]
-    return np.append(order, -1)[np.concatenate(first)]
-
-
-def _first(kinds: NDArray[np.int32], count: int) -> NDArray[np.int64]:
-    """Return the places of the first `DRAWN` samples of each kind, shape (count, `DRAWN`); −1 beyond them."""
-    members = np.bincount(kinds, minlength=count)
+    kinds, members = kinds[order], np.bincount(kinds, minlength=count)
     place = np.arange(DRAWN) + (members.cumsum() - members)[:, None]
     by_kind = kinds.astype(np.min_scalar_type(count)).argsort(kind="stable")
-    return np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
+    first = np.where(np.arange(DRAWN) < members[:, None], by_kind[np.minimum(place, len(kinds) - 1)], -1)
+    return np.append(order, -1)[first]
 
 
 def count(embeddings: Embeddings, partition: KindTree, *, far: bool = False, run: Run | None = None) -> Counted:

@@ -148,7 +148,7 @@ def names_of_unions(
 ) -> dict[int, Name]:
     """Name unions of counted kinds as `names_of` names kinds."""
     labels = list(counted)
-    shares = np.array([one.counts.all_members() / one.counts.n for one in counted.values()])
+    shares = np.array([one.counts.members / one.counts.n for one in counted.values()])
     members = []
     for pieces in unions.values():
         most = labels[int(shares[:, list(pieces)].sum(1).argmax())]

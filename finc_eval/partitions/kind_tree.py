@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -59,11 +58,7 @@ class KindTree:
 
     @classmethod
     def fit(cls, rows: torch.Tensor, seed: int = 0, run: Run | None = None) -> Self:
-        """Divide rows into kinds.
-
-        Raises:
-            DataError: there are fewer than 4 rows.
-        """
+        """Divide rows into kinds."""
         run = Run.of(run)
         if len(rows) < 4:
             raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
@@ -89,16 +84,6 @@ class KindTree:
         kept = self.tree.cut(most)
         return replace(self, leaf=self.tree.members[kept].argmax(0)[self.leaf], tree=self.tree.pruned(most))
 
-    @cached_property
-    def levels(self) -> tuple[int, ...]:
-        """Number of leaves, as the only level that samples are counted at."""
-        return (self.tree.leaves,)
-
-    @property
-    def dim(self) -> int:
-        """d, number of entries of an embedding."""
-        return len(self.axes.origin)
-
     @property
     def digest(self) -> str:
         """Digest that identifies the tree."""
@@ -115,7 +100,7 @@ class KindTree:
         run, x = Run.of(run), torch.as_tensor(rows, dtype=torch.float32)
         assign = self.on(run.torch_device)
         found = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
-        leaves, squared, _ = (torch.cat(parts)[:, 0].cpu().numpy() for parts in zip(*found, strict=True))
+        leaves, squared, _ = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
         return leaves, squared
 
     def far(self, squared: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -171,11 +156,7 @@ class Assignment:
         self._means = send(means / torch.from_numpy(sizes)[:, None].float(), device)
 
     def __call__(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return the leaf of each row, int32; squared distances from its prototype, and from the middle of its leaf.
-
-        Raises:
-            IncompatibleError: the rows have another number of entries than the tree's rows.
-        """
+        """Return the leaf of each row, int32; squared distances from its prototype, and from the middle of its leaf."""
         if rows.ndim != 2 or rows.shape[1] != len(self._axes.origin):
             raise IncompatibleError(
                 f"the kinds divide embeddings of {len(self._axes.origin)} entries, got shape {tuple(rows.shape)}: "
@@ -188,7 +169,7 @@ class Assignment:
         norm = ((x - self._axes.origin) / self._axes.unit).square().sum(1)
         middle = (at - self._means[leaf]).square().sum(1)
         squared = (least + norm).clamp_min(0) * self._axes.unit**2
-        return leaf[:, None], squared[:, None], middle[:, None]
+        return leaf, squared, middle
 
 
 def directions(rows: torch.Tensor) -> torch.Tensor:

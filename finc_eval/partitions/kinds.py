@@ -184,7 +184,7 @@ def kinds(
 
     Args:
         sets: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, paths of files, or paths of samples, which are embedded first. Those of a list are called by the
+            `Sketch`, paths of files, or paths of samples, which are embedded first. Sets of a list are called by the
             names of their files and folders, or else numbered. Or one set, with the reference next to it.
         ref: reference, in the same forms: `fe.kinds(gen, ref)` is `fe.kinds({"gen": gen, "ref": ref})`.
         settings: settings.

@@ -76,12 +76,7 @@ def countable_sets(
 
 
 def countable_set(source: object, label: str, groups: str | None = None) -> OpenedSet:
-    """Open a set that is embedded.
-
-    Raises:
-        UsageError: groups are asked for of a sketch.
-        DataError: it has too few samples, or is a sketch without any.
-    """
+    """Open a set that is embedded."""
     sketch = as_sketch(source)
     if sketch is not None:
         if groups is not None:

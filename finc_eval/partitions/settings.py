@@ -1,4 +1,4 @@
-"""`KindSettings`: the levels of a partition into kinds, and the groups of samples."""
+"""`KindSettings`: how sets are divided into kinds, and the groups of samples."""
 
 from __future__ import annotations
 

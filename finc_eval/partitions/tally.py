@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class EffectiveCounts:
-    """Effective numbers of samples of each kind of a level, for tests of all kinds together.
+    """Effective numbers of samples of each kind, for tests of all kinds together.
 
     Attributes:
         members: numbers of samples, all divided by one mean design effect, shape (kinds,).
@@ -51,10 +51,9 @@ class EffectiveCounts:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Numbers of samples of a set by kind, the kinds of all levels numbered through.
+    """Numbers of samples of a set by kind.
 
     Attributes:
-        levels: number of kinds of each level.
         n: number of samples.
         members: number of samples of each kind, shape (t,).
         effects: factor by which the samples of each kind inform less than independent ones, shape (t,).
@@ -62,7 +61,6 @@ class Tally:
         within: number of samples in groups that are not larger than the largest with a member of the kind, shape (t,).
     """
 
-    levels: tuple[int, ...]
     n: int
     members: NDArray[np.int64]
     effects: Array
@@ -80,30 +78,24 @@ class Tally:
         return bool(self.n >= MIN_INDEPENDENT * self.even.max())
 
     def at(self, kinds: NDArray[np.int64]) -> Tally:
-        """Return the tally of some kinds, as one level of them."""
+        """Return the tally of some kinds."""
         effects, even, within = (one[kinds] for one in (self.effects, self.even, self.within))
-        return Tally((len(kinds),), self.n, self.members[kinds], effects, even, within)
+        return Tally(self.n, self.members[kinds], effects, even, within)
 
-    def units(self, level: int) -> tuple[Array, Array]:
-        """Return effective numbers of members, and of samples, for the test of each kind of a level by itself."""
-        effects = self.effects[self._at(level)]
-        return self.members[self._at(level)] / effects, self.n / effects
+    def units(self) -> tuple[Array, Array]:
+        """Return effective numbers of members, and of samples, for the test of each kind by itself."""
+        return self.members / self.effects, self.n / self.effects
 
-    def effective(self, level: int) -> EffectiveCounts:
-        """Return effective numbers of samples of each kind of a level.
+    def effective(self) -> EffectiveCounts:
+        """Return effective numbers of samples of each kind; the kinds do not overlap.
 
-        All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981); by that of the
-        one kind that has all samples.
+        All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981): by the effect
+        of the one kind that has all samples.
         """
-        members, effects = self.members[self._at(level)], self.cautious[self._at(level)]
-        there = members > 0
-        weights = 1 - members[there] / self.n
+        effects, there = self.cautious, self.members > 0
+        weights = 1 - self.members[there] / self.n
         mean = max(float(np.average(effects[there], weights=weights if weights.any() else None)), 1.0)
-        return EffectiveCounts(members / mean, effects / mean, float(self.n))
-
-    def _at(self, level: int) -> slice:
-        start = sum(self.levels[:level])
-        return slice(start, start + self.levels[level])
+        return EffectiveCounts(self.members / mean, effects / mean, float(self.n))
 
     @classmethod
     def pooled(cls, tallies: Sequence[Tally]) -> Tally:
@@ -113,4 +105,4 @@ class Tally:
         effects, even = (
             np.average([getattr(one, name) for one in tallies], axis=0, weights=n) for name in ("effects", "even")
         )
-        return cls(tallies[0].levels, int(n.sum()), members, effects, even, within)
+        return cls(int(n.sum()), members, effects, even, within)

@@ -1,4 +1,4 @@
-"""`test_kinds`: exact tests of all kinds of a partition, at all levels, as one family."""
+"""`test_kinds`: exact tests of all kinds of a partition as one family."""
 
 from __future__ import annotations
 
@@ -27,16 +27,14 @@ a tree is fitted to 10 000. There, a separate kind of 5 samples was found in 3 o
 
 @dataclass(frozen=True, eq=False)
 class KindTests:
-    """Tests of every kind of every level: has a set more of it than all other sets together, or less?
+    """Tests of every kind: has a set more of it than all other sets together, or less?
 
-    The kinds of all levels are numbered through: t in all. The tests have r rows: one for each set, of having more, and
+    The tests have r rows: one for each set, of having more, and
     for three sets or more, another row for each, of having less. With two sets, the second has less where the first has
     more.
 
     Attributes:
         labels: labels of the sets.
-        level: place of the level of each kind, shape (t,).
-        index: number of each kind in its level, shape (t,).
         members: samples of each kind in each set, shape (s, t).
         sizes: samples of each set, shape (s,).
         effects: design effects, shape (s, t): divide members and sizes by them for effective counts.
@@ -49,8 +47,6 @@ class KindTests:
     """
 
     labels: tuple[str, ...]
-    level: NDArray[np.int64]
-    index: NDArray[np.int64]
     members: NDArray[np.int64]
     sizes: NDArray[np.int64]
     effects: Array
@@ -63,7 +59,7 @@ class KindTests:
 
     @property
     def shares(self) -> Array:
-        """Share of each kind in each set, shape (s, t): of each level they sum to 1."""
+        """Share of each kind in each set, shape (s, t)."""
         if self.within is not None:
             return self.within.shares
         return np.asarray(self.members / self.sizes[:, None])
@@ -76,7 +72,7 @@ class KindTests:
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
         """Return the smallest share of a separate kind, of only one set, that would be found with 80 % power.
 
-        Of paired sets it is a share of the blocks, each of which is of the kind or not.
+        For paired sets it is a share of the blocks, each of which is of the kind or not.
         """
         if self.within is not None:
             return self.within.detectable(alpha)
@@ -96,7 +92,7 @@ class KindTests:
 
 
 def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0) -> KindTests:
-    """Test all kinds of all levels: each set against all others together, in one family.
+    """Test all kinds: each set against all others together, in one family.
 
     With two sets, one row of tests says "more in the first than ρ times the second", the other the reverse. With more
     sets, each has a further row, "more in the others together than ρ times this one": what one set lacks, no other
@@ -113,7 +109,6 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
     labels, sets = tuple(tallies), list(tallies.values())
     if len(sets) < 2:
         raise DataError(f"at least two sets are needed to test kinds, got {len(sets)}")
-    levels = sets[0].levels
     members, effects, cautious, within = (
         np.array([getattr(one, name) for one in sets]) for name in ("members", "effects", "cautious", "within")
     )
@@ -128,8 +123,6 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
     tested = np.tile(is_testable, 2) if len(sets) > 2 else np.full(2, is_testable.all())
     return KindTests(
         labels=labels,
-        level=np.repeat(np.arange(len(levels)), levels),
-        index=np.concatenate([np.arange(level) for level in levels]),
         members=members,
         sizes=sizes,
         effects=effects,

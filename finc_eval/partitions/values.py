@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class SharesBy(Record, Shown):
 
 
 def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
-    """Count sets by the values of a column; samples without a value count as those of one value.
+    """Count sets by the values of a column; samples without a value count as one value.
 
     Raises:
         UsageError: a set does not have the column, or it has more than 1 000 values.
@@ -79,10 +79,8 @@ def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
     cells: dict[str, NDArray[np.int32]] = {}
     for label, one in sets.items():
         cells[label] = np.searchsorted(kinds, values[label]).astype(np.int32)
-        own = cells[label][:, None]
-        counts = Counts.of((len(kinds),), own, one.group_hashes())
-        drawn = draw_members(own, counts.levels)
-        counted[label] = Counted(counts, drawn, drawn)
+        drawn = draw_members(cells[label], len(kinds))
+        counted[label] = Counted(Counts.of(len(kinds), cells[label], one.group_hashes()), drawn, drawn)
     return CountedValues(tuple(kinds.tolist()), counted, cells)
 
 
@@ -98,15 +96,12 @@ def shares_by(
     """Compare the shares of all values of a column: exact tests, adjusted together, with intervals as kinds have them.
 
     Args:
-        sets: the sets by label; those of a pairing, if there is one.
+        sets: the sets by label; the sets of the pairing, if there is one.
         column: the column, such as "label".
         pairing: how the sets are paired.
         rho: ρ, factor that the share must exceed.
         part: part of the family-wise error that the tests may spend.
         seed: random seed of exchanges within blocks.
-
-    Raises:
-        UsageError: a set does not have the column, or it has more than 1 000 values.
     """
     found = count_values(sets, column)
     tests = test_kinds(tally_sets({label: one.counts for label, one in found.counted.items()}), rho, part)
@@ -141,7 +136,8 @@ class ValueCounts(Record):
         """Count a set; see `shares_by` for errors."""
         found = count_values({"": samples}, column)
         counts, values = found.counted[""].counts, found.values
-        tally = replace(counts, levels=(len(values) + 1,)).tally()
+        lacking = np.eye(len(values) + 1, len(values), dtype=bool)  # one more value, without samples
+        tally = tally_sets({"": counts.of_unions(lacking)})[""]
         return cls(
             values,
             tuple(tally.members.tolist()),
@@ -156,7 +152,7 @@ class ValueCounts(Record):
         """Return the tally of these values, in their order."""
         own = {value: number for number, value in enumerate(self.values)}
         effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
-        every = Tally((len(self.members),), self.n, np.array(self.members, np.int64), effects, even, within)
+        every = Tally(self.n, np.array(self.members, np.int64), effects, even, within)
         return every.at(np.array([own.get(value, len(own)) for value in values]))
 
 

@@ -89,9 +89,6 @@ def join_text(
         text: "words", "wordllama", a card with a text tower, or the path of a file with an embedding for each prompt.
         column: the column of prompts; default: the first of prompt, caption and text that all sets have.
         sigma: bandwidth of the images; default: half their median distance.
-
-    Raises:
-        DataError: a set has no prompts, or a prompt has no vector.
     """
     column = column or text_column(sets, f"text {text!r} needs")
     values = {label: one.column(column) for label, one in sets.items()}

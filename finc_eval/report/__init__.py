@@ -28,7 +28,7 @@ RESULTS: dict[str, tuple[str, str]] = {
     "sweep": ("sweep", "finc_eval.comparison.sweep:Sweep"),
     "changes": ("changes", "finc_eval.comparison.changes:Changes"),
     "scores": ("scores", "finc_eval.measures.score:Scores"),
-    "evaluation": ("evaluation", "finc_eval.evaluations.result:Evaluation"),
+    "evaluation": ("evaluation", "finc_eval.evaluations:Evaluation"),
     "verdict": ("gate", "finc_eval.gates.verdict:Verdict"),
     "audit": ("audit", "finc_eval.memorization.result:Audit"),
     "membership-score": ("membership", "finc_eval.kahm.membership:MembershipScore"),

@@ -18,7 +18,7 @@ from finc_eval.samples import Samples
 
 MEANING = (
     "A kind is new or gone where hardly the old or the new release differs from the reference in it, and grown or "
-    "shrunk where its share moved away from that of the reference, or towards it. What the old release never made is "
+    "shrunk where its share moved away from the reference's share, or towards it. What the old release never made is "
     "counted with the kinds that it is nearest to: divide both releases and the reference together to see it (kinds)."
 )
 """Meaning of the status of a kind, and what is not seen."""

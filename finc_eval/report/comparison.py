@@ -18,7 +18,7 @@ from finc_eval.core.words import join_words, percent, plural
 from finc_eval.naming.unique_names import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
-from finc_eval.report.cards.card import Card, Cards, anchor
+from finc_eval.report.cards.card import Card, Cards, Link, Row, Rows, anchor
 from finc_eval.report.cards.modes import (
     OPEN,
     SHOWN_BY_NONE,
@@ -31,17 +31,14 @@ from finc_eval.report.cards.modes import (
     scale_of,
     sorts_of,
 )
-from finc_eval.report.cards.rows import Link, Row, Rows
+from finc_eval.report.cards.prompts import prompt_tables
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, value_tables
-from finc_eval.report.drawings.forest import forest_axis
-from finc_eval.report.drawings.plots import spectrum_svg
-from finc_eval.report.drawings.svg import Axis
+from finc_eval.report.drawings import Axis, forest_axis, spectrum_svg
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
 from finc_eval.report.formats import bare_percent, number, p_value
 from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
-from finc_eval.report.prompts import prompt_tables
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.report.verdict import lead, verdict
 from finc_eval.samples import Samples

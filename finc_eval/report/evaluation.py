@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.evaluations.result import Evaluation
 from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
@@ -22,6 +22,9 @@ from finc_eval.report.exports.outline import Outline, Table, sizes
 from finc_eval.report.pages import Section, render, style_of
 from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
+
+if TYPE_CHECKING:
+    from finc_eval.evaluations import Evaluation  # what computes an evaluation, a page need not load
 
 QUESTIONS = {
     "comparison": "Which kinds differ?",

@@ -10,8 +10,7 @@ from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report.cards.card import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
-from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
-from finc_eval.report.drawings.svg import Axis, Ink
+from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, sizes, unreadable
 from finc_eval.report.pages import Section, render

@@ -26,14 +26,15 @@ def outline(result: MembershipScore) -> Outline:
         headline=summary(result),
         sets={"members": result.attack.members, "non-members": result.attack.non_members},
         signatures=[result.settings or "settings of the model unknown"],
-        call=call("kahm.membership_score", "members", "non_members", *_settings(result)),
+        call=call(
+            "kahm.membership_score",
+            "members",
+            "non_members",
+            *([f"settings={result.settings!r}"] if result.settings else []),
+        ),
         tables=[Table("Figures", COLUMNS, rows(result), words=COLUMNS[:1])],
         how=HOW,
     )
-
-
-def _settings(result: MembershipScore) -> list[str]:
-    return [f"settings={result.settings!r}"] if result.settings else []
 
 
 def rows(result: MembershipScore) -> list[tuple[str, str]]:
@@ -53,7 +54,7 @@ def rows(result: MembershipScore) -> list[tuple[str, str]]:
         ("True positives at 1 %", percent(attack.at_1_percent.tpr, 1)),
         ("True positives at 0.1 %", percent(attack.at_01_percent.tpr, 1)),
         ("Members and non-members", f"{attack.members:,} and {attack.non_members:,}"),
-        ("Of them without a distance", f"{result.undefined_members:,} and {result.undefined_non_members:,}"),
+        ("Samples without a distance", f"{result.undefined_members:,} and {result.undefined_non_members:,}"),
     ]
 
 

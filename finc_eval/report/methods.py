@@ -14,7 +14,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Cards, anchor
 from finc_eval.report.cards.modes import TOO, difference, mode_card, scale_of, sorts_of
 from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
-from finc_eval.report.drawings.svg import Axis
+from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent, p_value
@@ -34,7 +34,7 @@ LEGEND = (
 
 HOW = (
     "The methods differ in nothing but in how they find the directions in which the two sets differ; sets, features, "
-    "halves and tests are the same, so that shares, intervals and p of one compare with those of another. Modes of one "
+    "halves and tests are the same, so that shares, intervals and p of two methods compare. Modes of one "
     "letter are one group, as they show the same samples: what single samples add to their masses correlates by "
     f"{SAME_GROUP_CORRELATION} or more with the mode that was found first, in the order of the columns."
 )
@@ -72,7 +72,7 @@ def page(result: MethodComparison, samples: Mapping[str, Samples]) -> str:
 
 def outline(result: MethodComparison) -> Outline:
     """Return what the methods say in all outputs."""
-    first, columns = result.first, _columns(result)
+    first, columns = result.first, ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
     gen, ref = titles(first)
     sets = {"gen": first.gen, "ref": first.ref}
     settings = replace(first.settings, method=Settings().method)
@@ -128,10 +128,6 @@ def significant_groups(result: MethodComparison, role: Role) -> list[DirectionGr
     """Return the groups of a role in which some method finds a significant mode."""
     of_role = [group for group in result.groups if group.role == role]
     return [group for group in of_role if any(_is_significant(result, method, group) for method in group.modes)]
-
-
-def _columns(result: MethodComparison) -> list[str]:
-    return ["Group", *(METHOD_NAMES[method] for method in result.comparisons)]
 
 
 def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:

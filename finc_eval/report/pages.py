@@ -52,9 +52,6 @@ WHISKER_WIDTH = 160
 def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> dict[str, Any]:
     """Return the one scale on which all intervals of a page are drawn.
 
-    Args:
-        estimates: pairs (estimate, (low, high)).
-
     Returns:
         The entries of `scale`, and a round `tick` on the longer side of zero.
     """

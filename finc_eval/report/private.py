@@ -132,7 +132,7 @@ def outline(result: PrivateResult) -> Outline:
             "Scoring reads only what was released, so it does not weaken the guarantee. A generator that was trained "
             "on this reference fits its noise and scores too well; no score can detect that.",
         ],
-        warnings=_notes(result),
+        warnings=tuple(dict.fromkeys(note for score in _scores(result) for note in score.notes)),
         how=HOW,
     )
 
@@ -186,10 +186,6 @@ def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:
     return (result,) if isinstance(result, PrivateScore) else result.scores
 
 
-def _notes(result: PrivateResult) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(note for score in _scores(result) for note in score.notes))
-
-
 def _tables(result: PrivateResult) -> dict[str, list[Row]]:
     """Return the rows of each table by its title, without empty tables."""
     scores, pairs = _scores(result), () if isinstance(result, PrivateScore) else result.pairs
@@ -225,14 +221,6 @@ def _table(title: str, rows: list[Row]) -> Table:
     )
 
 
-def _say_hidden(result: PrivateResult) -> str:
-    """Return the differences that cannot be seen, and the confidence of all intervals."""
-    return (
-        f"The noise of the reference alone hides differences below {_scores(result)[0].smallest_detected:.2g}. "
-        f"Intervals are at {percent(result.confidence)}."
-    )
-
-
 def _summary(result: PrivateResult) -> str:
     scores, sentences = _scores(result), []
     first = scores[0]
@@ -253,4 +241,10 @@ def _summary(result: PrivateResult) -> str:
             sentences.append(f"It is significantly nearer than {', '.join(beaten)} (adjusted p ≤ {ALPHA:g}).")
         if tied:
             sentences.append(f"It cannot be distinguished by distance from {', '.join(tied)}.")
-    return " ".join([*sentences, _say_hidden(result)])
+    return " ".join(
+        [
+            *sentences,
+            f"The noise of the reference alone hides differences below {_scores(result)[0].smallest_detected:.2g}. "
+            f"Intervals are at {percent(result.confidence)}.",
+        ]
+    )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.spaces import SAME, ClusterOfSpace, SeenKind, Spaces
+from finc_eval.comparison.spaces import SAME, SeenKind, Spaces
 from finc_eval.core.words import join_words, percent, plural
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
@@ -45,7 +45,10 @@ def outline(result: Spaces) -> Outline:
         sets={gen: first.gen.n, ref: first.ref.n},
         signatures=[one.signature for one in result.comparisons.values()],
         call=call(
-            "compare", *(source(*one) for one in sets.items()), f"extractor={names!r}", settings=_settings(first)
+            "compare",
+            *(source(*one) for one in sets.items()),
+            f"extractor={names!r}",
+            settings=replace(first.settings, sigma=None),
         ),
         tables=[_spaces(result), *_kinds(result), _clusters(result)],
         warnings=result.warnings,
@@ -67,10 +70,6 @@ def summary(result: Spaces) -> str:
         which = "no other space shows" if len(result.comparisons) > 2 else "the other space does not show"
         sentences.append(f"{text}; {which} {few}." if alone else f"{text}.")
     return " ".join(sentences)
-
-
-def _settings(first: Comparison) -> object:
-    return replace(first.settings, sigma=None)
 
 
 def _spaces(result: Spaces) -> Table:
@@ -129,13 +128,11 @@ def _clusters(result: Spaces) -> Table:
                 one.space, samples=[(label, ids[: result.shown]) for label, ids in one.ids.items()]
             ),
             "Not in": lambda one: one.other,
-            "Most are of": lambda one: _title(result, one),
+            "Most are of": lambda one: next(
+                with_id(kind) for kind in result.comparisons[one.space].kinds if kind.id == one.kind
+            ),
             "Eigenvalue": lambda one: number(one.eigenvalue),
         },
         result.clusters,
         words=["Not in", "Most are of"],
     )
-
-
-def _title(result: Spaces, one: ClusterOfSpace) -> str:
-    return next(with_id(kind) for kind in result.comparisons[one.space].kinds if kind.id == one.kind)

@@ -18,7 +18,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
 from finc_eval.report.cards.modes import mode_card, scale_of
 from finc_eval.report.comparison import titles
-from finc_eval.report.drawings.plots import Mark, sweep_svg
+from finc_eval.report.drawings import Mark, sweep_svg
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
 from finc_eval.report.formats import optional_percent
@@ -83,7 +83,7 @@ HOW = {
 
 FIGURE = (
     f"Above, the difference of shares of every mode with adjusted p ≤ {ALPHA}; below, its spreadness: the trace of the "
-    "covariance of the samples that are most of it, in the set that has more, over that of the reference. At 1 they "
+    "covariance of the samples that are most of it, in the set that has more, over the reference's. At 1 they "
     "are as spread as the reference itself, and the mode does not show one kind of samples."
 )
 

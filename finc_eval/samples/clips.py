@@ -84,9 +84,6 @@ def plan_windows(n: int, fps: Fraction | float | None, clip: Clip, shown: Second
         clip: choice of the frames.
         shown: instants at which the frames begin, increasing from 0, and at which the last one ends, (n + 1,); None:
             k / fps.
-
-    Raises:
-        ValueError: the video has no frames, or too few of them and `clip.short` is "refuse".
     """
     if n < 1:
         raise ValueError("a video without frames")

@@ -163,11 +163,7 @@ def holds_image_column(path: Path) -> bool:
 
 
 def image_column(schema: Any, key: str | None, where: str) -> str:
-    """Return the column of the images: the named or only one, or one of a usual name.
-
-    Raises:
-        DataError: the column is missing, or several may be meant.
-    """
+    """Return the column of the images: the named or only one, or one of a usual name."""
     found = _image_columns(schema)
     if key is not None and key not in found:
         raise DataError(

@@ -133,10 +133,6 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
     Args:
         stream: the file.
         reading: range of images of more than 8 bits; default: the range of their depth.
-
-    Raises:
-        ValueError: the image is one that this module refuses. Pillow's readers raise almost any other error on damaged
-            bytes.
     """
     check_plainness(stream)
     try:

@@ -82,11 +82,7 @@ def to_array(value: Any, who: str, reading: Reading | None = None) -> npt.NDArra
 
 
 def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
-    """Return a tensor as an array; floats that numpy does not have become float32.
-
-    Raises:
-        DataError: it is not an ordinary tensor, but sparse, nested, quantized, packed or without content.
-    """
+    """Return a tensor as an array; floats that numpy does not have become float32."""
     try:
         plain = tensor.detach().cpu().resolve_conj().resolve_neg()
         if plain.dtype.is_floating_point and plain.dtype.itemsize < 4:
@@ -167,9 +163,6 @@ def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
         item: the item or batch.
         who: its name in messages.
         key: key of the images in a dictionary; default: the usual or only one.
-
-    Raises:
-        DataError: a dictionary lacks the key, has images under several unusual keys, or under none.
     """
     if is_image(item):
         return item, None

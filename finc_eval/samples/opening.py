@@ -175,12 +175,7 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
 
 
 def existing_path(given: str | Path) -> Path | None:
-    """Return the path of a file or folder that exists; None for a pattern of several, and for a remote folder.
-
-    Raises:
-        UsageError: the system refuses the path: it is too long, or in the home of an unknown user.
-        DataError: nothing is there.
-    """
+    """Return the path of a file or folder that exists; None for a pattern of several, and for a remote folder."""
     try:
         if is_url(given):
             return None if BRACES.search(str(given)) else file_of(given)

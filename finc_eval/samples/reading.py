@@ -76,11 +76,7 @@ class Reading(Record):
             raise UsageError(f"image_key chooses among named images, and {name} has no names: leave it out")
 
     def scaled(self, values: npt.NDArray[Any], who: str) -> npt.NDArray[np.uint8]:
-        """Return numbers of the range as brightnesses of 8 bits: round(255 · (x − low) / (high − low)).
-
-        Raises:
-            DataError: a number is not finite, or lies outside of the range.
-        """
+        """Return numbers of the range as brightnesses of 8 bits: round(255 · (x − low) / (high − low))."""
         low, high = self.range or (0, 255)
         numbers: npt.NDArray[np.floating[Any]] = values.astype(np.float64 if values.dtype.itemsize > 4 else np.float32)
         least, most = float(numbers.min(initial=high)), float(numbers.max(initial=low))

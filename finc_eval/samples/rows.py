@@ -121,11 +121,7 @@ class NpzSource(Source):
 
 
 def open_array_file(path: Path, reading: Reading) -> ArraySource:
-    """Open the images in an .npy, .pt, .pth or .safetensors file.
-
-    Raises:
-        DataError: it cannot be read, or holds no images, or several arrays of them.
-    """
+    """Open the images in an .npy, .pt, .pth or .safetensors file."""
     name, array = _image_array(path, reading.image_key)
     who = f"{path}, array {name}," if name else str(path)
     if is_tensor(array):

@@ -99,11 +99,7 @@ class MissingShards(DataError):
 
 
 def parse_shard(which: str) -> tuple[int, int]:
-    """Return i and N of "i/N".
-
-    Raises:
-        UsageError: it is of another form, or i is not one of 1 … N.
-    """
+    """Return i and N of "i/N"."""
     found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", which) if isinstance(which, str) else None
     number, of = map(int, found.groups()) if found else (0, 0)
     if not 1 <= number <= of <= MAX_PARTS:
@@ -125,9 +121,6 @@ def select_shard(samples: Source, which: str) -> tuple[Source, Shard]:
 
     All shards have the same number of samples, give or take one. The windows of a video are never divided, as the
     samples of a group belong into one sketch.
-
-    Raises:
-        UsageError: the samples are not in files, which another process could read.
     """
     number, of = parse_shard(which)
     if not is_place(samples.name):

@@ -125,9 +125,6 @@ def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, 
 
     Without `key` they are the images whose names have a single dot, if there are any. If all suffixes of a set differ,
     its names have dots in them, and its samples are known by their names up to the last dot.
-
-    Raises:
-        DataError: samples have several images.
     """
     suffixes = Counter(place.suffix for place in found)
     if key is not None:

@@ -84,9 +84,6 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
     Yields:
         For each window its pixels, (frames, height, width, 3) uint8 RGB, the times of its frames, and the encoding of
         the video.
-
-    Raises:
-        ValueError: the file is not a video, is damaged or cut short, or has too few frames.
     """
     if is_animation(stream):
         yield from decode_animation(stream, clip, windows)
@@ -179,11 +176,7 @@ class _Facts:
 
 
 def _examine(stream: IO[bytes]) -> _Facts:
-    """Read all packets of a video.
-
-    Raises:
-        ValueError: the file is not a video, or is cut short in a way that decoding would not show.
-    """
+    """Read all packets of a video."""
     with _open(stream) as (container, video):
         take_pixels(video.width, video.height)
         times: list[int | None] = []

@@ -30,8 +30,8 @@ from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, join_in_order, join_shards
 from finc_eval.samples.source import DIGEST_BYTES, Manifest, manifest_digest
-from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.sketch import Sketch
+from finc_eval.sketches.stored import SKETCH, SKETCH_LAYOUT, SketchHeader
 
 
 def merge(

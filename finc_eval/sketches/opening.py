@@ -14,8 +14,8 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, unmerged_error
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
 from finc_eval.embeddings.space import check_all_alike
-from finc_eval.sketches.header import SKETCH
 from finc_eval.sketches.sketch import Sketch
+from finc_eval.sketches.stored import SKETCH
 
 SetInput = Embeddings | Sketch
 """A set as it was opened."""

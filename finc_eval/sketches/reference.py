@@ -15,7 +15,7 @@ from finc_eval.numerics.folds import without_fold
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
-from finc_eval.sketches.far import FAR
+from finc_eval.sketches.folds import FAR
 from finc_eval.sketches.settings import SketchSettings
 
 ERROR_SAMPLE = 500

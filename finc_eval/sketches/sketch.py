@@ -28,12 +28,11 @@ from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, join_shards
+from finc_eval.sketches import stored
 from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, choose_ids, rows_among
 from finc_eval.sketches.folds import FoldChunk, FoldChunks, fold_chunks
-from finc_eval.sketches.header import SKETCH, SKETCH_LAYOUT, SketchHeader
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
-from finc_eval.sketches.stored import read_feature_map, read_moments, write_feature_map, write_moments
 
 LARGEST_SQUARE = 1.02
 """Mean of ‖φ(x)‖² at most, where features were rounded to bfloat16."""
@@ -86,7 +85,7 @@ class Sketch(Shown):
         300
     """
 
-    type_name: ClassVar[str] = SKETCH
+    type_name: ClassVar[str] = stored.SKETCH
 
     def __init__(
         self,
@@ -278,9 +277,9 @@ class Sketch(Shown):
 
     def save(self, path: str | Path) -> None:
         """Write the sketch to an HDF5 file (about 4·(2r)² bytes: what is above the diagonals of two folds)."""
-        with new_file(path, SKETCH, SKETCH_LAYOUT) as file:
+        with new_file(path, stored.SKETCH, stored.SKETCH_LAYOUT) as file:
             file.header |= plain(
-                SketchHeader(
+                stored.SketchHeader(
                     space=self.space,
                     precision=self.precision,
                     sources=self.sources,
@@ -292,9 +291,9 @@ class Sketch(Shown):
                     n={name: moments.n for name, moments in self._moments().items()},
                 )
             )
-            write_feature_map(file, self.feature_map)
+            stored.write_feature_map(file, self.feature_map)
             for name, moments in self._moments().items():
-                write_moments(file, name, moments)
+                stored.write_moments(file, name, moments)
             file.array("sample/keys", self.sample.keys)
             file.array("sample/rows", self.sample.rows.numpy())
             file.texts("sample/ids", self.sample.ids)
@@ -306,16 +305,16 @@ class Sketch(Shown):
         Raises:
             DataError: the file is missing, damaged, or not a sketch.
         """
-        with existing_file(path, SKETCH, SKETCH_LAYOUT) as file:
-            header = structure(SketchHeader, file.header, str(path))
-            phi = read_feature_map(file, device)
+        with existing_file(path, stored.SKETCH, stored.SKETCH_LAYOUT) as file:
+            header = structure(stored.SketchHeader, file.header, str(path))
+            phi = stored.read_feature_map(file, device)
             sketch = cls(phi, sample=header.capacity, space=header.space, precision=header.precision)
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
             keys = file.array("sample/keys", len(ids), dtype="<u8")
             sketch.sample.update(keys, choose_ids(ids), rows_among(rows))
             for name, moments in sketch._moments().items():
-                trace, largest = read_moments(file, name, moments, header.n[name])
+                trace, largest = stored.read_moments(file, name, moments, header.n[name])
                 # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.
                 if moments is not sketch.embedding and max(trace, largest) > LARGEST_SQUARE * moments.n:
                     raise ValueError("its sums are not of its samples")

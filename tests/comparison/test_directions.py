@@ -78,43 +78,31 @@ def masses_of(n, mean, variance):
 def test_the_standard_error_is_that_of_independent_means_with_the_allowance_for_correlated_halves():
     first = masses_of(torch.tensor([100.0, 300.0]), torch.tensor([[0.2], [0.4]]), torch.tensor([[0.04], [0.09]]))
     second = masses_of(torch.tensor([200.0, 200.0]), torch.tensor([[0.1], [0.1]]), torch.tensor([[0.01], [0.01]]))
-    estimates = Estimates.of([(1.0, first)], [(1.0, second)], rho=2.0)
+    estimates = Estimates.of(first, second, rho=2.0)
     assert float(estimates.excess) == pytest.approx(0.35 - 0.2)
     variance = 0.25**2 * 0.04 / 100 + 0.75**2 * 0.09 / 300 + 4 * 0.01 / 400
-    assert float(estimates.error) == pytest.approx((1.5 * variance) ** 0.5)
-
-
-def test_estimates_of_a_mixture_are_those_of_its_parts_by_their_weights():
-    n = torch.tensor([50.0, 50.0])
-    parts = [masses_of(n, torch.full((2, 1), mass), torch.full((2, 1), mass / 10)) for mass in (0.4, 0.2, 0.1)]
-    estimates = Estimates.of([(1.0, parts[0])], [(0.75, parts[1]), (0.25, parts[2])], rho=1.0)
-    assert float(estimates.mass_second) == pytest.approx(0.75 * 0.2 + 0.25 * 0.1)
-    assert float(estimates.excess) == pytest.approx(0.4 - 0.175)
-    variance = (0.04 + 0.75**2 * 0.02 + 0.25**2 * 0.01) / 100
     assert float(estimates.error) == pytest.approx((1.5 * variance) ** 0.5)
 
 
 def test_p_values_and_intervals_are_those_of_the_normal_law():
     n = torch.tensor([100.0, 100.0])
     one, other = (masses_of(n, torch.full((2, 1), mass), torch.full((2, 1), 0.02)) for mass in (0.25, 0.2))
-    estimates = Estimates.of([(1.0, one)], [(1.0, other)], rho=1.0)
+    estimates = Estimates.of(one, other, rho=1.0)
     error = (1.5 * 2 * 0.02 / 200) ** 0.5
     assert float(estimates.p_values()) == pytest.approx(float(norm.sf(0.05 / error)))
-    assert float(Estimates.of([(1.0, other)], [(1.0, one)], rho=1.0).p_values()) == pytest.approx(
-        1 - float(estimates.p_values())
-    )
+    assert float(Estimates.of(other, one, rho=1.0).p_values()) == pytest.approx(1 - float(estimates.p_values()))
     assert critical_value(1) == pytest.approx(1.96, abs=1e-3)
-    assert float(estimates.half_widths(26)) == pytest.approx(float(norm.ppf(1 - 0.05 / 52)) * error)
+    assert float(critical_value(26) * estimates.error) == pytest.approx(float(norm.ppf(1 - 0.05 / 52)) * error)
 
 
 def test_intervals_of_an_excess_end_where_masses_do():
     n = torch.tensor([20.0, 20.0])
     near, far = (masses_of(n, torch.full((2, 1), mass), torch.full((2, 1), 0.09)) for mass in (0.91, 0.0))
-    over = Estimates.of([(1.0, near)], [(1.0, far)], rho=1.0)
-    assert float(over.excess + over.half_widths(26)) > 1
+    over = Estimates.of(near, far, rho=1.0)
+    assert float(over.excess + critical_value(26) * over.error) > 1
     low, high = over.interval(0, 26, 1.0)
-    assert high == 1 and low == pytest.approx(float(over.excess - over.half_widths(26)))
-    low, high = Estimates.of([(1.0, far)], [(1.0, near)], rho=0.5).interval(0, 26, 0.5)
+    assert high == 1 and low == pytest.approx(float(over.excess - critical_value(26) * over.error))
+    low, high = Estimates.of(far, near, rho=0.5).interval(0, 26, 0.5)
     assert low == -0.5 and high < 0.5
 
 
@@ -149,7 +137,7 @@ def by_definition(terms, folds):
 @pytest.mark.parametrize("size", [200, 4 * 155])
 def test_a_difference_is_that_of_the_covariances_of_its_folds(folds, size):
     x, y = populations(size=size)
-    difference = covariance_difference([(1.0, x)], [(1.0, y)], rho=2.0, folds=folds)
+    difference = covariance_difference(x, y, rho=2.0, folds=folds)
     samples = sum(len(population.features[fold]) for population in (x, y) for fold in folds)
     expected = by_definition([(1.0, x), (-2.0, y)], folds)
     if samples * DUAL <= size:
@@ -159,17 +147,10 @@ def test_a_difference_is_that_of_the_covariances_of_its_folds(folds, size):
     torch.testing.assert_close(difference.double(), expected, rtol=0, atol=1e-6)
 
 
-def test_a_difference_of_mixtures_weighs_their_sets():
-    x, y = populations(size=200)
-    difference = covariance_difference([(1.0, x)], [(0.25, x), (0.75, y)], rho=2.0)
-    expected = by_definition([(1.0, x), (-0.5, x), (-1.5, y)], (0, 1))
-    torch.testing.assert_close(difference.double(), expected, rtol=0, atol=1e-6)
-
-
 def test_without_the_features_of_all_samples_a_difference_is_the_whole_matrix():
     x, y = populations(size=4 * 155)
-    known = covariance_difference([(1.0, x)], [(1.0, y)], rho=1.0)
-    unknown = covariance_difference([(1.0, x)], [(1.0, FoldedMoments(y.folds))], rho=1.0)
+    known = covariance_difference(x, y, rho=1.0)
+    unknown = covariance_difference(x, FoldedMoments(y.folds), rho=1.0)
     assert isinstance(known, LowRank)
     assert isinstance(unknown, torch.Tensor)
 
@@ -219,7 +200,7 @@ def test_r_squared_lets_every_fold_weigh_the_same():
 
 
 def fitted(x, y, sample, halves=None):
-    propose = EigenDirections(EigenProblem([(1.0, x)], [(1.0, y)], 1.0, 3, 10), sample)
+    propose = EigenDirections(EigenProblem(x, y, 1.0, 3, 10), sample)
     return cross_fit(propose, [x, y], halves)
 
 

@@ -6,8 +6,8 @@ import pytest
 import finc_eval as fe
 from finc_eval.comparison import finc_directions
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
-from finc_eval.demo.found import FOUND_PURITY
 from finc_eval.demo.planted import colored_digits, gray
+from finc_eval.demo.run import FOUND_PURITY
 
 
 def pixels(images):

@@ -11,14 +11,13 @@ from scipy.stats import beta
 
 import finc_eval as fe
 from finc_eval.comparison import scored as scored_sets
-from finc_eval.comparison.assemble import direction_candidates
+from finc_eval.comparison.assemble import Share, confidence_of, difference_of, direction_candidates, exact_share
 from finc_eval.comparison.direction import significant
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.finc_directions import finc_fit
 from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
-from finc_eval.comparison.shares import Share, confidence_of, difference_of, exact_share
 from finc_eval.core.run import Run
 from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import critical_value, upper_tail
@@ -74,7 +73,7 @@ def other_set(scores, directions=1):
 
 def test_thresholds_come_from_the_half_that_is_not_counted(scored):
     scores, features, folds, scoring = scored
-    found = thresholds_of(scores, [(1.0, other_set(np.zeros(10), 3))], slice(1, 3))
+    found = thresholds_of(scores, other_set(np.zeros(10), 3), slice(1, 3))
     assert found.shape == (2, 2)
     for fold, threshold in enumerate(found[:, 0].tolist()):
         fitted = (features[folds != fold] @ scoring[fold][:, 1]).double()
@@ -88,19 +87,19 @@ def test_thresholds_come_from_the_half_that_is_not_counted(scored):
 def test_a_threshold_stands_clear_of_those_that_are_no_members(noise, threshold):
     """A fifth of a set score 0.6, and a fifth of the other −0.9; all else scores ± `noise`."""
     rest = np.tile([noise, -noise], 400)
-    own, other = other_set(np.concatenate([rest, np.full(200, 0.6)])), other_set(rest)
-    found = thresholds_of(own, [(0.8, other), (0.2, other_set([-0.9]))], slice(0, 1))
+    own, other = (other_set(np.concatenate([rest, np.full(200, score)])) for score in (0.6, -0.9))
+    found = thresholds_of(own, other, slice(0, 1))
     assert found.flatten().tolist() == pytest.approx([threshold] * 2, abs=0.001)
 
 
 @pytest.mark.parametrize("n", [120, 600])
 def test_shares_are_fractions_of_held_out_members(n):
     gen, ref = kinds([0.3, 0.1, 0.3, 0.3], n, 0), kinds([0.1, 0.3, 0.3, 0.3], n, 1)
-    opened = sketch_sets({"gen": gen, "ref": ref}, ["ref"], fe.Settings(features=60, modes=3, method=ALONE), Run())
+    opened = sketch_sets({"gen": gen, "ref": ref}, fe.Settings(features=60, modes=3, method=ALONE), Run())
     sets = opened.sets
     fit = finc_fit(opened.settings, sets["gen"], sets["ref"])
     pairs = (("gen", "ref"), ("ref", "gen"))
-    passed = score_sets(sets, [Proposal(own, {other: 1.0}, fit(sets[own], sets[other])) for own, other in pairs], Run())
+    passed = score_sets(sets, [Proposal(own, other, fit(sets[own], sets[other])) for own, other in pairs], Run())
     found = direction_candidates(passed.proposals, opened.settings)
     assert {one.role for one in found[:1] + found[-1:]} == {"over", "under"}
     for one in found:

@@ -6,9 +6,8 @@ from PIL import Image
 import finc_eval as fe
 from finc_eval.cli.verbs.demo import print_planted
 from finc_eval.core.errors import UsageError
-from finc_eval.demo.found import find_planted, shares_of
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets, shipped_digits
-from finc_eval.demo.run import run_demo
+from finc_eval.demo.run import find_planted, run_demo, shares_of
 
 
 def test_the_shipped_digits_are_four_hundred_of_each_and_all_different():

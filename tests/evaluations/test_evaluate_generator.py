@@ -9,9 +9,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval import evaluations
 from finc_eval.cli.app import app
 from finc_eval.comparison import compare as comparing
-from finc_eval.evaluations import evaluate as evaluations
 from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.report.evaluation import QUESTIONS, answers, page
 

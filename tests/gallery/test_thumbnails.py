@@ -11,8 +11,7 @@ from PIL import Image
 
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.gallery import read_gallery
-from finc_eval.gallery.motion_lines import draw_motion
-from finc_eval.gallery.thumbnails import preview, thumbnail
+from finc_eval.gallery.thumbnails import draw_motion, preview, thumbnail
 from finc_eval.samples.clips import Clip
 
 

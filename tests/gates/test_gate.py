@@ -1,6 +1,5 @@
 """`fe.gate`: a release without a change passes, a planted change is a regression, and nothing missing passes."""
 
-
 import numpy as np
 import pytest
 from _limits import by_name

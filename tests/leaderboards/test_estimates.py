@@ -9,7 +9,7 @@ from scipy.stats import norm
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.leaderboards.estimates import Estimate, joint_covariance
-from finc_eval.leaderboards.influences import FrechetReference, Influence, kernel_influence
+from finc_eval.leaderboards.measures import FrechetReference, Influence, kernel_influence
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
 from finc_eval.measures.frechet import frechet_interval
 from finc_eval.measures.kid import polynomial_kernel

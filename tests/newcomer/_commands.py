@@ -306,7 +306,7 @@ RANK_AND_GATE = [
         folder="own",
     ),
     refused(
-        "leaderboard a=gen.h5 --ref ref.h5 --out mine", "mine has a file reference.h5, which is not that of a board"
+        "leaderboard a=gen.h5 --ref ref.h5 --out mine", "mine has a file reference.h5, which does not belong to a board"
     ),
     refused("leaderboard one=gen two=other --ref ref --metrics fid", "and not fid"),
     refused("leaderboard one=gen.h5 two=other.h5 --ref ref.h5 --metrics fid", "fid is defined on inception-fid"),

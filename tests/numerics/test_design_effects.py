@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from finc_eval.numerics.design_effects import GroupedKinds, GroupSizes, design_effects
 
 
 def groups_of(kinds, sizes, of=3):
     """Groups of one kind each."""
-    return GroupedKinds.of(of, np.array(kinds), np.arange(len(kinds)), np.array(sizes))
+    table = csr_matrix((np.array(sizes, float), (np.arange(len(kinds)), kinds)), (len(kinds), of))
+    return GroupedKinds.of(table, np.array(sizes, float))
 
 
 def test_copies_in_groups_of_three_inform_a_third_as_much_also_of_a_kind_that_is_lacking():
@@ -19,7 +21,7 @@ def test_copies_in_groups_of_three_inform_a_third_as_much_also_of_a_kind_that_is
 
 
 def test_groups_with_one_member_each_of_a_kind_inform_like_independent_samples():
-    spread = GroupedKinds.of(2, np.tile([0, 1], 100), np.repeat(np.arange(100), 2), np.tile([1, 2], 100))
+    spread = GroupedKinds.of(csr_matrix(np.tile([1.0, 2.0], (100, 1))), np.full(100, 3.0))
     assert design_effects([spread])[0] == pytest.approx([1, 1])
 
 

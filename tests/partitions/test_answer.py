@@ -22,7 +22,7 @@ def answered(tree, gen, ref):
     """Tests of a tree whose leaves have so many samples in each set; its chosen kinds, the others, and the headings."""
 
     def counted(members):
-        return Counts.of((tree.leaves,), np.repeat(np.arange(tree.leaves), members).astype(np.int32)[:, None])
+        return Counts.of(tree.leaves, np.repeat(np.arange(tree.leaves), members).astype(np.int32))
 
     tests = tests_of(node_tallies(tree, {"gen": counted(gen), "ref": counted(ref)}))
     found = Choice.of(tree, tests)
@@ -115,15 +115,15 @@ def test_every_node_is_tested_in_one_family(seed):
     level = np.stack([tree.members @ gen, gen.sum() - tree.members @ gen], 1)
     other = np.stack([tree.members @ ref, ref.sum() - tree.members @ ref], 1)
     for node in range(tree.nodes):
-        cells = [np.repeat([0, 1], one[node]).astype(np.int32)[:, None] for one in (level, other)]
-        alone = tests_of(tally_sets({label: Counts.of((2,), one) for label, one in zip("ab", cells, strict=True)}))
+        cells = [np.repeat([0, 1], one[node]).astype(np.int32) for one in (level, other)]
+        alone = tests_of(tally_sets({label: Counts.of(2, one) for label, one in zip("ab", cells, strict=True)}))
         assert tests.raw[:, node] == pytest.approx(alone.raw[:, 0])
     assert (tests.adjusted >= tests.raw).all()
 
 
 def test_tests_that_spend_a_part_of_the_error_have_larger_p_values():
     sets = {
-        label: Counts.of((5,), np.repeat(np.arange(5), many).astype(np.int32)[:, None])
+        label: Counts.of(5, np.repeat(np.arange(5), many).astype(np.int32))
         for label, many in (("gen", [30, 9, 9, 9, 9]), ("ref", [9, 9, 9, 9, 9]))
     }
     whole, part = (tests_of(node_tallies(FIVE, sets), part=part).adjusted for part in (1.0, 0.5))
@@ -212,7 +212,7 @@ def test_later_sets_are_counted_by_a_tree_that_was_made_before():
     answer = divide(sets, kinds=kinds)
     assert answer.kinds is kinds
     leaves = kinds.assign(blobs(500, 0))[0]
-    assert (answer.counted["a"].counts.members(0) == np.bincount(leaves, minlength=kinds.tree.leaves)).all()
+    assert (answer.counted["a"].counts.members == np.bincount(leaves, minlength=kinds.tree.leaves)).all()
 
 
 RED, GRAY = ("red 0", "red 1"), ("gray 0",)

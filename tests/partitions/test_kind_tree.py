@@ -37,7 +37,7 @@ def test_the_kinds_of_samples_do_not_depend_on_the_portions(kinds, portion):
         counted = count(as_embeddings(ROWS), kinds, run=fe.Run(device="cpu"))
     assert again.digest == kinds.digest
     assert (other_leaves == leaves).all() and other_squared == pytest.approx(squared, rel=1e-4, abs=1e-6)
-    assert (counted.counts.members(0) == np.bincount(leaves, minlength=kinds.tree.leaves)).all()
+    assert (counted.counts.members == np.bincount(leaves, minlength=kinds.tree.leaves)).all()
 
 
 def test_the_kinds_of_samples_do_not_depend_on_their_order():

@@ -49,25 +49,19 @@ def test_the_kinds_of_every_cut_hold_each_leaf_once(most):
     assert (tree.members[nodes].sum(0) == 1).all()
 
 
-def test_nodes_are_numbered_by_depth_with_a_place_for_leaves_that_end_above():
-    assert FIVE.depths.tolist() == [3, 3, 2, 2, 2, 2, 1, 1, 0]
-    assert FIVE.level_sizes == (2, 3, 5, 3)
-    assert FIVE.numbers.tolist() == [-1, 8, -1, 6, 7, -1, 2, 3, 4, 5, -1, 0, 1]
-    assert FIVE.at_depths.tolist() == [[1, 1, 4, 1], [1, 1, 4, 2], [1, 1, 1, 0], [1, 2, 2, 0], [1, 2, 3, 0]]
-    assert (ALONE.leaves, ALONE.nodes, ALONE.cut(50).tolist(), ALONE.at_depths.tolist()) == (1, 1, [0], [[1]])
-
-
 @pytest.mark.parametrize("tree", [FIVE, ALONE, random_tree(40, 2), random_tree(40, 3, 0.01)])
 def test_counts_of_nodes_are_those_of_their_leaves(tree):
     rng = np.random.default_rng(0)
     leaf = rng.integers(0, tree.leaves, 500).astype(np.int32)
-    counts = Counts.of((tree.leaves,), leaf[:, None], rng.integers(0, 90, 500).astype(np.uint64))
-    by_node = np.zeros(tree.nodes, int)
-    found, real = counts.at_nodes(tree).all_members(), tree.numbers >= 0
-    by_node[tree.numbers[real]] = found[real]
-    assert (by_node == tree.members @ counts.members(0)).all()
+    groups = rng.integers(0, 90, 500).astype(np.uint64)
+    by_node = Counts.of(tree.leaves, leaf, groups).of_unions(tree.members)
+    assert (by_node.members == tree.members @ np.bincount(leaf, minlength=tree.leaves)).all()
+    for node in range(tree.nodes):  # the groups of a node are those of its samples
+        held = Counts.of(2, tree.members[node][leaf].astype(np.int32), groups).grouped()
+        assert by_node.grouped().seen[node] == pytest.approx(held.seen[1])
+        assert by_node.grouped().largest[node] == held.largest[1]
     for most in (1, 3, 10, 40):
-        assert by_node[tree.cut(most)].sum() == 500
+        assert by_node.members[tree.cut(most)].sum() == 500
 
 
 def test_the_most_closely_linked_for_their_sizes_join_first():

@@ -17,7 +17,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.report import changes, comparison
 from finc_eval.report import sweep as sweeps
-from finc_eval.report.drawings.plots import Mark, sweep_svg
+from finc_eval.report.drawings import Mark, sweep_svg
 
 
 def sweep_page(sweep):

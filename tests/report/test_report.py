@@ -41,8 +41,7 @@ from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report import fragment
 from finc_eval.report.comparison import page, titles
-from finc_eval.report.drawings.forest import forest_axis, forest_scale
-from finc_eval.report.drawings.plots import spectrum_svg
+from finc_eval.report.drawings import forest_axis, forest_scale, spectrum_svg
 from finc_eval.report.formats import optional_percent, p_value, ratio
 from finc_eval.report.verdict import lead, verdict
 

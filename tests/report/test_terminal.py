@@ -252,6 +252,6 @@ def test_changes_say_what_a_change_is_wherever_the_page_does_not(capsys):
     changes = some_changes("new", "gone")
     report.show(changes)
     assert capsys.readouterr().out.count(MEANING) == 1
-    assert "moved away from that of the reference, or towards it." in changes.to_markdown()
+    assert "moved away from the reference's share, or towards it." in changes.to_markdown()
     report.show(some_changes())
     assert MEANING not in capsys.readouterr().out

@@ -14,8 +14,7 @@ import pytest
 
 import finc_eval
 from finc_eval.cli.app import _find_programs_elsewhere
-from finc_eval.core.files.checkout import MAX_PACKED, revision_of
-from finc_eval.core.provenance import Provenance
+from finc_eval.core.provenance import MAX_PACKED, Provenance, revision_of
 from finc_eval.gallery.thumbnails import Thumbnail
 
 PACKAGE = Path(finc_eval.__file__).parent

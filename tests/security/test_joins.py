@@ -79,7 +79,7 @@ REVIEWED = {
         "embeddings/folder.py": {"open_stated(cache.source)"}
     },
     "the folder of git that is named must name this checkout, or lie in that of one around it": {
-        "core/files/checkout.py": {"place.parent / found[1]"}
+        "core/provenance.py": {"place.parent / found[1]"}
     },
     "the function itself": {"core/doors/reading.py": {"Path(folder, name)"}},
 }

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.cli.launch import shard_of_rank
+from finc_eval.cli.verbs.extract import shard_of_rank
 from finc_eval.core.device import default_device
 
 N = 60

@@ -6,8 +6,7 @@ import torch
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.sketches.far import FAR, FarSamples
-from finc_eval.sketches.folds import fold_chunks
+from finc_eval.sketches.folds import FAR, FarSamples, fold_chunks
 from finc_eval.sketches.reference import bottom_rows
 
 

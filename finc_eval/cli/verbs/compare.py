@@ -37,7 +37,7 @@ def compare(
     ] = None,
     kinds: Annotated[
         Path | None,
-        typer.Option(help="Earlier comparison, an .h5 file, whose kinds to count by; then changes tells what changed."),
+        typer.Option(help="Earlier comparison, an .h5 file, whose kinds to count by; then changes shows what changed."),
     ] = None,
     out: Out = None,
     force: Force = False,

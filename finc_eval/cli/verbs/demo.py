@@ -15,7 +15,7 @@ from finc_eval.demo.prompts import FAULTS
 from finc_eval.report.terminal import print_table
 
 if TYPE_CHECKING:
-    from finc_eval.demo.found import Experiment, Planted
+    from finc_eval.demo.run import Experiment, Planted
 
 
 @works

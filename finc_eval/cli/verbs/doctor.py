@@ -21,12 +21,12 @@ from finc_eval.report import RESULTS, result_class
 from finc_eval.report.terminal import print_table
 
 if TYPE_CHECKING:
-    from finc_eval.doctor.diagnosis import Diagnosis
+    from finc_eval.doctor import Diagnosis
 
 
 def doctor(as_json: Json = False) -> None:
     """Say what this installation is made of: versions, devices and folders."""
-    from finc_eval.doctor.diagnosis import diagnose  # loads torch, which the parts need not wait for
+    from finc_eval.doctor import diagnose  # loads torch, which the parts need not wait for
 
     found = diagnose()
     if as_json:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +14,6 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import Group
-from finc_eval.cli.launch import describe, launch
 from finc_eval.cli.options import Json, Quiet, Samples, Work, given_options, show_progress, takes, works
 from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
@@ -23,11 +24,12 @@ from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_car
 from finc_eval.extractors.settings import Extraction
 from finc_eval.report.terminal import print_table
 from finc_eval.samples.files import in_short
-from finc_eval.samples.shards import MissingShards, shard_command, shard_path
+from finc_eval.samples.shards import BY_RANK, MissingShards, Shard, shard_command, shard_path
 from finc_eval.sketches.settings import SketchSettings
 
 if TYPE_CHECKING:
     from finc_eval.embeddings.folder import Entry
+
 
 MAX_FAILURES_SHOWN = 10
 
@@ -348,3 +350,39 @@ def _print_entries(entries: list[Entry]) -> None:
     ]
     print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
     print(f"{sum(entry.size for entry in entries) / 1e6:,.1f} MB in {entries[0].path.parent}")
+
+
+def launch(extraction: Extraction, work: Work, out: Path | None) -> tuple[Extraction, Work]:
+    """Return the settings of this process, one of several that torchrun started if its shard is "rank".
+
+    The first of them shows its progress. They never wait for each other. A training job that calls the command has
+    RANK and WORLD_SIZE in its environment, too, so these alone make no shard.
+    """
+    if extraction.shard == BY_RANK:
+        shard = shard_of_rank(os.environ)
+        if shard is None:
+            raise UsageError(
+                "--shard rank takes the shard from RANK and WORLD_SIZE, which torchrun sets to more than one process: "
+                "start it with torchrun, or pass --shard i/N"
+            )
+        extraction = replace(extraction, shard=shard)
+        work = replace(work, quiet=work.quiet or not shard.startswith("1/"))
+    if extraction.shard is not None and out is None:
+        raise UsageError(
+            f"shard {extraction.shard} needs --out: name the file of the whole set, such as set.h5, and the shard is "
+            "written beside it with its number in the name"
+        )
+    return extraction, work
+
+
+def shard_of_rank(environment: Mapping[str, str]) -> str | None:
+    """Return the shard "i/N" of the process RANK = i − 1 of WORLD_SIZE = N; None for a process that is alone."""
+    rank, size = (environment.get(name, "") for name in ("RANK", "WORLD_SIZE"))
+    alone = not (rank.isdecimal() and size.isdecimal()) or int(size) == 1
+    return None if alone else f"{int(rank) + 1}/{int(size)}"
+
+
+def describe(shard: Shard) -> str:
+    """Return the line that says what a shard is."""
+    samples = f"numbers {shard.start + 1:,} to {shard.stop:,}" if shard.size else "none"
+    return f"shard {shard.name}: {samples} of {shard.n:,} samples; finc-eval extract merge joins all shards"

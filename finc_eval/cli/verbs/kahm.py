@@ -198,7 +198,7 @@ def membership(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Score how much distances to models tell members from others: the membership-inference score (eq. 69).
+    """Score how well distances to models distinguish members from others: the membership-inference score (eq. 69).
 
     It is the squared L2 difference between the densities of the two sets of distances. It has no upper bound and is
     not 0 for equal densities, so it stands beside its null, and beside what an attack by distance gets.

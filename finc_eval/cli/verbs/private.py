@@ -13,26 +13,44 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.budget import Budget, LedgerFile, open_ledger
 from finc_eval.cli.claims import claim
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes, works
 from finc_eval.cli.output import Force, OptionalOut, Output, check_suffix, emit, make_room, output_folder, refuse_loss
 from finc_eval.cli.sets import check_given, name_sets, title_of
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.marks import job_digest
 from finc_eval.core.record import plain
 from finc_eval.core.storage import check_free, reserve
 from finc_eval.core.words import plural
 from finc_eval.extractors.settings import Extraction
-from finc_eval.privacy.dp.ledger import Ledger
+from finc_eval.privacy.dp.ledger import Ledger, PlannedLedger
+from finc_eval.privacy.dp.settings import PrivacySettings
 from finc_eval.privacy.reference.settings import ReleaseSettings
 from finc_eval.privacy.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
 from finc_eval.privacy.synthesis.settings import ImageSynthesisSettings
 
 if TYPE_CHECKING:
     from finc_eval.privacy.synthesis.result import Synthesis
+
+
+LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
+Budget = Annotated[
+    float | None, typer.Option(help="ε that all releases about a data set may spend together, for a new ledger.")
+]
+
+
+def open_ledger(path: Path, budget: float | None, settings: PrivacySettings) -> Ledger:
+    """Open the ledger at `path`; with a budget, plan a new one if it does not exist, made by its first spending."""
+    if not path.exists():
+        if budget is None:
+            raise BudgetError(f"{path} does not exist: pass --budget, the epsilon that a data set may spend in all")
+        return PlannedLedger(path, budget, settings.delta, settings.guarantee.adjacency)
+    found = Ledger(path)
+    if budget not in (None, found.budget.epsilon):
+        raise BudgetError(f"{path} has a budget of epsilon {found.budget.epsilon:g}, which is set once: leave it out")
+    return found
 
 
 def private(context: typer.Context) -> None:

@@ -53,8 +53,8 @@ def report(
 ) -> None:
     """Write a result as a page, as Markdown or as CSV; of a folder, an index of all results in it.
 
-    The page is one HTML file that loads nothing. It shows the pictures that the file of the result keeps, or those of
-    the samples that --samples names.
+    The page is one HTML file that loads nothing. It shows the pictures that the file of the result keeps, or
+    pictures of the samples that --samples names.
     """
     moved = paths_by_name(samples or [], "--samples", "gen=generated/")
     check_given([result, *moved.values()])

@@ -30,7 +30,7 @@ FIRST_BYTES = b'{"program"'
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 MAX_HEADER_BYTES = 1 << 28
-"""Largest header that is read. That of a cache of 100 GB has 5 MB."""
+"""Bytes of the largest header that is read; a cache of 100 GB has one of 5 MB."""
 
 
 @dataclass(frozen=True)

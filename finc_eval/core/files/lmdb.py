@@ -46,11 +46,7 @@ class Value(NamedTuple):
 
 
 def lmdb_values(path: Path) -> Iterator[Value]:
-    """Yield the places of all values of the main database, by increasing keys.
-
-    Raises:
-        DataError: the file is not one of LMDB, is damaged, or holds several values a key.
-    """
+    """Yield the places of all values of the main database, by increasing keys."""
     with open_file(path) as file:
         try:
             size, root = _root(file)
@@ -62,13 +58,6 @@ def lmdb_values(path: Path) -> Iterator[Value]:
                     yield value
         except (ValueError, OverflowError, OSError, struct.error) as error:
             raise DataError(f"{path} cannot be read as a file of LMDB ({error}): copy it again") from error
-
-
-def is_lmdb(path: Path) -> bool:
-    """Return whether a file begins as one of LMDB does."""
-    with open_file(path) as file:
-        head = file.read(HEADER_BYTES + 4)
-    return head[HEADER_BYTES:] == MARK.to_bytes(4, "little")
 
 
 def _root(file: IO[bytes]) -> tuple[int, int]:

@@ -54,11 +54,7 @@ class NpzFile:
     """The arrays of an .npz file, by name."""
 
     def __init__(self, path: str | Path) -> None:
-        """Open the file.
-
-        Raises:
-            DataError: it does not exist, or is not a zip file.
-        """
+        """Open the file."""
         self.path = local(path)
         try:
             self._zip = open_zip_file(self.path)
@@ -117,11 +113,7 @@ class NpzFile:
 
     @contextmanager
     def opened(self, name: str) -> Iterator[tuple[IO[bytes], Header]]:
-        """Yield an array that is open at its first value, and its header; errors of damaged bytes become a DataError.
-
-        Raises:
-            DataError: it holds Python objects, or fewer bytes than its header says.
-        """
+        """Yield an array that is open at its first value, and its header; damaged bytes become a DataError."""
         with self._member(name) as stream:
             header = npy_header(stream, f"{self.path}: {stream.name}")
             if header.dtype.hasobject:

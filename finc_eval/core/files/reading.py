@@ -143,11 +143,7 @@ class StoredFile:
         return list(dict.fromkeys(name for name in names if name.startswith(prefix)))
 
     def rows(self, name: str, *shape: int | None, dtype: str = "<f4") -> StoredRows:
-        """Return an array of this shape and type, whose rows are read when they are needed; None stands for any length.
-
-        Raises:
-            DataError: the file does not have such an array.
-        """
+        """Return an array of this shape and type, whose rows are read when they are needed; None: any length."""
         found = self.stored(name)
         if (
             found.dtype.str != dtype
@@ -327,9 +323,6 @@ def join_content(
 
     Yields:
         The number of files that are written.
-
-    Raises:
-        DataError: a file is damaged, or has other arrays than the first one.
     """
     lengths, shapes = Counter[str](), dict[str, tuple[tuple[int, ...], str]]()
     first = None

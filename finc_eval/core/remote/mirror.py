@@ -35,7 +35,7 @@ LOCKS = [threading.Lock() for _ in range(64)]
 """Locks by URL, so that threads that need one object fetch it once."""
 
 SESSION = uuid.uuid4().hex
-"""Version of an object whose server does not tell one: its copy serves this process alone."""
+"""Version of an object whose server does not state one: its copy serves this process alone."""
 
 
 def local(path: str | Path) -> Path:

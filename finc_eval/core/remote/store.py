@@ -18,7 +18,7 @@ DELAYS = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each repetition of a request, give or take half of them."""
 
 TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest", "LastModified", "Last-Modified", "updated")
-"""Entries of a description that tell one version of an object from the next, the best first."""
+"""Entries of a description that distinguish one version of an object from the next, the best first."""
 
 SILENCE_SECONDS = 8
 """Seconds for which a server may send nothing."""
@@ -52,8 +52,8 @@ class Found(NamedTuple):
     """Description of an object.
 
     Attributes:
-        size: its bytes; None where the server does not tell.
-        version: text that another version does not have; "" where the server does not tell.
+        size: its bytes; None where the server does not state them.
+        version: text that another version does not have; "" where the server does not state one.
         is_folder: whether it is the beginning of the names of other objects.
     """
 

@@ -26,11 +26,7 @@ VERSION = re.compile(r"~[0-9a-f]{16}")
 
 
 def url_of(path: object) -> str | None:
-    """Return a path as a URL, or None for a path of the local disk.
-
-    Raises:
-        UsageError: nobody knows its protocol, or it names an object store with a user, password or signature.
-    """
+    """Return a path as a URL, or None for a path of the local disk."""
     match = URL.fullmatch(str(path)) if isinstance(path, str | Path) else None
     if match is None or match[1].lower() == "file":
         return None

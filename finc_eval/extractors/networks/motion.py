@@ -82,11 +82,7 @@ class Motion(torch.nn.Module):
 
 
 def load(card: Card, weights: Path | None) -> Motion:
-    """Return the network, which has no weights.
-
-    Raises:
-        DataError: the card has weights.
-    """
+    """Return the network, which has no weights."""
     if card.weights is not None:
         raise DataError(f"card {card.name}: the loader motion takes no weights: remove that table")
     return Motion()

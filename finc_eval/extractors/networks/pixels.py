@@ -19,11 +19,7 @@ class Pixels(torch.nn.Module):
 
 
 def load(card: Card, weights: Path | None) -> Pixels:
-    """Return the network that only flattens its input.
-
-    Raises:
-        DataError: the card has weights.
-    """
+    """Return the network that only flattens its input."""
     if card.weights is not None:
         raise DataError(f"card {card.name}: the loader pixels takes no weights: remove that table")
     return Pixels()

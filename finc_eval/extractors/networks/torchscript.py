@@ -24,11 +24,7 @@ class TorchscriptNetwork(torch.nn.Module):
 
 
 def load(card: Card, weights: Path | None) -> TorchscriptNetwork:
-    """Load the network in the file; each call of it gets the card's options.
-
-    Raises:
-        DataError: the card does not state the SHA-256 of its file, or the file is not TorchScript.
-    """
+    """Load the network in the file; each call of it gets the card's options."""
     if card.loader.model or card.extra:
         raise DataError(f"card {card.name}: a TorchScript file holds one network with one output: remove the others")
     if card.weights is None or weights is None or card.weights.sha256 is None:

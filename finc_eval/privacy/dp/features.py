@@ -20,11 +20,7 @@ def diameter_of(phi: FeatureMap, bound: Bound) -> float:
 
 
 def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) -> torch.Tensor:
-    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it.
-
-    Raises:
-        DataError: there are more or fewer labels, or they have a type that no class has (`places_of`).
-    """
+    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it."""
     given = column_array(labels, "labels")
     if len(given) != count:
         raise DataError(f"{plural(count, 'sample')} came with {plural(len(given), 'label')}: pass one label per sample")
@@ -37,12 +33,6 @@ def class_features(
     """Compute φ in float64, (b, D) → (b, q); with classes φ ⊗ onehot, (b, classes · q).
 
     float64, because the sensitivity is proved for real numbers: float32 would move it by a part in 10⁷.
-
-    Args:
-        phi: feature map.
-        images: input of φ.
-        places: class index of each row, −1 for none; None without classes.
-        classes: number of classes.
     """
     features = phi.in_double(images)
     if places is None:

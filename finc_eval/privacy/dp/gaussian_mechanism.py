@@ -24,11 +24,7 @@ GRID_BITS = 20
 
 
 def add_gaussian_noise(statistic: torch.Tensor, scale: float) -> torch.Tensor:
-    """Return the statistic plus N(0, scale²) on every entry, rounded to a grid: float64, same shape, on the CPU.
-
-    Raises:
-        DataError: an entry is not finite, for example because of a NaN in the data. It would not be protected.
-    """
+    """Return the statistic plus N(0, scale²) on every entry, rounded to a grid: float64, same shape, on the CPU."""
     exact = statistic.detach().double().cpu()
     if not bool(exact.isfinite().all()):
         raise DataError("a statistic that is to be released holds NaN or infinity: map such records to a constant")

@@ -25,11 +25,7 @@ TRUTHS = {"True": 1.0, "False": 0.0}
 
 
 def column_array(values: Any, name: str) -> NDArray[Any]:
-    """Return a column or a list of labels as an array (n,); a masked entry becomes None.
-
-    Raises:
-        DataError: it has another shape, or a type that is neither numbers nor texts.
-    """
+    """Return a column or a list of labels as an array (n,); a masked entry becomes None."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(object), None)
     try:
@@ -44,11 +40,7 @@ def column_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def column_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the columns of a table by name, each an array (n,), from a mapping or a data frame.
-
-    Raises:
-        DataError: they differ in length, are empty, or one has a wrong form (`column_array`).
-    """
+    """Return the columns of a table by name, each an array (n,), from a mapping or a data frame."""
     arrays = {str(name): column_array(columns[name], f"column {name}") for name in columns}
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
@@ -66,9 +58,6 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str) -> NDArray[
         values: as `column_array` returns them.
         known: public list of values.
         name: name of the values in messages.
-
-    Raises:
-        DataError: the values are numbers, and no value of the list is one.
     """
     numbers = [number_of(one) for one in known]
     if values.dtype.kind in NUMBERS and all(number is None for number in numbers):

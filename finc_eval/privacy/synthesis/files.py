@@ -28,10 +28,7 @@ def read_columns(path: str | Path) -> dict[str, np.ndarray]:
     """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz.
 
     Every line of a .csv is one record, whatever it holds: cells that are missing are empty, cells beyond the line of
-    names are dropped, and bytes that are not UTF-8 become "\ufffd". So a record cannot make a release fail.
-
-    Raises:
-        DataError: the file cannot be read, does not have columns of one length, or a name is there twice.
+    names are dropped, and bytes that are not UTF-8 become "�". So a record cannot make a release fail.
     """
     if Path(path).suffix == ".npz":
         file = NpzFile(path)

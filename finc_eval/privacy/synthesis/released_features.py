@@ -105,11 +105,7 @@ def table_statistics_of(method: AnySynthesis, table: Table, seed: int) -> tuple[
 
 
 def image_statistics_of(method: AnySynthesis, shape: Shape, seed: int) -> tuple[Statistic, ...]:
-    """Return the statistics that a method releases of images.
-
-    Raises:
-        UsageError: the method is for tables.
-    """
+    """Return the statistics that a method releases of images."""
     match method:
         case DpHpPaper():
             return paper_image_statistics(shape, seed, method)

@@ -10,10 +10,8 @@ from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Grid, View, anchor
-from finc_eval.report.cards.rows import Link, Row
-from finc_eval.report.drawings.forest import Drawn, forest, forest_scale
-from finc_eval.report.drawings.svg import Axis
+from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Grid, Link, Row, View, anchor
+from finc_eval.report.drawings import Axis, Drawn, forest, forest_scale
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import (
     interval,

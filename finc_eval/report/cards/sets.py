@@ -14,12 +14,10 @@ from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, KindShare
-from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Cards, Grid, View, anchor
+from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Cards, Grid, Link, Row, Rows, View, anchor
 from finc_eval.report.cards.groups import below, difference_of, groups_of, more_in, not_differing, set_apart
 from finc_eval.report.cards.modes import NOT_SIGNIFICANT
-from finc_eval.report.cards.rows import Link, Row, Rows
-from finc_eval.report.drawings.forest import Drawn, forest, forest_axis, forest_scale
-from finc_eval.report.drawings.svg import Axis, Ink
+from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_axis, forest_scale
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import p_value, points_interval, points_range, share_interval
 
@@ -81,7 +79,7 @@ def kinds_on_page(
     """Return the first table of a page with kinds, and their cards.
 
     `tag` returns the role of a kind in a word or two; default: the set that it sets apart. `more` returns rows that
-    follow the kinds, from the scale of the drawings, on which the shares `also` have a place. `words` are those of the
+    follow the kinds, from the scale of the drawings, on which the shares `also` have a place. `words` are words of the
     cards.
     """
     common = Common.of((*headings, *kinds), titles, shown, tag, also)
@@ -91,7 +89,9 @@ def kinds_on_page(
     rows = []
     for group in groups_of(kinds, headings, common.titles, common.tag):
         rows += [_sum(group.words, group.kinds, common, is_group=True)] if group.words else []
-        rows += [_row_with_kinds(kind, known, common) for kind in group.first]
+        rows += [
+            _kind_row(kind, common, [_kind_row(one, common) for one in below(kind, known)]) for kind in group.first
+        ]
     rows += [_rest(others, common)] if others else []
     rows += more(common.scale) if more else []
     sets = {"first": 0, "second": 1} if common.are_two else {}
@@ -137,10 +137,6 @@ def _kind_row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
         if inside
         else "",
     )
-
-
-def _row_with_kinds(kind: Kind, known: Mapping[str, Kind], common: Common) -> Row:
-    return _kind_row(kind, common, [_kind_row(one, common) for one in below(kind, known)])
 
 
 def _rest(kinds: Sequence[Kind], common: Common) -> Row:

@@ -36,7 +36,7 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
         f"## {escape(outline.title)}",
         f"{escape(outline.kind).capitalize()}. Made by finc-eval.",
         paragraph(outline.headline),
-        *_paragraphs(outline.details),
+        *[paragraph(text) for text in outline.details[:MAX_SENTENCES]],
         *_write_list("Before you trust the numbers", outline.warnings),
     ]
     tail = _how(outline, made)
@@ -70,7 +70,10 @@ def escape(text: str) -> str:
 def _table(table: Table, room: int) -> tuple[str, int]:
     """Return a table, and the number of rows that do not fit."""
     rows = table.texts(small=True)
-    numeric = [place > 0 and _is_numeric(row[place] for row in rows) for place in range(len(table.columns))]
+    numeric = [
+        place > 0 and all(cell[:1] in "0123456789[−+<≤≥×–-." for cell in (row[place] for row in rows))
+        for place in range(len(table.columns))
+    ]
     title = [f"### {escape(table.title)}", ""] if table.title else []
     lines = [*title, _row(table.columns), "|" + "|".join("--:" if one else "---" for one in numeric) + "|"]
     room -= _size("\n".join(lines))
@@ -87,10 +90,6 @@ def _table(table: Table, room: int) -> tuple[str, int]:
 
 def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(escape(cell) or " " for cell in cells) + " |"
-
-
-def _is_numeric(cells: Iterable[str]) -> bool:
-    return all(cell[:1] in "0123456789[−+<≤≥×–-." for cell in cells)
 
 
 def _how(outline: Outline, made: Made) -> list[str]:
@@ -110,10 +109,6 @@ def _code(text: str) -> str:
     plain = visible(text).encode("utf-8", "backslashreplace").decode()[: MAX_TEXT * 2]
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", plain)), default=0))
     return f"{fence}\n{plain}\n{fence}"
-
-
-def _paragraphs(texts: Sequence[str]) -> list[str]:
-    return [paragraph(text) for text in texts[:MAX_SENTENCES]]
 
 
 def _write_list(title: str, texts: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.errors import DataError
-from finc_eval.report.drawings.svg import COLORS
+from finc_eval.report.drawings import COLORS
 from finc_eval.report.formats import printable
 
 if TYPE_CHECKING:
@@ -76,9 +76,6 @@ def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
     Args:
         rows: numbers and texts of each row by column, as `to_frame` has them.
         alpha: level up to which a row with shares is significant; others are left out.
-
-    Raises:
-        DataError: nothing is significant, or no row has a number.
     """
     from matplotlib.figure import Figure
 

@@ -1,1 +1,0 @@
-"""Diagnosis of an installation, and comparison of its numbers with numbers of other libraries."""

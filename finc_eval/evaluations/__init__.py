@@ -1,1 +1,0 @@
-"""One generator judged by everything that its sets allow, as one result and one page."""

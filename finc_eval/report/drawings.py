@@ -1,0 +1,300 @@
+"""Drawings as inline SVG: each has a title and a description, each mark a title, and equal numbers give equal bytes.
+
+Colors are attributes, so that drawings are complete under a policy that forbids styles; the page's style replaces them
+by the colors of its theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor, isnan, log, log10
+from typing import Literal, NamedTuple
+
+from markupsafe import Markup
+
+from finc_eval.comparison.direction import Interval, Role
+from finc_eval.core.words import figure, percent
+from finc_eval.report.formats import printable, share_interval
+
+Ink = Literal["gen", "ref", "other", "rule", "ink"]
+
+COLORS: dict[Ink, str] = {
+    "gen": "#b04a12",
+    "ref": "#1f5f9e",
+    "other": "#56616e",
+    "rule": "#ccd2d9",
+    "ink": "#17202b",
+}
+"""Colors of a light page, by the class for which the style has the colors of both themes."""
+
+MOST_TICKS = 5
+"""Steps between the round numbers of a linear axis, at most."""
+
+RADIUS = 4.0
+"""Radius of a mark, in pixels."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A scale of numbers on a line of pixels.
+
+    Attributes:
+        start, end: pixels of its ends.
+        is_log: whether equal ratios are equally long.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    is_log: bool = False
+
+    def at(self, value: float) -> float:
+        """Return the pixel of a number."""
+        low, high, value = (log(one) if self.is_log else one for one in (self.low, self.high, value))
+        return self.start + (self.end - self.start) * (value - low) / ((high - low) or 1.0)
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """Round numbers within a linear axis, zero among them."""
+        step = round_step((self.high - self.low) / MOST_TICKS)
+        first, last = -floor(-self.low / step + 1e-9), floor(self.high / step + 1e-9)
+        return tuple(step * place for place in range(first, last + 1))
+
+
+def round_step(least: float) -> float:
+    """Return the smallest of 1, 2 and 5, times a power of ten, that is not below a positive number."""
+    power = 10.0 ** floor(log10(least))
+    return next(step * power for step in (1, 2, 5, 10) if step >= least / power - 1e-9)
+
+
+def drawing(title: str, description: str, size: tuple[float, float], parts: Iterable[Markup]) -> Markup:
+    """Return an <svg> element for the page."""
+    box = Markup('width="{0:g}" height="{1:g}" viewBox="0 0 {0:g} {1:g}"').format(*size)
+    words = Markup("<title>{}</title><desc>{}</desc>").format(printable(title), printable(description))
+    return Markup('<svg class="drawn" role="img" {}>{}{}</svg>').format(box, words, Markup("\n").join(parts))
+
+
+def line(points: Iterable[tuple[float, float]], ink: Ink = "rule", *, width: float = 1.0, dashes: str = "") -> Markup:
+    """Return a line through points, in pixels."""
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    dashed = Markup(' stroke-dasharray="{}"').format(dashes) if dashes else ""
+    return Markup('<path class="{}" d="{}" fill="none" stroke="{}" stroke-width="{:g}"{}/>').format(
+        ink, path, COLORS[ink], width, dashed
+    )
+
+
+def text(place: tuple[float, float], words: str, *, anchor: str = "middle", turned: bool = False) -> Markup:
+    """Return a text at a place in pixels, from bottom to top if it is turned."""
+    around = Markup(' transform="rotate(-90 {:.1f} {:.1f})"').format(*place) if turned else ""
+    return Markup(
+        '<text x="{:.1f}" y="{:.1f}" text-anchor="{}" font-size="12" class="ink" fill="{}"{}>{}</text>'
+    ).format(*place, anchor, COLORS["ink"], around, printable(words))
+
+
+def mark(ink: Ink, place: tuple[float, float], words: str, interval: tuple[float, float] | None = None) -> Markup:
+    """Return a mark with its title: a square for the reference, a disk for anything else, with its interval."""
+    x, y = place
+    if ink == "ref":
+        shape = Markup('<rect x="{:.1f}" y="{:.1f}" width="7" height="7"/>').format(x - 3.5, y - 3.5)
+    else:
+        shape = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{:g}"/>').format(x, y, RADIUS)
+    whisker = Markup("")
+    if interval is not None:
+        ends = "".join(f"M{end:.1f} {y - 3:.1f}V{y + 3:.1f}" for end in interval)
+        path = f"M{interval[0]:.1f} {y:.1f}H{interval[1]:.1f}{ends}"
+        whisker = Markup('<path d="{}" stroke-width="1.6" fill="none"/>').format(path)
+    return Markup('<g class="{0}" fill="{1}" stroke="{1}"><title>{2}</title>{3}{4}</g>').format(
+        ink, COLORS[ink], printable(words), whisker, shape
+    )
+
+
+def bar(share: float, words: str) -> Markup:
+    """Return a line with a bar as long as a share, and words."""
+    drawn = Markup(
+        '<svg class="bar" width="70" height="8" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect width="{:.1f}" height="8" fill="currentColor"/></svg>'
+    ).format(100 * share)
+    return Markup("<div>{} {}</div>").format(drawn, printable(words))
+
+
+FOREST_WIDTH, MARGIN = 300, 8
+"""Width of a drawing in pixels, and what is kept free at its ends."""
+
+SPACING, AROUND = 9, 8
+"""Pixels from one set to the next, and above the first and below the last together."""
+
+AXIS_HEIGHT = 18
+
+LEAST_SCALE = 0.001
+"""Share at the right end of the scale at least."""
+
+
+class Drawn(NamedTuple):
+    """A share to draw: its color, the name of its set, its value and, if it has one, its interval."""
+
+    ink: Ink
+    name: str
+    value: float
+    interval: Interval | None = None
+
+    @property
+    def words(self) -> str:
+        """The share and its interval in words."""
+        interval = "" if self.interval is None else f" {share_interval(self.interval)}"
+        return f"{self.name} {percent(self.value, 1)}{interval}"
+
+
+def forest_scale(ends: Iterable[float]) -> Axis:
+    """Return the scale from zero that intervals with these upper ends fill."""
+    return Axis(0.0, max([LEAST_SCALE, *ends]), MARGIN, FOREST_WIDTH - MARGIN)
+
+
+def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
+    """Draw the shares of sets that are of one mode, one below the other."""
+    height = SPACING * len(shares) + AROUND
+    parts = [line([(scale.at(tick), 0), (scale.at(tick), height)]) for tick in scale.ticks]
+    for row, one in enumerate(shares, start=1):
+        ends = one.interval and (scale.at(one.interval[0]), scale.at(one.interval[1]))
+        parts.append(mark(one.ink, (scale.at(one.value), SPACING * row), one.words, ends))
+    return drawing(f"Shares of {title}", "; ".join(one.words for one in shares), (FOREST_WIDTH, height), parts)
+
+
+def forest_axis(scale: Axis) -> Markup:
+    """Return the numbers above a column of drawings; screen readers skip them, as the table has the shares."""
+    size = Markup('width="{0}" height="{1}" viewBox="0 0 {0} {1}"').format(FOREST_WIDTH, AXIS_HEIGHT)
+    label = Markup('<text x="{:.1f}" y="13" font-size="11" text-anchor="{}" fill="currentColor">{:.{}f}{}</text>')
+    labels = Markup("").join(
+        label.format(
+            scale.at(tick),
+            "start" if tick == 0 else "end" if scale.at(tick) > FOREST_WIDTH - 2 * MARGIN else "middle",
+            100 * tick,
+            _decimals(scale),
+            "" if place else " %",
+        )
+        for place, tick in enumerate(scale.ticks)
+    )
+    return Markup('<svg class="forest-axis" {} aria-hidden="true">{}</svg>').format(size, labels)
+
+
+def _decimals(scale: Axis) -> int:
+    step = scale.ticks[1] if len(scale.ticks) > 1 else scale.high
+    return max(0, ceil(-log10(100 * step) - 1e-9))
+
+
+INKS: dict[Role, tuple[Ink, str]] = {
+    "over": ("gen", "more in the generated set"),
+    "under": ("ref", "more in the reference set"),
+}
+"""Color and meaning of the roles."""
+
+WIDTH, LEFT, RIGHT = 720, 64, 16
+"""Width of a figure, and what is left of its axis and right of it, in pixels."""
+
+SPECTRUM_HEIGHT, UPPER_HEIGHT, LOWER_HEIGHT = 210, 210, 140
+"""Heights of the panels."""
+
+TOP, GAP, BOTTOM, LEGEND = 16, 28, 42, 24
+"""Pixels above the first panel, between two, below the last, and of the line of the legend."""
+
+NAMED_LINES = 18
+"""Pixels of a line of text above the figure of a sweep."""
+
+RANK_SPACING = 10
+"""Ranks between two numbers of an axis of ranks."""
+
+MAX_LABELED_VALUES = 12
+"""Values on the axis of a sweep that bear their number."""
+
+ROLE_OFFSET = 3.5
+"""Pixels by which the marks of the two roles stand to either side of their value, so that none hides another."""
+
+AROUND_VALUES = 1.2
+"""Factor by which the axis of a sweep goes beyond its values."""
+
+
+def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> Markup:
+    """Draw the leading eigenvalues of both roles against their rank."""
+    values: dict[Role, Sequence[float]] = {"over": over, "under": under}
+    every = [0.0, *over, *under]
+    longest = max(len(over), len(under), 2)
+    ranks = Axis(1, longest, LEFT + 8, WIDTH - RIGHT)
+    height = Axis(min(every), max(every) or 1.0, TOP + SPECTRUM_HEIGHT, TOP)
+    parts = [*_grid(height, "eigenvalue"), line([(LEFT, height.at(0)), (WIDTH - RIGHT, height.at(0))], "ink")]
+    for role, found in values.items():
+        ink, _ = INKS[role]
+        places = [(ranks.at(rank), height.at(value)) for rank, value in enumerate(found, start=1)]
+        parts += [line(places, ink, width=1.2)] if places else []
+        parts += [
+            mark(ink, place, f"rank {rank}, {INKS[role][1]}: {value:.4g}")
+            for rank, (place, value) in enumerate(zip(places, found, strict=True), start=1)
+        ]
+    below = TOP + SPECTRUM_HEIGHT
+    parts += [
+        text((ranks.at(rank), below + 18), str(rank)) for rank in [1, *range(RANK_SPACING, longest + 1, RANK_SPACING)]
+    ]
+    parts += [text(((LEFT + WIDTH) / 2, below + 36), "rank"), *_legend(below + BOTTOM + 12)]
+    ranges = "; ".join(
+        f"{INKS[role][1]}: from {max(found):.4g} to {min(found):.4g}" for role, found in values.items() if found
+    )
+    return drawing(
+        "Leading eigenvalues of both roles against their rank", ranges, (WIDTH, below + BOTTOM + LEGEND), parts
+    )
+
+
+class Mark(NamedTuple):
+    """A mode in the figure of a sweep: parameter, difference of shares in points, spreadness (NaN: not known), name."""
+
+    value: float
+    difference: float
+    spreadness: float
+    name: str
+
+
+def sweep_svg(
+    parameter: str, values: Sequence[float], marks: Mapping[Role, Sequence[Mark]], lines: Mapping[str, float]
+) -> Markup:
+    """Draw difference and spreadness of modes against a parameter."""
+    first, last = min(*values, *lines.values()), max(*values, *lines.values())
+    across = Axis(first / AROUND_VALUES, last * AROUND_VALUES, LEFT, WIDTH - RIGHT, is_log=True)
+    top = TOP + NAMED_LINES * len(lines)
+    every = [one for found in marks.values() for one in found]
+    upper = Axis(0.0, 1.05 * max([one.difference for one in every], default=1.0), top + UPPER_HEIGHT, top)
+    known = [one.spreadness for one in every if not isnan(one.spreadness)]
+    start = top + UPPER_HEIGHT + GAP
+    below = start + LOWER_HEIGHT
+    lower = Axis(0.0, 1.1 * max([1.0, *known]), below, start)
+    parts = [*_grid(upper, "difference, points"), *_grid(lower, "spreadness")]
+    parts += [line([(LEFT, lower.at(1)), (WIDTH - RIGHT, lower.at(1))], "ink")]
+    for place, (dashes, (what, value)) in enumerate(zip(("6 4", "2 3"), lines.items(), strict=False)):
+        x = across.at(value)
+        parts += [line([(x, top), (x, below)], "ink", dashes=dashes)]
+        parts += [text((x, TOP + NAMED_LINES * place), what, anchor="start" if value**2 < first * last else "end")]
+    for (role, found), shift in zip(marks.items(), (-ROLE_OFFSET, ROLE_OFFSET), strict=True):
+        ink, meaning = INKS[role]
+        for one in found:
+            x, words = across.at(one.value) + shift, f"{one.name}, {meaning}, {parameter} = {one.value:.4g}"
+            parts += [mark(ink, (x, upper.at(one.difference)), f"{words}: {one.difference:.1f} points")]
+            if not isnan(one.spreadness):
+                parts += [mark(ink, (x, lower.at(one.spreadness)), f"{words}: spreadness {one.spreadness:.2f}")]
+    shown = values[:: ceil(len(values) / MAX_LABELED_VALUES)]
+    parts += [text((across.at(value), below + 18), f"{value:.4g}") for value in shown]
+    parts += [text(((LEFT + WIDTH) / 2, below + 36), parameter), *_legend(below + BOTTOM + 12)]
+    title = f"Difference of shares and spreadness of every significant mode against {parameter}"
+    counts = ", ".join(f"{sum(one.value == value for one in every)} at {value:.4g}" for value in values)
+    return drawing(title, f"number of modes: {counts}", (WIDTH, below + BOTTOM + LEGEND), parts)
+
+
+def _grid(height: Axis, name: str) -> list[Markup]:
+    """Draw the lines of the round numbers of a vertical axis, the numbers, and its name."""
+    lines = [line([(LEFT, height.at(tick)), (WIDTH - RIGHT, height.at(tick))]) for tick in height.ticks]
+    numbers = [text((LEFT - 6, height.at(tick) + 4), figure(tick), anchor="end") for tick in height.ticks]
+    return [*lines, *numbers, text((14, (height.start + height.end) / 2), name, turned=True)]
+
+
+def _legend(y: float) -> list[Markup]:
+    parts = []
+    for (ink, meaning), x in zip(INKS.values(), (WIDTH / 2 - 200, WIDTH / 2 + 20), strict=True):
+        parts += [mark(ink, (x, y - 4), meaning), text((x + 10, y), meaning, anchor="start")]
+    return parts

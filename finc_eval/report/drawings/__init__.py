@@ -1,1 +1,0 @@
-"""Drawings of a page: SVG with a title, a description and a table next to it."""
