@@ -12,7 +12,6 @@ from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
-from finc_eval.measures.registry import METRICS, get_metric
 
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
@@ -283,10 +282,14 @@ def _nest(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_metrics(names: Iterable[str]) -> None:
     """Raise UsageError if a metric or score is unknown."""
+    from finc_eval.measures.registry import get_metric  # loads torch, which help does not need
+
     for name in names:
         get_metric(metric_of(name))
 
 
 def metric_of(name: str) -> str:
     """Return the name of the metric that a score is of."""
+    from finc_eval.measures.registry import METRICS
+
     return name if name in METRICS else SCORES.get(name, name)

@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, TypedDict
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.record import Configured, about
-from finc_eval.measures.registry import get_metric
 from finc_eval.sketches.settings import ByColumn, Groups, PairColumn
 
 
@@ -42,6 +41,8 @@ class LeaderboardSettings(Configured):
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
+        from finc_eval.measures.registry import get_metric  # loads torch, which help does not need
+
         self._store(
             metrics=tuple(get_metric(name).name for name in dict.fromkeys(self.metrics)),
             seed=check_count("seed", self.seed, least=0),
