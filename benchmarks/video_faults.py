@@ -25,6 +25,7 @@ from _record import record
 from PIL import Image, ImageFilter
 
 import finc_eval as fe
+from finc_eval.core.storage import write_text
 from finc_eval.embeddings.base import ArrayEmbeddings
 
 POOL = 420
@@ -256,7 +257,7 @@ def main(folder):
                     row[column] = f"{found} of {draws}"
                     if extractor == "motion" and share < 1 and name != "none":
                         row[f"{column}: named"] = f"{named} of {draws}"
-                    kept.write_text(json.dumps(rows))
+                    write_text(kept, json.dumps(rows))
                     print(name, column, row[column], named, flush=True)
     record("video_faults", list(rows.values()), "Draws in which the overall test of `compare` finds the fault.")
 

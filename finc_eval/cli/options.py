@@ -17,7 +17,7 @@ from finc_eval.cli.fields import flag, options_of, parameter, settings_with
 from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.record import CONFIG_NAME, Configured, about
 from finc_eval.core.run import WORKERS, Run
-from finc_eval.extractors.settings import Extraction
+from finc_eval.extractors.settings import EXTRACTOR, Extraction
 from finc_eval.gallery.counts import MAX_SHOWN
 
 QUIET = "Show no progress; results, notes and errors are printed."
@@ -67,6 +67,11 @@ Config = Annotated[
         "Options on the command line take precedence.",
     ),
 ]
+Extractors = Annotated[
+    list[str] | None,
+    typer.Option("--extractor", metavar="NAME", help=f"W{EXTRACTOR[1:]}; several: in each of their spaces."),
+]
+
 CONFIG = "config"
 """Name of that parameter in every verb."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack, overload
 
 import torch
@@ -47,7 +46,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.embeddings.space import known_space
-from finc_eval.extractors.settings import AnyExtractor, Extraction
+from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.gallery import Captions, captions_of
@@ -60,9 +59,6 @@ from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.values import shares_by
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
-
-Spaced = list[str] | list[Path] | list[Extraction] | tuple[AnyExtractor, ...]
-"""Extractors of several spaces."""
 
 
 @overload

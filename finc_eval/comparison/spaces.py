@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, permutations
 from typing import ClassVar
 
@@ -19,9 +19,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain
 from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import take_arrays
-from finc_eval.extractors.card import BY_FRAMES
-from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
+from finc_eval.extractors.settings import AnyExtractor, check_spaces, extractions_by_space
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.numerics.eigen import LowRank, extreme_eigenpairs
 from finc_eval.numerics.inference import ALPHA
@@ -178,30 +176,15 @@ def _inputs(
     gen: object, ref: object, extractors: Sequence[AnyExtractor]
 ) -> list[tuple[str, dict[str, object], AnyExtractor]]:
     """Return the name, the sets and the extractor of each space."""
-    found: list[tuple[str, dict[str, object], AnyExtractor]]
     if isinstance(gen, Mapping) and isinstance(ref, Mapping):
         if extractors or gen.keys() != ref.keys():
             raise UsageError(
                 f"gen has the spaces {', '.join(gen)}, and ref {', '.join(ref)}: give both sets in the same spaces, "
                 "without extractors"
             )
-        found = [(str(name), {"gen": gen[name], "ref": ref[name]}, None) for name in gen]
-    else:
-        found = [(card, {"gen": gen, "ref": ref}, how) for card, how in _extractions(extractors)]
-    names = [name for name, *_ in found]
-    if len(set(names)) < max(2, len(names), len(extractors)):
-        raise UsageError(f"got the spaces {', '.join(names) or 'of no extractor'}: name two extractors or more, once")
-    return found
-
-
-def _extractions(extractors: Sequence[AnyExtractor]) -> Iterator[tuple[str, Extraction]]:
-    """Return the name of each extractor, and how to embed by it: beside one of clips, one of images embeds frames."""
-    named = [how for how in map(extraction_of, extractors) if how.extractor is not None]
-    cards = [load_card(str(how.extractor)) for how in named]
-    of_clips = any(card.clip is not None for card in cards)
-    for card, how in zip(cards, named, strict=True):
-        by_frames = BY_FRAMES if of_clips and card.clip is None else ""
-        yield card.name + by_frames, replace(how, extractor=f"{how.extractor}{by_frames}")
+        check_spaces([*gen])
+        return [(str(name), {"gen": gen[name], "ref": ref[name]}, None) for name in gen]
+    return [(name, {"gen": gen, "ref": ref}, how) for name, how in extractions_by_space(extractors).items()]
 
 
 def _check_same_samples(opened: Mapping[str, OpenSets], name: str) -> None:

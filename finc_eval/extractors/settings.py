@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, get_args
 
 from finc_eval.core.checks import check_choice, check_count
+from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Configured, about
-from finc_eval.extractors.card import NetworkPrecision
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, not_an_extractor
+from finc_eval.extractors.card import BY_FRAMES, NetworkPrecision
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card, not_an_extractor
 from finc_eval.samples.reading import Reading
 from finc_eval.samples.shards import BY_RANK, parse_shard
 
@@ -111,6 +113,9 @@ class Extraction(Configured):
 AnyExtractor = Extraction | str | Path | None
 """The forms in which a function takes an extractor: its name, the path of a card, or `Extraction`."""
 
+Spaced = list[str] | list[Path] | list[Extraction] | tuple[AnyExtractor, ...]
+"""Extractors of several spaces."""
+
 
 def extraction_of(extractor: AnyExtractor) -> Extraction:
     """Return how samples are embedded, from any form of `extractor=`."""
@@ -119,3 +124,28 @@ def extraction_of(extractor: AnyExtractor) -> Extraction:
     if not isinstance(extractor, str | Path | None):
         raise not_an_extractor(extractor, "a name, the path of a card, or fe.Extraction(…)")
     return Extraction(None if extractor is None else str(extractor))
+
+
+def extractions_by_space(extractors: Sequence[AnyExtractor]) -> dict[str, Extraction]:
+    """Return how to embed in each of several spaces: beside an extractor of clips, one of images embeds frames.
+
+    Raises:
+        UsageError: there are fewer than two extractors, or two of one name.
+    """
+    named = [how for how in map(extraction_of, extractors) if how.extractor is not None]
+    cards = [load_card(str(how.extractor)) for how in named]
+    of_clips = any(card.clip is not None for card in cards)
+    by_frames = [BY_FRAMES if of_clips and card.clip is None else "" for card in cards]
+    names = [card.name + frames for card, frames in zip(cards, by_frames, strict=True)]
+    check_spaces(names)
+    return {
+        name: replace(how, extractor=f"{how.extractor}{frames}")
+        for name, how, frames in zip(names, named, by_frames, strict=True)
+    }
+
+
+def check_spaces(names: Sequence[object]) -> None:
+    """Raise a `UsageError` unless there are two spaces or more, each of its own name."""
+    if len({*names}) < max(2, len(names)):
+        texts = ", ".join(map(str, names)) or "of no extractor"
+        raise UsageError(f"got the spaces {texts}: name two extractors or more, once")

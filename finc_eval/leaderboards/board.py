@@ -15,7 +15,7 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.embeddings.space import extractor_of
-from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_space
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import Entry
@@ -36,7 +36,7 @@ def leaderboard(
     ref: object,
     settings: LeaderboardSettings | None = None,
     *,
-    extractor: AnyExtractor = None,
+    extractor: AnyExtractor | Spaced = None,
     run: Run | None = None,
     **options: Unpack[LeaderboardOptions],
 ) -> Leaderboard:
@@ -55,7 +55,8 @@ def leaderboard(
             that was trained several times: one row, with sampling and training noise apart.
         ref: reference set, in the same forms.
         settings: settings.
-        extractor: how to embed sets of samples; default: by the extractor behind the others.
+        extractor: how to embed sets of samples; default: by the extractor behind the others. A list of several gives
+            the board by the first of them, with columns for each of the others; see `Leaderboard.beside`.
         run: device, portions and progress of the computation.
         options: fields of `LeaderboardSettings`, which override `settings`.
 
@@ -72,8 +73,13 @@ def leaderboard(
         >>> board.separable("a", "b"), [row.rank_set for row in board.rows]
         (False, [(1, 2), (1, 2)])
     """
-    chosen = settings_from(LeaderboardSettings, settings, options)
-    return measure_models(models, ref, chosen, extractor, Run.of(run)).board
+    chosen, run = settings_from(LeaderboardSettings, settings, options), Run.of(run)
+    if not isinstance(extractor, list | tuple):
+        return measure_models(models, ref, chosen, extractor, run).board
+    spaces = extractions_by_space(extractor)
+    boards = {name: measure_models(models, ref, chosen, how, run.prefixed(name)).board for name, how in spaces.items()}
+    first = next(iter(boards))
+    return boards.pop(first).beside(boards, first)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import extractor_of
-from finc_eval.leaderboards.panel import Panel, RankedBoard, panel_of
+from finc_eval.leaderboards.panel import Panel, Place, RankedBoard, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.kind import Kind
@@ -173,7 +173,13 @@ class Leaderboard(Document):
         return replace(self, panel=panel_of(ranked))
 
     def _frame_rows(self) -> list[dict[str, object]]:
-        return [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]
+        own = [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]
+        if self.panel is None:
+            return own
+        first, *others = self.panel.sides
+        further = [_cells(row, self.rank_by, side.places[row.name]) for side in others for row in self.rows]
+        spaces = [first.label] * len(own) + [side.label for side in others for _ in self.rows]
+        return [{"space": space, **line} for space, line in zip(spaces, [*own, *further], strict=True)]
 
     def _lines(self) -> Iterator[str]:
         for row in self.rows:
@@ -187,7 +193,7 @@ class Leaderboard(Document):
         return f"{order} by {self.rank_by}: {main.separable_pairs} of {plural(main.pairs, 'pair')} can be distinguished"
 
 
-def _cells(row: Row, key: str, standing: Standing) -> dict[str, object]:
+def _cells(row: Row, key: str, standing: Standing | Place) -> dict[str, object]:
     """Return a line of the table: a model by one number, with the ends of its rank set as columns."""
     low, high = standing.rank_set or (None, None)
     return {"name": row.name, "runs": row.runs, "by": key, "rank.low": low, "rank.high": high, **plain(standing)}

@@ -11,6 +11,7 @@ from finc_eval.core.words import figure, join_words, percent, plural, points
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import Gallery, read_gallery
+from finc_eval.leaderboards.panel import Place, Side
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.measures.frechet import not_fid
@@ -87,7 +88,7 @@ def outline(board: Leaderboard) -> Outline:
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
         call=call("leaderboard", _models(board), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
-        tables=[_board_table(board), *_panel_table(board), *_value_tables(board)],
+        tables=[_board_table(board), *_value_tables(board)],
         details=[*group_sentences(board), *disagreement_sentences(board), *_noise(board), *panel_sentences(board), *by],
         warnings=board.warnings,
         failures=[*unreadable(board.sets), *(f"{reason}." for reason in _reasons(board))],
@@ -180,7 +181,7 @@ def panel_sentences(board: Leaderboard) -> list[str]:
     found = _opposite(pairs, "on different boards")
     for name in board.panel.moved:
         places = [f"{ranks(side.places[name].rank_set)} by {side.label}" for side in board.panel.sides]
-        found.append(f"The rank of {name} depends on the board: {join_words(places)}.")
+        found.append(f"The rank of {name} depends on the space: {join_words(places)}.")
     return found or ["No two boards surely disagree."]
 
 
@@ -192,22 +193,6 @@ def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], ho
     ]
     more = len(pairs) - len(found)
     return [*found, f"{plural(more, 'more pair')} of models in opposite orders {how}."] if more else found
-
-
-def _panel_table(board: Leaderboard) -> list[Table]:
-    if board.panel is None:
-        return []
-    panel = board.panel
-    columns = ["Model", *(side.label for side in panel.sides)]
-    rows: list[list[Cell | str]] = [
-        [
-            Cell(row.name, note="depends on the board" if row.name in panel.moved else ""),
-            *(ranks(side.places[row.name].rank_set) for side in panel.sides),
-        ]
-        for row in board.rows
-    ]
-    legend = f"Ranks by {panel.by}. All ranks of a board hold together with probability 0.95."
-    return [Table(f"Ranks by {panel.by} on each board", columns, rows, legend=legend)]
 
 
 def _noise(board: Leaderboard) -> list[str]:
@@ -286,29 +271,43 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
 
 
 def _board_table(board: Leaderboard) -> Table:
+    sides = () if board.panel is None else board.panel.sides
+    moved = () if board.panel is None else board.panel.moved
+    own = f"{sides[0].label}: " if sides else ""
     columns: dict[str, Callable[[Row], Cell | str]] = {
         "Model": lambda row: Cell(
             row.name,
             anchor=anchor(row.name, of="model"),
-            note=f"{row.runs} training runs" if row.runs > 1 else "",
+            note=", ".join(
+                [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * (row.name in moved)
+            ),
         ),
-        "Rank": lambda row: ranks(row.rank_set),
-        "Group": lambda row: "–" if row.group is None else str(row.group),
+        f"{own}Rank": lambda row: ranks(row.rank_set),
+        f"{own}Group": lambda row: "–" if row.group is None else str(row.group),
     }
     for one in board.criteria:
-        columns[_heading(one)] = partial(_estimate_of, one)
+        columns[own + _heading(one)] = partial(_estimate_of, one)
         if one.key != board.rank_by:
-            columns[f"{one.key} rank"] = partial(_ranks_by, one.key)
+            columns[f"{own}{one.key} rank"] = partial(_ranks_by, one.key)
+    for side in sides[1:]:
+        columns[f"{side.label}: Rank"] = partial(_place_of, side, None)
+        columns[f"{side.label}: {_heading(board.criterion())}"] = partial(_place_of, side, board.criterion())
     muted = [row.rank_set is None for row in board.rows]
     legend = (
         f"Ordered by {board.rank_by}. The first number of a cell is without the bias of finite sets, and in brackets "
-        "is its 95 % interval."
+        "is its 95 % interval." + " All ranks of a space hold together with probability 0.95." * bool(sides)
     )
-    return Table.of("The board", columns, board.rows, bold="Rank", muted=muted, legend=legend)
+    return Table.of("The board", columns, board.rows, bold=f"{own}Rank", muted=muted, legend=legend)
 
 
 def _estimate_of(criterion: Criterion, row: Row) -> str:
     return _estimate(criterion, row.scores[criterion.key])
+
+
+def _place_of(side: Side, criterion: Criterion | None, row: Row) -> str:
+    """Return the number of a model on a board of the panel, or its ranks."""
+    place = side.places[row.name]
+    return ranks(place.rank_set) if criterion is None else _estimate(criterion, place)
 
 
 def _ranks_by(key: str, row: Row) -> str:
@@ -330,7 +329,7 @@ def _not_fid(criterion: Criterion) -> str:
     return " ".join(f"It is {one}." for one in not_fid(criterion.key, dict(criterion.signature.fields)["fx"]))
 
 
-def _estimate(criterion: Criterion, standing: Standing) -> str:
+def _estimate(criterion: Criterion, standing: Standing | Place) -> str:
     is_share = criterion.is_share and standing.value is not None
     value = bare_percent(standing.value or 0.0) if is_share else figure(standing.value)
     if standing.interval is None:

@@ -9,6 +9,7 @@ from finc_eval.comparison.cross_fit import cross_fit, match, r_squared, squared_
 from finc_eval.comparison.direction import significant
 from finc_eval.comparison.directions import (
     DUAL,
+    REFIT_TOLERANCE,
     EigenDirections,
     EigenProblem,
     FoldedMoments,
@@ -19,7 +20,7 @@ from finc_eval.comparison.directions import (
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
-from finc_eval.numerics.eigen import LowRank, top_eigenpairs
+from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, LowRank, top_eigenpairs
 from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.varimax import varimax
@@ -202,6 +203,22 @@ def test_r_squared_lets_every_fold_weigh_the_same():
 def fitted(x, y, sample, halves=None):
     propose = EigenDirections(EigenProblem(x, y, 1.0, 3, 10), sample)
     return cross_fit(propose, [x, y], halves)
+
+
+def test_directions_of_all_data_are_exact_and_those_of_halves_nearly():
+    generator, sets = torch.Generator().manual_seed(0), []
+    for _ in range(2):  # noise: its eigenvalues are close together
+        folds = [Moments(900, "float32", torch.device("cpu")) for _ in range(2)]
+        for fold in folds:
+            fold.update(torch.randn(900, 900, generator=generator))
+        sets.append(FoldedMoments(tuple(folds)))
+    x, y = sets
+    problem = EigenProblem([(1.0, x)], [(1.0, y)], 1.0, 6, 10)
+    for folds, most in (((0, 1), RESIDUAL_TOLERANCE), ((0,), REFIT_TOLERANCE)):
+        ((values, vectors),) = problem.pairs(folds, [])[0]
+        difference = covariance_difference([(1.0, x)], [(1.0, y)], 1.0, folds)
+        residual = (difference @ vectors - vectors * values[:6]).norm(dim=0)
+        assert float(residual.max()) < most * float(values[0])
 
 
 def test_each_half_is_scored_by_the_directions_of_the_other():

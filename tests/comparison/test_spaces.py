@@ -7,6 +7,7 @@ import torch
 import finc_eval as fe
 from finc_eval.comparison.spaces import SAME, difference_of_kernels
 from finc_eval.core.errors import FincEvalError
+from finc_eval.extractors.settings import extractions_by_space
 from finc_eval.numerics.eigen import extreme_eigenpairs
 
 EVEN = np.full(5, 0.2)
@@ -159,3 +160,9 @@ def test_beside_an_extractor_of_clips_a_network_of_images_embeds_frames():
     assert (card.name, card.takes, card.output.frames) == ("efficientnet-lite0:frames", "clips", "mean")
     with pytest.raises(fe.UsageError, match="motion takes clips"):
         fe.load_card("motion:frames")
+    beside = extractions_by_space(["efficientnet-lite0", "motion"])
+    assert {name: how.extractor for name, how in beside.items()} == {
+        "efficientnet-lite0:frames": "efficientnet-lite0:frames",
+        "motion": "motion",
+    }
+    assert list(extractions_by_space(["efficientnet-lite0", "pixels"])) == ["efficientnet-lite0", "pixels"]

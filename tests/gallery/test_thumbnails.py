@@ -94,6 +94,9 @@ def test_lines_show_how_the_parts_of_a_clip_move(speed, axis):
         return
     lengths = [drawn[0].any(1 - side).sum() for side in (0, 1)]  # rows and columns with some of a line
     assert lengths[axis] > 1.5 * lengths[1 - axis] > 0
+    ends = drawn[0] & (np.asarray(pictures[0]) == 255).all(2)
+    behind, before = (np.roll(drawn[0], way * np.sign(speed), axis)[ends].mean() for way in (1, -1))
+    assert behind > 0.7 > 0.3 > before  # a line ends where the part has moved to
 
 
 def test_a_small_clip_stays_as_it_is_and_a_fast_one_is_slowed_down():

@@ -1,6 +1,7 @@
 """Boards side by side: disagreement between extractors, what a model makes more of than another, sections of models."""
 
 import json
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -69,14 +70,23 @@ def test_the_page_and_the_terminal_have_the_ranks_of_all_boards(boards, capsys):
     first, last = boards
     both = first.beside({"last": last}, "first")
     page = Page(report.page(both, {}))
-    rows = page.find("tr", "mode", page.find("table", "panel")[0])
+    table = page.find("table", "board")[0]
+    rows = page.find("tr", "mode", table)
+    heads = [one for one in page.texts("th", inside=table) if ":" in one]
+    assert heads[:2] == ["first: Rank", "first: Group"] and heads[-2:] == ["last: Rank", "last: fd (not FID)"]
     assert [page.texts("th", inside=row)[0].split(" depends")[0] for row in rows] == [row.name for row in both.rows]
     told = " ".join(page.texts("p"))
     first_rank, last_rank = (ranks(side.places["left"].rank_set) for side in both.panel.sides)
-    assert f"The rank of left depends on the board: {first_rank} by first and {last_rank} by last." in told
+    assert f"The rank of left depends on the space: {first_rank} by first and {last_rank} by last." in told
     assert "and surely worse by" in told
     report.show(both)
-    assert "Ranks by fd on each board" in " ".join(capsys.readouterr().out.split())
+    assert "last:" in capsys.readouterr().out and "| last: Rank |" in both.to_markdown()
+    frame = both.to_frame()
+    there = frame[(frame["space"] == "last") & (frame["name"] == "left")].iloc[0]
+    assert (there["rank.low"], there["rank.high"]) == last["left"].rank_set and there["value"] == last["left"].scores[
+        "fd"
+    ].value
+    assert set(frame["space"]) == {"first", "last"}
 
 
 def test_the_panel_has_a_short_text_and_a_line_per_model_and_board(boards):
@@ -128,9 +138,33 @@ def test_the_verbs_put_boards_side_by_side(tmp_path):
     assert [side["label"] for side in json.loads(shown.stdout)["panel"]["sides"]] == ["array-4", "two"]
     done = CliRunner().invoke(app, ["leaderboard", "render", f"{tmp_path}/one", "--beside", f"two={tmp_path}/two"])
     assert done.exit_code == 0, done.output
-    assert "depends on the board" in (tmp_path / "one" / "leaderboard.html").read_text()
+    assert "depends on the space" in (tmp_path / "one" / "leaderboard.html").read_text()
     refused = CliRunner().invoke(app, [*words[:-2], f"two={tmp_path}/three"])
     assert refused.exit_code == 3
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, high in (("one", 256), ("two", 128), ("ref", 256)):
+        np.savez(tmp_path / f"{name}.npz", rng.integers(0, high, (60, 16, 16, 3), dtype=np.uint8))
+    return {name: str(tmp_path / f"{name}.npz") for name in ("one", "two", "ref")}
+
+
+def test_several_extractors_give_one_board_with_columns_for_each(pictures, tmp_path):
+    models = {name: pictures[name] for name in ("one", "two")}
+    cards = ["pixels", str(tmp_path / "small.toml")]
+    card = (resources.files("finc_eval.extractors.cards") / "pixels.toml").read_text()
+    (tmp_path / "small.toml").write_text(card.replace('name = "pixels"', 'name = "small"'))
+    words = ["leaderboard", *(f"{name}={path}" for name, path in models.items()), "--ref", pictures["ref"]]
+    words += ["--out", str(tmp_path / "board"), "--metrics", "kid"]
+    done = CliRunner().invoke(app, [*words, *(word for card in cards for word in ("--extractor", card))])
+    assert done.exit_code == 0, done.output
+    board = fe.load(tmp_path / "board" / "leaderboard.json")
+    assert [side.label for side in board.panel.sides] == ["pixels", "small"]
+    assert not fe.Board(tmp_path / "board").exists
+    with pytest.raises(UsageError, match="got the spaces pixels, pixels"):
+        fe.leaderboard(models, pictures["ref"], extractor=["pixels", "pixels"])
 
 
 def test_the_kinds_that_one_model_makes_more_of_than_another_are_those_it_alone_has():

@@ -11,14 +11,26 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.config import config_file, default_keys
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Config, Gen, Json, Pictures, Ref, Work, embeds, given_options, takes, works
+from finc_eval.cli.options import (
+    Config,
+    Extractors,
+    Gen,
+    Json,
+    Pictures,
+    Ref,
+    Work,
+    embeds,
+    given_options,
+    takes,
+    works,
+)
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Configured, about
-from finc_eval.extractors.settings import EXTRACTOR, Extraction
+from finc_eval.extractors.settings import Extraction
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 
 
@@ -31,10 +43,7 @@ def compare(
     settings: Settings,
     extraction: Extraction,
     work: Work,
-    extractor: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"W{EXTRACTOR[1:]}; several: compare in each of their spaces."),
-    ] = None,
+    extractor: Extractors = None,
     kinds: Annotated[
         Path | None,
         typer.Option(help="Earlier comparison, an .h5 file, whose kinds to count by; then changes shows what changed."),

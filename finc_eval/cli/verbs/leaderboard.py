@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import fields
-from functools import partial
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import DefaultGroup
-from finc_eval.cli.options import Gens, Json, Named, Ref, Work, embeds, given_options, takes
+from finc_eval.cli.options import Extractors, Gens, Json, Named, Ref, Work, embeds, given_options, takes, works
 from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
 from finc_eval.cli.sets import check_given, name_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
@@ -35,12 +34,14 @@ Board = Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of the boar
 
 @leaderboard.command()
 @takes(LeaderboardSettings, "settings")
-@embeds
+@takes(Extraction, "extraction", extractor=None, seed=None, precision=None, shard=None)
+@works
 def rank(
     ref: Ref,
     settings: LeaderboardSettings,
     extraction: Extraction,
     work: Work,
+    extractor: Extractors = None,
     models: Named = None,
     gen: Gens = (),  # type: ignore[assignment]
     out: Out = None,
@@ -52,17 +53,22 @@ def rank(
     Later, "leaderboard add DIR" measures further models alone.
     A name given several times is a model that was trained several times.
     A rank is the set of ranks that a model may have; all of them hold together with probability 0.95.
+    Several extractors give one board with columns for each of their spaces, which is not kept for models added later.
     """
     runs = runs_of_models([*(models or ()), *gen])
+    how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]
     if not runs:
         raise UsageError("no model is named: write for example one=model-one/ two=model-two/")
     sources = flat_sources(runs) | {"ref": ref}
-    check_given(sources.values(), extraction.extractor)
+    for one in how:
+        check_given(sources.values(), one.extractor)
     output = output_folder("leaderboard", "leaderboard", sources, out, force, titles=[*runs, "ref"])
     with work.running() as run:
-        kept = None if is_url(output.folder) else fe.Board(output.folder)
-        rank = fe.leaderboard if kept is None else partial(kept.rank, force=force)
-        result = rank(runs, ref, settings, extractor=extraction, run=run)
+        kept = None if len(how) > 1 or is_url(output.folder) else fe.Board(output.folder)
+        if kept is None:
+            result = fe.leaderboard(runs, ref, settings, extractor=how if len(how) > 1 else how[0], run=run)
+        else:
+            result = kept.rank(runs, ref, settings, extractor=how[0], run=run, force=force)
     emit(result, output, as_json)
     if kept is not None and kept.exists and not as_json:
         place = f"{shlex.quote(str(kept.folder))} --ref {shlex.quote(ref)}"
