@@ -183,7 +183,7 @@ def gaussian_vendi(source: object, sigma: float, *, order: float = 1.0, run: Run
     embeddings, where = as_embeddings(source), Run.of(run).torch_device
     n = embeddings.n
     if order == 2:
-        value = n**2 / float(_squared_kernel_sums(embeddings, sigma, where).sum())
+        value = n**2 / float(squared_kernel_sums(embeddings, sigma, where).sum())
     elif n > MAX_KERNEL_SAMPLES:
         raise DataError(
             f"{embeddings.name} has {n} samples, the Gaussian Vendi score takes at most {MAX_KERNEL_SAMPLES}: take "
@@ -229,7 +229,7 @@ def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run:
     n = embeddings.n
     if n < 2:
         raise DataError(f"{embeddings.name} has {n} sample: the interval of its RKE score needs at least two")
-    means = _squared_kernel_sums(embeddings, sigma, Run.of(run).torch_device) / n
+    means = squared_kernel_sums(embeddings, sigma, Run.of(run).torch_device) / n
     mean = float(means.mean())
     error = 2 * float(means.std()) / n**0.5 / mean
     # Without the n pairs of a sample with itself, whose k² is 1.
@@ -238,7 +238,7 @@ def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run:
     return _interval(-log(mean), normal_quantile(confidence) * error, error, gain, confidence, n)
 
 
-def _squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:
+def squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:
     """Compute Σ_j k(x_i, x_j)² for each i, shape (n,), in blocks."""
     return sums_within(embeddings, lambda x, y: gaussian_kernel(x, y, sigma).square(), where)[0] + 1
 

@@ -80,6 +80,9 @@ def test_a_result_has_a_data_frame(results, documents):
     assert frames["PrivateScore"]["name"][0] == "all"
     assert len(frames["EmbeddingSet"]) == 200 and set(frames["SyntheticTable"].columns) == {"kind"}
     assert all(len(frame.columns) for frame in frames.values())
+    of_kinds = frames["Comparison"]
+    assert list(of_kinds["significant"]) == [kind.p_value <= 0.05 for kind in comparison.kinds]
+    assert {True, False} == {*of_kinds["significant"]}
 
 
 def test_without_pandas_the_sentence_says_what_to_do(results, monkeypatch):

@@ -55,13 +55,15 @@ def test_scendi_is_the_entropy_of_the_schur_complement(text):
     t = (VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True))[of].astype(float)
     c_xx, c_tt, c_tx = x.T @ x / 60, t.T @ t / 60, t.T @ x / 60
     values = np.linalg.eigvalsh(c_xx - c_tx.T @ np.linalg.solve(c_tt, c_tx)).clip(0)
-    assert scendi(one, text=text) == pytest.approx(np.exp(-(values * np.log(values / values.sum())).sum()), rel=1e-6)
+    assert scendi(one, text=text).value == pytest.approx(
+        np.exp(-(values * np.log(values / values.sum())).sum()), rel=1e-6
+    )
 
 
 def test_images_that_their_prompts_decide_have_no_diversity_of_their_own(text):
     of = np.repeat(np.arange(12), 5)
     one = fe.EmbeddingSet(VECTORS[of] @ np.eye(6, dtype=np.float32), metadata={"prompt": [PROMPTS[row] for row in of]})
-    assert scendi(one, text=text) == pytest.approx(1, abs=1e-6)
+    assert scendi(one, text=text).value == pytest.approx(1, abs=1e-6)
     assert conditional_vendi(one, 0.01, text=text).value < 1.5 < conditional_vendi(images()[0], 0.01, text=text).value
 
 
@@ -70,6 +72,64 @@ def test_a_model_that_repeats_its_pictures_scores_less():
     for name in ("conditional_vendi", "conditional_rke"):
         metric = getattr(fe.metrics, name)
         assert metric(faulty, sound).value < metric(sound, sound).value
+
+
+def drawn(seed, prompts=50, each=3):
+    """Images of prompts of eight kinds, of which some vary more than others."""
+    rng, middles = np.random.default_rng(seed), 2 * np.random.default_rng(99).normal(size=(8, 8))
+    kind, spread = rng.integers(0, 8, prompts), rng.gamma(1.0, 1.0, prompts)
+    of = np.repeat(np.arange(prompts), each)
+    rows = middles[kind[of]] + 0.7 * spread[of][:, None] * rng.normal(size=(len(of), 8))
+    names = [f"w{one} v{rng.integers(6)} {place}" for place, one in enumerate(kind)]
+    return fe.EmbeddingSet(rows.astype(np.float32), metadata={"prompt": [names[row] for row in of]})
+
+
+MEASURES = {
+    "conditional Vendi": lambda one, text="words": conditional_vendi(one, 2.0, text=text),
+    "conditional RKE": lambda one, text="words": conditional_vendi(one, 2.0, order=2, text=text),
+    "scendi": lambda one, text="words": scendi(one, text=text),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "tolerance"), [("conditional Vendi", 0.5), ("conditional RKE", 1e-6), ("scendi", 0.5)]
+)
+def test_the_influence_of_prompts_is_what_leaving_them_out_changes(tmp_path, name, tolerance):
+    """The vectors of prompts are one of eight, so that their bandwidth is the same without any prompt."""
+    one, measure = drawn(3), MEASURES[name]
+    column = np.array(one.column("prompt"))
+    prompts = np.unique(column)
+    text = str(tmp_path / "text.npz")
+    np.savez(text, embeddings=np.eye(8, dtype=np.float32)[[int(prompt[1]) for prompt in prompts]], prompts=prompts)
+    found = measure(one, text)
+    left = []
+    for prompt in prompts:
+        kept = np.flatnonzero(column != prompt)
+        part = fe.EmbeddingSet(one.rows_at(kept).numpy(), metadata={"prompt": column[kept].tolist()})
+        left.append(np.log(measure(part, text).value))
+    error = np.sqrt(49 / 50 * ((left - np.mean(left)) ** 2).sum())
+    degrees = 49 if name == "conditional RKE" else 9  # ten blocks of prompts estimate an error to a quarter
+    half = (np.log(found.interval[1]) - np.log(found.value)) / stats.t.ppf(0.975, degrees)
+    assert half == pytest.approx(error, rel=tolerance)
+
+
+@pytest.mark.parametrize("name", ["conditional Vendi", "conditional RKE", "scendi"])
+def test_intervals_hold_the_mean_score_of_other_prompts(name):
+    found = [MEASURES[name](drawn(seed)) for seed in range(60)]
+    middle = np.mean([one.value for one in found])
+    held = sum(one.interval[0] <= middle <= one.interval[1] for one in found)
+    assert held >= stats.binom.ppf(0.001, 60, 0.95)
+    widths = [one.interval[1] - one.interval[0] for one in found]
+    assert np.median(widths) < 2.5 * 3.92 * np.std([one.value for one in found])
+
+
+def test_one_prompt_has_no_interval_and_scores_of_sets_show_theirs():
+    rows = np.random.default_rng(0).normal(size=(40, 8)).astype(np.float32)
+    assert conditional_vendi(fe.EmbeddingSet(rows, metadata={"prompt": ["a"] * 40}), 2.0).interval is None
+    one = drawn(0)
+    for name in ("conditional_rke", "scendi"):
+        score = getattr(fe.metrics, name)(one, one)[name]
+        assert score.interval[0] < score.value < score.interval[1]
 
 
 class Tower(torch.nn.Module):

@@ -15,6 +15,7 @@ from finc_eval.measures.prompted import clip_score
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.fit import mean_p_value
+from finc_eval.prompts.images import Permuted
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.report.cards.prompts import prompt_tables
 
@@ -118,6 +119,21 @@ def test_page_terminal_and_file_show_the_fit(vectors, clip, tmp_path, capsys):
     assert "Images fit prompts with “cat” less in gen" in found.headline
     found.save(tmp_path / "c.h5")
     assert fe.load(tmp_path / "c.h5").prompts == found.prompts
+
+
+def test_a_prompt_whose_images_are_nearer_than_by_chance_is_not_significant():
+    one = Permuted(3)
+    rng = np.random.default_rng(0)
+    weight = np.repeat([0.25, -0.25], 4)
+    signs = rng.permuted(np.tile(weight, (999, 1)), axis=1)
+    near = np.tile(rng.normal(size=(4, 3)), (2, 1))  # both sets have the same four images
+    far = rng.normal(size=(8, 3)) + 5 * np.repeat([1, -1], 4)[:, None]
+    for block, rows in ((0, near), (2, far)):
+        one.add(block, rows, weight, signs)
+    p_values = one.p_values()
+    assert p_values[0] == 1
+    assert np.isnan(p_values[1])
+    assert p_values[2] <= 0.06
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Prompts are found where programs leave them: beside the samples, in them, in folders, lists and names."""
 
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -171,6 +172,23 @@ WORKFLOW = {
 def test_texts_of_common_programs_are_read(tmp_path, key, text, prompt):
     picture(tmp_path / "a.png", text, key)
     assert png_prompt((tmp_path / "a.png").read_bytes()) == prompt
+
+
+@pytest.mark.parametrize("kind", ["zTXt", "iTXt"])
+def test_compressed_texts_are_read_and_bombs_are_not(tmp_path, kind):
+    info = PngImagePlugin.PngInfo()
+    add = info.add_text if kind == "zTXt" else info.add_itxt
+    add("parameters", "a café, größer\nSteps: 20", zip=True)
+    Image.fromarray(np.zeros((4, 4, 3), np.uint8)).save(tmp_path / "a.png", pnginfo=info)
+    data = (tmp_path / "a.png").read_bytes()
+    assert kind.encode() in data
+    assert b"Steps" not in data
+    assert open_source(tmp_path).prompts == ["a café, größer"]
+    for place in range(data.index(kind.encode()), data.index(b"IDAT"), 3):
+        png_prompt(data[:place] + b"\xff" + data[place + 1 :])  # damaged bytes end in no error
+    bomb = b"prompt\0\0" + zlib.compress(b"a" * 50_000_000)
+    chunk = len(bomb).to_bytes(4) + b"zTXt" + bomb + zlib.crc32(b"zTXt" + bomb).to_bytes(4)
+    assert len(png_prompt(data[:33] + chunk + data[33:]) or "") < 5_000_000
 
 
 def test_a_prompt_behind_a_long_text_is_read(tmp_path):

@@ -7,6 +7,7 @@ as it is; nothing in it is run, or looked up.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -28,6 +29,9 @@ AFTER_PROMPT = re.compile(r"(?:^|\n)(?:Negative prompt: |Steps: )")
 
 TEXTS = ("text", "text_g", "t5xxl", "clip_l", "prompt", "string", "value")
 """Inputs of a node of ComfyUI that are a text."""
+
+MOST_TEXT = 1 << 22
+"""Bytes of a compressed text that are read: as many as of a PNG file itself."""
 
 MOST_NODES = 1000
 """Nodes of ComfyUI that are visited."""
@@ -123,6 +127,14 @@ def _link(value: Any) -> str:
     return str(value[0]) if is_link else ""
 
 
+def _inflate(data: bytes) -> bytes:
+    """Return the beginning of a compressed text; nothing of a damaged one."""
+    try:
+        return zlib.decompressobj().decompress(data, MOST_TEXT)
+    except zlib.error:
+        return b""
+
+
 def _png_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield keys and texts of the chunks of a PNG file before its pixels."""
     place = len(PNG)
@@ -134,6 +146,9 @@ def _png_texts(data: bytes) -> Iterator[tuple[str, str]]:
             return
         if kind == b"tEXt" and separator:
             yield key.decode("latin-1"), text.decode("latin-1")
-        elif kind == b"iTXt" and text[:1] == b"\0":  # not compressed; then language, keyword, text
-            yield key.decode("latin-1"), text[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
+        elif kind == b"zTXt" and separator:  # a method of compression, then the text
+            yield key.decode("latin-1"), _inflate(text[1:]).decode("latin-1")
+        elif kind == b"iTXt" and separator:  # whether it is compressed, by which method; language, keyword, text
+            own = text[2:].split(b"\0", 2)[-1]
+            yield key.decode("latin-1"), (own if text[:1] == b"\0" else _inflate(own)).decode("utf-8", "replace")
         place += 12 + size
