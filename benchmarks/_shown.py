@@ -79,7 +79,13 @@ SHOWN = {
     ),
     "unseen_scores": (("unseen digit", "score, mode of 1", "score, mode of 6"), "^[1670] "),
     "video_faults": (
-        ("fault", "200 clips, 100% faulty", "200 clips, 25% faulty", "30 clips, 100% faulty"),
-        "^(none|frozen|slowed by 2|sped by 2|reversed|shuffled|flicker|looping) ",
+        (
+            "fault",
+            "motion, 200 clips, 100%",
+            "motion, 200 clips, 25%",
+            "motion, 200 clips, 25%: named",
+            "motion, 30 clips, 100%",
+        ),
+        "^(none|frozen|slowed by 2|sped by 2|reversed|shuffled|flicker|a fifth)",
     ),
 }

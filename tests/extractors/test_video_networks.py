@@ -1,5 +1,6 @@
 """torchvision's video networks give their own logits, and the features those are made of."""
 
+import hashlib
 import sys
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 from torchvision import models
 
+import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_video
@@ -98,3 +100,69 @@ def test_they_are_never_without_weights(card):
 def test_every_kind_has_its_module(kind):
     __import__(f"finc_eval.extractors.networks.{LOADERS[kind]}")
     assert hasattr(sys.modules[f"finc_eval.extractors.networks.{LOADERS[kind]}"], "create")
+
+
+class SmallJepa(torch.nn.Module):
+    """What V-JEPA is in small: patches of two frames, attention, the mean of the tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = torch.nn.Conv3d(3, 16, (2, 16, 16), (2, 16, 16))
+
+    def forward(self, clips: torch.Tensor) -> torch.Tensor:
+        tokens = self.patches(clips).flatten(2).transpose(1, 2)
+        return ((tokens @ tokens.transpose(1, 2)).softmax(2) @ tokens).mean(1)
+
+
+JEPA = """
+name = "jepa"
+description = "An encoder of clips of one's own."
+citation = "none"
+traps = []
+
+[loader]
+kind = "torchscript"
+
+[weights]
+file = "{file}"
+license = "own"
+sha256 = "{sha256}"
+
+[preprocessing]
+size = [32, 32]
+geometry = "squash"
+method = "pil"
+interpolation = "bicubic"
+antialias = true
+rounding = "uint8"
+range = [0.0, 1.0]
+mean = [0.485, 0.456, 0.406]
+std = [0.229, 0.224, 0.225]
+
+[clip]
+frames = 4
+stride = 1
+windows = 1
+short = "hold"
+
+[output]
+layer = "tokens"
+pooling = "average"
+dimension = 16
+"""
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning", "ignore:Detected pickle protocol:UserWarning")
+def test_an_encoder_of_clips_in_a_torchscript_file_embeds_by_a_card(tmp_path):
+    torch.manual_seed(0)
+    network = SmallJepa().eval()
+    torch.jit.script(network).save(tmp_path / "jepa.pt")
+    digest = hashlib.sha256((tmp_path / "jepa.pt").read_bytes()).hexdigest()
+    (tmp_path / "jepa.toml").write_text(JEPA.format(file=tmp_path / "jepa.pt", sha256=digest))
+    clips = np.random.default_rng(0).integers(0, 256, (5, 4, 32, 32, 3), dtype=np.uint8)
+    found = fe.extract(clips, tmp_path / "jepa.toml", tmp_path / "gen.h5")
+    mean, std = (torch.tensor(values).view(3, 1, 1, 1) for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
+    pixels = (torch.from_numpy(clips).permute(0, 4, 1, 2, 3) / 255 - mean) / std
+    with torch.inference_mode():
+        torch.testing.assert_close(torch.as_tensor(found[:]), network(pixels), rtol=0, atol=1e-4)
+    assert fe.metrics(found, found, ["jedi"])["jedi"].value == pytest.approx(0, abs=1e-6)
