@@ -48,11 +48,14 @@ def _groups(one: Embeddings) -> NDArray[np.int64]:
 
 
 def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run) -> float:
-    rows = torch.cat([one.rows_at(np.arange(one.n)) for one in sets]).to(run.torch_device)
+    rows = torch.cat([one.rows_at(np.arange(one.n)) for one in sets])
+    # Equal samples are found in the order of rows, which must not tell the set.
+    order = np.random.default_rng(len(rows)).permutation(len(rows))
+    rows = rows[order].to(run.torch_device)
     distances = torch.cdist(rows, rows)
     distances.fill_diagonal_(torch.inf)
     found = distances.topk(min(NEIGHBORS, len(rows) // 4), largest=False).indices.cpu().numpy()
-    group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])
+    group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])[order]
     of_group = np.arange(group.max() + 1) > groups[0].max()
 
     def spread(labels: NDArray[np.bool_]) -> float:

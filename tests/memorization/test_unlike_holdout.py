@@ -120,6 +120,16 @@ def test_windows_of_videos_are_exchanged_as_videos():
     assert binom.sf(found - 1, 60, 0.05) > 0.001
 
 
+def test_blanks_of_both_sets_do_not_make_them_unlike():
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(20):
+        both = normal(rng), normal(rng)
+        for one in both:
+            one[:30] = 0
+        found += p_value(*both) <= 0.05
+    assert binom.sf(found - 1, 20, 0.05) > 0.001
+
+
 def test_repeated_blanks_are_no_reason_to_refuse_a_holdout():
     rng = np.random.default_rng(2)
     gen, train, holdout = (normal(rng).astype(np.float32) for _ in range(3))
