@@ -96,6 +96,11 @@ PARTS_OF_NAMES = re.compile(
 )
 """Parts of the names of a mean and a covariance of one set: mu and sigma, m1 and s1, real_mean …"""
 
+OTHER_MATRIX = re.compile(
+    r"(?<![a-z])(inv|inverse|prec|precision|corr|correlation|corrcoef|chol|cholesky|scatter|gram|kernel|sqrt|root)(?![a-z])"
+)
+"""Names of matrices that are made of a covariance, and are not one."""
+
 COUNT = re.compile(r"(?<![a-z])(?:n|num|nobs|count|samples|images|examples)\d*$")
 """Endings of the name of a number of samples: n, num_samples, real_features_num_samples …"""
 
@@ -203,6 +208,11 @@ def _pair_of(
     stem, part = _stem(name)
     alike = [other for other in vectors if _stem(other)[0] == stem and _stem(other)[1] != "covariance"]
     vectors = alike or [other for other in vectors if _stem(other)[1] == "mean"] or vectors
+    if vectors and (other := OTHER_MATRIX.search(name.lower())) and any(_stem(one)[1] == "mean" for one in vectors):
+        raise DataError(
+            f"{where} holds a mean and the matrix {name}, not a covariance by its name ({other[0]}): save mean and "
+            "covariance as mu and sigma"
+        )
     if not vectors or not (part == "covariance" or is_covariance(np.asarray(read(name)))):
         return None
     if len(vectors) > 1:

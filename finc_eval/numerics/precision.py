@@ -69,6 +69,7 @@ def arithmetic(precision: Precision) -> Iterator[None]:
     with (
         own_settings(),
         _onednn("bf16" if _onednn_is_exact() else "ieee"),
+        _onednn("ieee", "conv"),
         _cuda(matmul, tf32) or _products_of_old(tf32),
         _cuda(convolutions, tf32) or _attribute(cudnn, "allow_tf32", tf32),
     ):
@@ -105,9 +106,9 @@ def _onednn_is_exact() -> bool:
         return abs(float((rows @ rows)[0, 0]) / (256 * (1 + tiny) ** 2) - 1) < 1e-6
 
 
-def _onednn(rounding: str) -> AbstractContextManager[None]:
+def _onednn(rounding: str, operation: str = "matmul") -> AbstractContextManager[None]:
     """Choose whether float32 products on the CPU go to oneDNN: with "bf16", which allows it to round, they do."""
-    onednn: Any = getattr(torch.backends.mkldnn, "matmul", None)  # torch 2.8 has none
+    onednn: Any = getattr(torch.backends.mkldnn, operation, None)  # torch 2.8 has none
     return nullcontext() if onednn is None else _attribute(onednn, "fp32_precision", rounding)
 
 

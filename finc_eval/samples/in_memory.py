@@ -114,7 +114,7 @@ def _conversion(dtype: np.dtype[Any], values: npt.NDArray[Any] | None) -> str:
         return "pass 255 * x.astype(np.uint8)"
     if dtype.kind not in "iuf":
         return f"values of the type {dtype} are not brightnesses"
-    seen = np.asarray([] if values is None else values[:VALUES_SEEN])
+    seen = np.asarray([] if values is None else np.atleast_1d(values)[:VALUES_SEEN])
     if not seen.size:
         return (
             "if its range is -1 to 1, make it 0 to 1 by (x + 1) / 2; if it is 0 to 1, "

@@ -78,8 +78,8 @@ def test_equal_images_are_equal_samples_though_a_smaller_batch_has_other_bits(tm
     assert share_of_repeats(half) == pytest.approx(39 / 50)
     found = sample_hashes({"gen": half, "ref": gen})
     assert np.array_equal(found["gen"], found["ref"][20:])
-    words = np.array([0] * 69 + [1])
-    assert count_distinct(gen, words, 2, fe.Run()).tolist() == [11, 1]
+    prompts = np.array([1] * 64 + [0, 1, 0, 0, 1, 1])
+    assert count_distinct(gen, prompts, 2, fe.Run()).tolist() == [3, 8]
 
 
 def test_images_that_the_network_does_not_tell_apart_are_equal_samples(tmp_path):

@@ -11,6 +11,17 @@ LAUNCHERS = [
     {"RANK": "7", "WORLD_SIZE": "8"},
     {"RANK": "1", "WORLD_SIZE": "2"},
     {"SLURM_PROCID": "1", "SLURM_NTASKS": "4"},
+    {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"},
+    {"PMI_RANK": "1", "PMI_SIZE": "2"},
+    {"LOCAL_RANK": "3"},
+    {"RANK": "1"},
+    {"WORLD_SIZE": "8"},
+    {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"},
+    {"RANK": "x", "WORLD_SIZE": "y"},
+    {"RANK": "9", "WORLD_SIZE": "8"},
+    {"RANK": "", "WORLD_SIZE": ""},
+    {"CUDA_VISIBLE_DEVICES": ""},
+    {"OMP_NUM_THREADS": "0"},
 ]
 
 
@@ -38,7 +49,7 @@ def test_a_shard_that_is_asked_for_is_that_of_the_rank(environment, name, run, t
     assert [path.name for path in tmp_path.glob("w*")] == [name]
 
 
-@pytest.mark.parametrize("environment", [{}, {"RANK": "0", "WORLD_SIZE": "1"}, LAUNCHERS[3]], ids=str)
+@pytest.mark.parametrize("environment", [{}, {"RANK": "0", "WORLD_SIZE": "1"}, *LAUNCHERS[3:]], ids=str)
 def test_without_a_launcher_the_sentence_names_its_variables(environment, run):
     found = run("--shard", "rank", "--out", "w.h5", **environment)
     assert found.exit_code != 0

@@ -1,17 +1,23 @@
 """Settings of the calling process are not an input: results and caches are those of a fresh process."""
 
+import decimal
 import io
 import random
+import warnings
 from contextlib import contextmanager
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
+from _tables import every_value
 from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugin
+from torch.overrides import TorchFunctionMode
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
+from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
 
@@ -42,7 +48,43 @@ def default_device(name):
         torch.set_default_device(None)
 
 
-SETTINGS = {
+@contextmanager
+def attribute(target, name, value):
+    before = getattr(target, name)
+    setattr(target, name, value)
+    try:
+        yield
+    finally:
+        setattr(target, name, before)
+
+
+@contextmanager
+def deterministic():
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+class Passing(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+HARMLESS = {
+    "inference mode": torch.inference_mode,
+    "gradients": torch.enable_grad,
+    "deterministic algorithms": deterministic,
+    "benchmarks of cuDNN": lambda: attribute(torch.backends.cudnn, "benchmark", True),
+    "errors of numpy": lambda: np.errstate(all="raise"),
+    "printed numbers of numpy": lambda: np.printoptions(precision=1, threshold=2),
+    "warnings as errors": lambda: warnings.catch_warnings(action="error"),
+    "anomalies": lambda: torch.autograd.set_detect_anomaly(True),
+    "a mode of functions": Passing,
+    "few decimals": lambda: decimal.localcontext(decimal.Context(prec=2)),
+}
+CHANGING = {
     "bfloat16 autocast": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "float16 autocast": lambda: torch.autocast("cpu", dtype=torch.float16),
     "float64 by default": lambda: default_type(torch.float64),
@@ -50,6 +92,7 @@ SETTINGS = {
     "meta by default": lambda: default_device("meta"),
     "a block on meta": lambda: torch.device("meta"),
 }
+SETTINGS = HARMLESS | CHANGING
 
 VERBS = {
     "metrics": lambda x, y: [score.value for score in fe.metrics(x, y, ["fd", "kid", "prdc", "vendi"]).scores],
@@ -71,8 +114,7 @@ def embedded(extractor):
     return np.asarray(fe.extract(IMAGES, extractor)[:])
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("setting, verb", [*product(CHANGING, VERBS), *every_value([*HARMLESS], [*VERBS])])
 def test_a_result_does_not_depend_on_settings_of_torch(verb, setting):
     expected = plain(verb)
     with SETTINGS[setting]():
@@ -86,6 +128,19 @@ def test_embeddings_do_not_depend_on_settings_of_torch(setting, extractor, asset
     with SETTINGS[setting]():
         found = np.asarray(fe.extract(IMAGES[::-1].copy(), extractor)[:])[::-1]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("operation", ["matmul", "conv"])
+def test_products_on_the_cpu_are_not_rounded_where_the_caller_allows_it(operation):
+    backend = getattr(torch.backends.mkldnn, operation, None)
+    if backend is None:
+        pytest.skip("this torch has no such setting")
+    with attribute(backend, "fp32_precision", "bf16"):
+        with arithmetic("float32"):
+            rows = torch.full((256, 256), 1 + 2.0**-12)
+            assert torch.equal((rows @ rows)[0, 0], torch.tensor(256 * (1 + 2.0**-12) ** 2))
+            assert operation == "matmul" or backend.fp32_precision == "ieee"
+        assert backend.fp32_precision == "bf16"
 
 
 @pytest.mark.parametrize("setting", SETTINGS)

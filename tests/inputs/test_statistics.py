@@ -137,6 +137,16 @@ def test_statistics_with_a_number_are_still_of_an_unknown_extractor(form, tmp_pa
         ({"mu1": MU, "sigma1": SIGMA, "mu2": MU, "sigma2": SIGMA}, "several means and covariances"),
         ({"cov": SIGMA, "one": MU, "other": MU}, "may be its mean"),
         ({"total_sum": MU, "cov_sum": SIGMA}, "without the number of samples"),
+        ({"mean": MU, "precision": np.linalg.inv(SIGMA)}, "not a covariance by its name"),
+        ({"mu": MU, "sigma_inv": np.linalg.inv(SIGMA)}, "not a covariance by its name"),
+        ({"mean": MU, "corr": np.corrcoef(Y.T)}, "not a covariance by its name"),
+        ({"mean": MU, "chol": np.linalg.cholesky(SIGMA)}, "not a covariance by its name"),
+        ({"mean": MU, "scatter": 399 * SIGMA, "n": np.array(400)}, "not a covariance by its name"),
+        ({"mu": MU, "sqrt_cov": SIGMA}, "not a covariance by its name"),
+        ({"mu": MU}, "mu|vector|images"),
+        ({"sigma": SIGMA}, "symmetric matrix"),
+        ({"mu": MU, "sigma": np.sqrt(np.diag(SIGMA))}, "mean of shape|save one array"),
+        ({"mu": MU, "sigma": SIGMA - 2 * np.eye(12)}, "positive diagonal"),
     ],
 )
 def test_what_cannot_be_decided_is_refused_by_name(arrays, message, form, tmp_path):

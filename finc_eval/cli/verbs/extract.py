@@ -378,7 +378,7 @@ def launch(extraction: Extraction, work: Work, out: Path | None) -> tuple[Extrac
 def shard_of_rank(environment: Mapping[str, str]) -> str | None:
     """Return the shard "i/N" of the process RANK = i − 1 of WORLD_SIZE = N; None for a process that is alone."""
     rank, size = (environment.get(name, "") for name in ("RANK", "WORLD_SIZE"))
-    alone = not (rank.isdecimal() and size.isdecimal()) or int(size) == 1
+    alone = not (rank.isdecimal() and size.isdecimal()) or int(size) == 1 or int(rank) >= int(size)
     return None if alone else f"{int(rank) + 1}/{int(size)}"
 
 
