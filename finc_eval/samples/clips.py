@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, FiniteFloat, PositiveInt
 
+from finc_eval.core.words import plural
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits
 
@@ -95,7 +96,7 @@ def plan_windows(n: int, fps: Fraction | float | None, clip: Clip, shown: Second
     span = (clip.frames - 1) * clip.stride + 1
     if m < span and clip.short == "refuse":
         rate = f" at {clip.fps:g} frames a second" if clip.fps is not None and fps is not None else ""
-        raise ValueError(f"too short: {m} frames{rate}, and a window spans {span}")
+        raise ValueError(f"too short: {plural(m, 'frame')}{rate}, and a window spans {span}")
     room = max(0, m - span)
     w = np.arange(clip.windows)
     starts = w * room // (clip.windows - 1) if clip.windows > 1 else w + room // 2

@@ -145,7 +145,7 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
             check_scans(stream, image.width * image.height)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
-        raw = _raw_mode(image)
+        raw = _raw_mode(image) if image.format in ("PNG", "TIFF") else ""
         if image.format == "PNG" and (image.mode != "RGB" or ";16" in raw):
             image.info["bits"] = _significant_bits(stream)
         if ";16" in raw and not image.mode.startswith("I"):
@@ -220,7 +220,8 @@ def rgb(image: Image.Image, reading: Reading | None = None) -> tuple[Pixels, Tra
 
 def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
     mode = image.mode
-    lower, is_signed = image.info.get("lower"), mode == "L" and _tags(image).get(SAMPLE_FORMAT, (1,))[0] == SIGNED
+    lower = image.info.get("lower")
+    is_signed = mode == "L" and image.format == "TIFF" and _tags(image).get(SAMPLE_FORMAT, (1,))[0] == SIGNED
     is_wide = mode in ("I", "F") or mode.startswith("I;16") or lower is not None or is_signed
     stated = reading is not None and reading.range is not None and is_wide
     if is_signed and not stated:
