@@ -57,6 +57,7 @@ def test_a_table_is_read_as_it_was_meant(how, tmp_path):
 VALUES = {
     "commas between semicolons": "file_name;label;score\na.png;x,1;1,5\nb.png;y;2\nc.png;z;3\n",
     "commas between tabs": "file_name\tlabel\tscore\na.png\tx,1\t1,5\nb.png\ty\t2\nc.png\tz\t3\n",
+    "spaces after headers": 'file_name ,label ,score \na.png,"x,1","1,5"\nb.png,y,2\nc.png,z,3\n',
     "quoted commas": 'file_name,label,score\na.png,"x,1","1,5"\nb.png,y,2\nc.png,z,3\n',
 }
 
