@@ -13,7 +13,7 @@ from finc_eval.naming.names import name_modes
 
 N, FAULTY = 48, 12
 
-SMALL = ("slowed by 2", "slowed by 1.5", "sped by 1.5", "sped by 2", "a fifth of the frames dropped")
+SMALL = ("sped by 2",)
 """Faults that are smaller than what scenes differ by: a dozen such clips may have no name, or that of the fault."""
 
 

@@ -213,10 +213,10 @@ def test_directions_of_all_data_are_exact_and_those_of_halves_nearly():
             fold.update(torch.randn(900, 900, generator=generator))
         sets.append(FoldedMoments(tuple(folds)))
     x, y = sets
-    problem = EigenProblem([(1.0, x)], [(1.0, y)], 1.0, 6, 10)
+    problem = EigenProblem(x, y, 1.0, 6, 10)
     for folds, most in (((0, 1), RESIDUAL_TOLERANCE), ((0,), REFIT_TOLERANCE)):
         ((values, vectors),) = problem.pairs(folds, [])[0]
-        difference = covariance_difference([(1.0, x)], [(1.0, y)], 1.0, folds)
+        difference = covariance_difference(x, y, 1.0, folds)
         residual = (difference @ vectors - vectors * values[:6]).norm(dim=0)
         assert float(residual.max()) < most * float(values[0])
 

@@ -12,7 +12,7 @@ import finc_eval as fe
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.networks.flow import optical_flow
-from finc_eval.extractors.networks.motion import motion_histograms
+from finc_eval.extractors.networks.motion import MEASURED, measurements, motion_histograms
 
 CARD = load_card("motion")
 SIDE, FRAMES = CARD.preprocessing.size[0], CARD.clip.frames
@@ -172,3 +172,11 @@ def test_videos_are_resampled_on_request_and_the_space_says_so(how, tmp_path):
 def test_a_rate_that_makes_no_sense_is_refused(extractor, how, words):
     with pytest.raises(fe.UsageError, match=words):
         load_card(extractor).resampled(**how)
+
+
+def test_brightness_counts_as_far_as_all_pixels_change_alike():
+    stripes = np.broadcast_to(np.where(np.arange(SIDE) // 8 % 2, 150, 90)[:, None, None], (SIDE, SIDE, 3))
+    others = {"swapped, and a little brighter": 248 - stripes, "all brighter": stripes + 8}
+    clips = [np.stack([stripes if k % 2 else other for k in range(FRAMES)]).astype("u1") for other in others.values()]
+    swapped, brighter = measurements(described(clips))[:, MEASURED.index("flicker of 2 frames")].tolist()
+    assert swapped < brighter / 2
