@@ -23,7 +23,7 @@ SHOWN = {
     "extractors_agree": (("sets", "extractor", "also first of the other", "rank correlation"), ""),
     "features": (("set", "rms error, iid", "rms error, orthogonal"), r"\| 0.5 \| 2000"),
     "paired_prompts": (
-        ("regime", "a kind", "overall", "a word", "all three faults", "other words"),
+        ("regime", "a kind", "overall", "a word", "all three faults", "a fault first", "other words"),
         "^(50|2000|all) |16|toy, ",
     ),
     "few_groups": (("samples", "overall, by effective ones", "a kind, by those it is worth"), "^(2|6|40) "),

@@ -34,10 +34,11 @@ SIGNS = 999
 """Random signs behind a p-value."""
 
 LONGEST = 3
-"""Words of a phrase."""
+"""Words of a phrase. In 40 draws of the toy of 50 prompts, 2 images each, 40 of 80 planted words are found with 1 and 2
+words, and 38 with 3 and 5; no others with any. Of phrases in the same prompts, the shortest stands for all."""
 
 FEWEST = 3
-"""Prompts that a word must be in: fewer cannot point together."""
+"""Prompts that a word must be in. In the draws of `LONGEST`, 38 of 80 words are found with 2 and 3, and 36 with 5."""
 
 MOST_WORDS = 5000
 """Words and phrases that are tested, the most frequent first."""
