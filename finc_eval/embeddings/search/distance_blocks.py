@@ -329,7 +329,7 @@ class Smallest:
         if limit.isinf().any() and keys.shape[1] >= self._k:
             size = max(keys.shape[1] // (GROUPS_PER_NEIGHBOR * self._k), 1)
             upper = self._key.of(block.upper, scaled)[:, : keys.shape[1] // size * size]
-            least = upper.unflatten(1, (size, -1)).amin(1)
+            least = upper.reshape(len(upper), size, -1).amin(1)
             limit = limit.minimum(least.kthvalue(self._k, keepdim=True).values)
         return limit.clamp_max(torch.finfo(limit.dtype).max)
 
