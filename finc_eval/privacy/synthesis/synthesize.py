@@ -208,7 +208,7 @@ def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: t
     ours = name == "smooth"
     widths, batch = (HIDDEN_WIDTHS, IMAGE_BATCH) if ours else (PAPER_WIDTHS, max(PAPER_BATCH // classes, 2))
     head = Smooth(shape) if ours else Bounded(shape[0] * shape[1] * shape[2])
-    with torch.random.fork_rng():  # a new layer draws weights, which are then drawn again with the seed
+    with torch.random.fork_rng(devices=[]):  # a new layer draws weights, which are then drawn again with the seed
         body = (
             Convolutional(classes, shape, widths[0])
             if name == "convolutional"
