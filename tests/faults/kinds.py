@@ -353,7 +353,7 @@ def make_kinds(path):
 def use_kinds(path):
     found = fe.load(path)
     assert not isinstance(found, fe.Comparison)
-    if len(found.divided.tree._axes.origin) == 6:
+    if len(found.divided.tree.axes.origin) == 6:
         found.assign(sets()[0])
         found.count(dict(zip(("gen", "ref"), sets(), strict=True)))
     found.to_html(path.with_suffix(".html"))
