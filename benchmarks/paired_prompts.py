@@ -5,8 +5,8 @@ unit within a prompt, in 8 dimensions. *Skewed*: the noise is log-normal, and se
 prompt. *A kind*, *overall*, *a word*: one is significant at .05. *The toy*: words and colored digits
 (`finc_eval.demo.prompts`) as pixels; one model draws ones for sevens, blue for purple, and one picture of each pink
 prompt. *All three faults*: these words are found. *A fault first*: the first word of the table is, or has, such a word.
-*Other words*: a word or phrase without any of these is found; *all prompts* is no word. *Gate*: a policy of `pairs =
-"prompt"` and `kinds.moved = 0.05`. *All equal models*: all of their runs together.
+*Other words*: draws with a word or phrase that holds none of the three; *all prompts* does not count as a word.
+*Gate*: a policy of `pairs = "prompt"` and `kinds.moved = 0.05`. *All equal models*: all of their runs together.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Which faults of videos do extractors see? Faults are planted in clips of moving scenes.
+"""Which faults of videos does an extractor see? We plant faults in clips of moving scenes.
 
 Clips have 33 frames of 64 x 64 pixels, 25 a second. Three of four are made of a photograph of ImageNet by a camera move
 (mostly a pan to the right, with unlike speeds, and for half of them a zoom in); one is a crop of a real clip, mirrored

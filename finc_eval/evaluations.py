@@ -98,7 +98,7 @@ METRICS = ("fd", "kid", "prdc", "vendi", "rke")
 BASELINES = ("finc", "rarity", "fld")
 """Methods that take sets of any size."""
 
-ONLY_MOMENTS = "{} is the mean and covariance of a set, of which there are metrics alone: give samples or embeddings"
+ONLY_MOMENTS = "{} is the mean and covariance of a set, which give metrics alone: give samples or embeddings"
 
 NO_AUDIT = "an audit needs a training set and a holdout"
 
@@ -122,8 +122,8 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate one generator: kinds, directions, metrics, diversity and baselines, and with its training set an audit.
 
-    Every set is embedded once. A part that these sets do not allow is left out, and `Evaluation.missing` says why: of
-    a set's mean and covariance there are metrics alone.
+    Every set is embedded once. A part that these sets do not allow is left out, and `Evaluation.missing` says why: the
+    mean and covariance of a set give metrics alone.
 
     Args:
         gen: generated set, as `metrics` takes it: embeddings, or the path of samples, which are embedded first.

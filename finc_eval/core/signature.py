@@ -48,7 +48,11 @@ class Signature:
 
     @classmethod
     def parse(cls, text: str) -> Signature:
-        """Read the text that `str` wrote."""
+        """Read the text that `str` wrote.
+
+        Raises:
+            DataError: the text is not of the form metric|name:value|….
+        """
         metric, *parts = text.split("|")
         pairs = [part.partition(":")[::2] for part in parts]
         if not metric or not all(":" in part for part in parts):
@@ -65,7 +69,11 @@ class Signature:
         ]
 
     def check_comparable(self, other: Signature, ignored: tuple[str, ...] = ()) -> None:
-        """Refuse to rank two results whose signatures differ in anything but the ignored fields."""
+        """Refuse to rank two results whose signatures differ in anything but the ignored fields.
+
+        Raises:
+            IncompatibleError: they differ; the message says in what.
+        """
         unlike = [line for line in self.differences(other) if line.split(":", 1)[0] not in ignored]
         if unlike:
             raise IncompatibleError(f"these results do not compare: {'; '.join(unlike)}")

@@ -41,6 +41,10 @@ def load_card(name_or_path: str | Path) -> Card:
             of timm with the preprocessing of timm's own configuration. With ":frames" behind it, a network of images
             embeds clips, as the mean of 16 frames at 8 a second.
 
+    Raises:
+        UsageError: the name is unknown, or not a name.
+        DataError: the file cannot be read, or is not a valid card; the message names the key.
+
     Example:
         >>> import finc_eval as fe
         >>> card = fe.load_card("dinov2-vitl14")
@@ -75,7 +79,7 @@ def load_card(name_or_path: str | Path) -> Card:
 
 
 def not_an_extractor(given: object, forms: str) -> UsageError:
-    """Return the error for what is not an extractor; functions and networks are told how to be used."""
+    """Return the error for what is not an extractor; for a function or network, it says what to do instead."""
     if callable(given):
         return UsageError(
             f"extractor must be {forms}, got a {type(given).__name__}, which has no digest to know its embeddings by: "

@@ -42,6 +42,9 @@ def approximation_error(phi: FeatureMap, sample: torch.Tensor) -> KernelError:
         phi: the feature map.
         sample: embeddings to measure on, shape (m, d), m ≥ 2.
 
+    Raises:
+        DataError: there are fewer than two samples.
+
     Example:
         >>> import finc_eval as fe, torch
         >>> from finc_eval.demo import example_sets

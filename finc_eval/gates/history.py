@@ -35,7 +35,11 @@ class History:
 
     @classmethod
     def open(cls, folder: str | Path) -> History:
-        """Open a history, and check that each baseline is what was promoted, after the baseline before."""
+        """Open a history, and check that each baseline is what was promoted, after the baseline before.
+
+        Raises:
+            DataError: a file was changed, or a baseline is missing.
+        """
         folder = Path(folder)
         found = sorted((one for one in _within(folder) if NUMBER.fullmatch(one.name)), key=lambda one: int(one.name))
         bundles = tuple(Bundle.open(inside(folder, f"{one.name}/{STATED}").parent) for one in found)

@@ -94,7 +94,11 @@ class Criterion(Record):
         return len(self.names) * (len(self.names) - 1) // 2
 
     def p_value(self, first: str, second: str) -> float:
-        """Return the adjusted p-value of "these two do not differ in this direction or the other", the smaller one."""
+        """Return the adjusted p-value of "these two do not differ in this direction or the other", the smaller one.
+
+        Raises:
+            DataError: one of them is not ranked.
+        """
         for name in (first, second):
             if name not in self.names:
                 raise DataError(f"{name} is not ranked by {self.key}: see its reason in rows[…].scores")

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_positive
+from finc_eval.core.device import send
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -93,6 +94,9 @@ def conditional_vendi(
         order: order q > 0 of the entropy. Order 2 takes any n; other orders take at most 10 000.
         run: device to compute on; default: CUDA if available.
 
+    Raises:
+        DataError: the images have no prompts; there are too many images or prompts, or a prompt without a vector.
+
     Example:
         >>> import finc_eval as fe
         >>> from finc_eval.demo.prompts import prompted_sets
@@ -120,6 +124,9 @@ def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> Scen
         source: embeddings of dimension d with a column prompt, caption or text.
         text: vectors of the prompts, of dimension k; see `conditional_vendi`.
         run: device to compute on; default: CUDA if available.
+
+    Raises:
+        DataError: the images have no prompts; d + k is too large, or a prompt has no vector.
     """
     joint, run = _joint(as_embeddings(source), text, 1.0), Run.of(run)
     if joint.dim > MAX_COVARIANCE_SIZE:
@@ -130,10 +137,9 @@ def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> Scen
     d, block = joint.source.dim, _blocks(len(joint.vectors))
     parts = [Moments(joint.dim, "float64", run.torch_device) for _ in range(int(block.max()) + 1)]
     for here, rows in row_blocks(joint, run.torch_device, run.portion):
-        rows = torch.cat([unit_length(rows[:, :d]), unit_length(rows[:, d:])], 1)
-        of_rows = torch.from_numpy(block[joint.place[here]]).to(rows.device)
+        rows, of_rows = torch.cat([unit_length(rows[:, :d]), unit_length(rows[:, d:])], 1), block[joint.place[here]]
         for number, part in enumerate(parts):
-            part.update(rows[of_rows == number])
+            part.update(rows[send(torch.from_numpy(np.flatnonzero(of_rows == number)), rows.device)])
     whole, *without = (
         _unexplained([part for number, part in enumerate(parts) if number != left_out], d)
         for left_out in range(-1, len(parts) if len(parts) > 1 else 0)

@@ -105,7 +105,11 @@ class Copying(Record):
         return bool(self.found_by) or any(stratum.p_value <= AUDIT_ALPHA for stratum in self.strata)
 
     def measure(self, name: MeasureName) -> Measure:
-        """Return the measure of this name."""
+        """Return the measure of this name.
+
+        Raises:
+            DataError: the measure could not be computed.
+        """
         for measure in self.measures:
             if measure.name == name:
                 return measure

@@ -72,7 +72,7 @@ class KindTests:
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
         """Return the smallest share of a separate kind, of only one set, that would be found with 80 % power.
 
-        For paired sets it is a share of the blocks, each of which is of the kind or not.
+        For paired sets it is a share of the blocks. A block is of the kind, or it is not.
         """
         if self.within is not None:
             return self.within.detectable(alpha)

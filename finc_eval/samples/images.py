@@ -303,7 +303,7 @@ def _raw_mode(image: Image.Image) -> str:
 
 
 def _lower_bytes(stream: IO[bytes], raw: str) -> Image.Image:
-    """Decode the lower bytes of color of 16 bits, of which Pillow keeps the upper ones, as if their order were another.
+    """Decode the lower bytes of 16-bit color. Pillow keeps the upper bytes: this exchanges the two first.
 
     Raises:
         ValueError: the file has its pixels in a form that does not allow it.
@@ -312,7 +312,7 @@ def _lower_bytes(stream: IO[bytes], raw: str) -> Image.Image:
     stream.seek(0)
     with Image.open(stream, formats=FORMATS) as image:
         if raw[:-1] not in ("RGB;16", "RGBA;16") or len(image.tile) != 1:
-            raise ValueError(f"color of 16 bits as {raw}, of which 8 are read: save it as RGB, or leave its range out")
+            raise ValueError(f"Pillow reads 8 of the 16 bits of {raw}: save it as RGB, or leave its range out")
         (tile,) = image.tile
         args = (raw[:-1] + other, *tile[3][1:]) if isinstance(tile[3], tuple) else raw[:-1] + other
         image.tile = [tile._replace(args=args)]

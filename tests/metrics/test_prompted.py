@@ -75,7 +75,7 @@ def test_a_model_that_repeats_its_pictures_scores_less():
 
 
 def drawn(seed, prompts=50, each=3):
-    """Images of prompts of eight kinds, of which some vary more than others."""
+    """Images of prompts of eight kinds; some kinds vary more than others."""
     rng, middles = np.random.default_rng(seed), 2 * np.random.default_rng(99).normal(size=(8, 8))
     kind, spread = rng.integers(0, 8, prompts), rng.gamma(1.0, 1.0, prompts)
     of = np.repeat(np.arange(prompts), each)

@@ -180,7 +180,11 @@ class PublicTransform:
         return sha256_of(scales, self.center, self.axes)
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        """Map embeddings to their images: (n, d) → (n, D) float64, all of norm ≤ `radius`."""
+        """Map embeddings to their images: (n, d) → (n, D) float64, all of norm ≤ `radius`.
+
+        Raises:
+            IncompatibleError: the embeddings have another number of entries.
+        """
         if rows.ndim != 2 or rows.shape[1] != self.dim:
             raise IncompatibleError(
                 f"the transform takes embeddings of shape (n, {self.dim}), got {tuple(rows.shape)}: extract them with "
