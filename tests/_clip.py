@@ -3,6 +3,8 @@
 import torch
 from safetensors.torch import save_file
 
+from finc_eval.numerics.process import kept_random_states
+
 WIDTH, DIMENSION = 32, 16
 
 CARD = """
@@ -47,7 +49,7 @@ def small_clip(folder):
     """Write the weights and the card, and return open_clip's model of both towers and the path of the card."""
     from open_clip import CLIP
 
-    with torch.random.fork_rng():
+    with kept_random_states():
         torch.manual_seed(0)
         images = {"image_size": 32, "layers": 2, "width": WIDTH, "patch_size": 16, "head_width": 16}
         texts = {"context_length": 77, "vocab_size": 49408, "width": WIDTH, "heads": 2, "layers": 2}

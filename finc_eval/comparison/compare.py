@@ -163,8 +163,8 @@ def compare(
         >>> sorted({kind.share_gen > kind.share_ref for kind in comparison.significant()})
         [False, True]
         >>> same = fe.compare({"a": gen, "b": gen}, {"a": ref, "b": ref}, features=200)
-        >>> {kind.seen_by for kind in same.kinds}
-        {('a', 'b'), ('b', 'a')}
+        >>> sorted({kind.seen_by for kind in same.kinds})
+        [('a', 'b'), ('b', 'a')]
     """
     run = Run.of(run)
     if isinstance(extractor, list | tuple) or (isinstance(gen, dict) and isinstance(ref, dict)):

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from finc_eval.core.errors import UsageError
+from finc_eval.numerics.process import kept_random_states
 from finc_eval.privacy.synthesis.image_views import Shape, channel_by_channel, cosine_basis
 from finc_eval.privacy.synthesis.released_features import Statistic
 
@@ -136,7 +137,7 @@ class Network:
         if batch < 2:
             raise UsageError(f"batch norm needs at least 2 samples of a class, got {batch}")
         self.head, self.classes, self.batch = head, classes, batch
-        with torch.random.fork_rng():
+        with kept_random_states():
             torch.manual_seed(seed)
             for layer in network.modules():
                 if isinstance(layer, nn.Linear | nn.Conv2d):

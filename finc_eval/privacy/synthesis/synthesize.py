@@ -16,6 +16,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
+from finc_eval.numerics.process import kept_random_states
 from finc_eval.privacy.dp.features import class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
@@ -208,7 +209,7 @@ def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: t
     ours = name == "smooth"
     widths, batch = (HIDDEN_WIDTHS, IMAGE_BATCH) if ours else (PAPER_WIDTHS, max(PAPER_BATCH // classes, 2))
     head = Smooth(shape) if ours else Bounded(shape[0] * shape[1] * shape[2])
-    with torch.random.fork_rng(devices=[]):  # a new layer draws weights, which are then drawn again with the seed
+    with kept_random_states():  # a new layer draws weights, which are then drawn again with the seed
         body = (
             Convolutional(classes, shape, widths[0])
             if name == "convolutional"
