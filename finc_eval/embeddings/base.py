@@ -102,7 +102,7 @@ class Embeddings(ABC):
     @property
     @abstractmethod
     def digest(self) -> str:
-        """Digest that tells two sets apart."""
+        """Digest that distinguishes two sets."""
 
     @abstractmethod
     def ids_between(self, start: int, stop: int) -> list[str]:
@@ -294,7 +294,7 @@ class CachedEmbeddings(Embeddings):
     def __init__(self, cache: EmbeddingCache) -> None:
         self.cache = cache
         self.n, self.dim = cache.n, cache.dim
-        # The file of a cache in the folder of caches has its key as name, which tells a reader nothing.
+        # The file of a cache in the folder of caches has its key as name, which says nothing to a reader.
         self.name = cache.source if cache.path.stem == cache.key else str(cache.path)
         self.title = cache_title(cache)
         self.space = space_named(cache.extractor, cache.extractor_digest)

@@ -63,7 +63,7 @@ FORMS_OF_NAMES: Mapping[str, Callable[[str], str]] = {
     "their folder": lambda name: _fold(name).rpartition("/")[2],
     "their suffix": lambda name: PurePosixPath(_fold(name).rpartition("/")[2]).stem,
 }
-"""Forms in which names may be alike that are not equal, by what tells them apart."""
+"""Forms in which names may be alike that are not equal, by what distinguishes them."""
 
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""

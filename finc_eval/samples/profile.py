@@ -219,7 +219,7 @@ def _gray(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     ours, theirs = gen.share(gen.gray), ref.share(ref.gray)
     if abs(ours - theirs) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of {name} are gray: color alone tells the sets apart; "
+            f"{ours:.0%} of gen and {theirs:.0%} of {name} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
 

@@ -75,7 +75,7 @@ class Shard(Record):
 
     @property
     def key(self) -> list[str | int | None]:
-        """Everything that tells this range from others, of this and of other sets."""
+        """Everything that distinguishes this range from others, of this and of other sets."""
         return [self.ids, self.metadata, self.n, self.of, self.first, self.last, self.start, self.stop]
 
     def maker(self, number: int) -> str:

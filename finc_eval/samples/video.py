@@ -72,7 +72,7 @@ MAX_MISSING_SECONDS = Fraction(1, 4)
 def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
     """Decode windows of a video.
 
-    The places of the windows depend on the times of the frames, which only decoding tells for certain. Windows that fit
+    The places of the windows depend on the times of the frames, which only decoding shows for certain. Windows that fit
     into `MAX_BYTES_AT_ONCE` are decoded as if every packet of the file were a frame, and again if that was wrong (as in
     AVI with packed B-frames). For larger windows, frames are counted first.
 
