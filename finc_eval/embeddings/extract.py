@@ -186,7 +186,8 @@ class SetExtraction:
             cache.close()
             raise unreadable_error(job.samples.name, cache.failures)
         cache = _label(cache, job.columns(cache), self._stacklevel, job.samples.ignored)
-        cache.ignored = dict(job.samples.ignored)  # of this folder: the same samples may lie beside other files
+        # Of this folder: the same samples may have been elsewhere, beside other files.
+        cache.ignored, cache.source = dict(job.samples.ignored), job.samples.name
         return cache
 
     def _new_embedder(self, compiled_for: int | None) -> Embedder:

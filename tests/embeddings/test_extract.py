@@ -146,7 +146,8 @@ def test_embeddings_that_are_cached_are_copied_to_the_file_that_is_asked_for(tmp
     assert (copy.path, copy.key, copy.source) == (tmp_path / "gen.h5", cached.key, str(folder))
     np.testing.assert_array_equal(copy, cached)
     moved = folder.rename(tmp_path / "moved")
-    assert extract(moved, out=tmp_path / "again.h5").source == str(moved)
+    for out in (tmp_path / "again.h5", None):
+        assert extract(moved, out=out).source == str(moved)
 
 
 def test_the_old_cache_stays_until_the_new_one_is_whole(tmp_path, folder, images):
