@@ -102,7 +102,7 @@ def interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[float,
 
     The idea is Wilson's interval of a share. κ = δᵀΣδ/Δ² is the variance of d along δ. The estimate ∓ z
     standard errors would be too short: when the estimate is small by chance, its variance is underestimated as well,
-    and the interval ends below the truth (docs/private_reference.md). When δ is hardly known, κ is shrunk to its
+    and the interval ends below the truth. When δ is hardly known, κ is shrunk to its
     average over the fluctuation of d, tr Σ²/tr Σ.
     """
     z, value = normal_quantile(confidence), squared_distance(ref, gen)
