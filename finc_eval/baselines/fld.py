@@ -77,7 +77,7 @@ class Divergence:
         baseline: the same under a mixture around training samples that is fitted to the other training samples.
         standard_error: standard error of `fld` over test samples; the generated and training samples are taken as
             fixed.
-        gap: 100 · (−log-likelihood of the training samples − nll): far below 0 where training samples were memorized.
+        gap: 100 · (−log-likelihood of the training samples − nll): far below 0 if training samples were memorized.
         warning: reason to distrust the value, or None.
         signature: everything that changes the number, except the generated set.
     """
@@ -110,7 +110,7 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
     is the caller's choice (the authors take 10 000).
 
     Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
         train: embeddings of the training set, in one of the same forms.
         test: embeddings of samples that the generator has not seen.
         seed: random seed of the baseline's split.

@@ -67,7 +67,7 @@ def novelty(
     """Compute KEN (arXiv 2402.17287, eq. 8), the amount of novelty in the generated set times its diversity.
 
     Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
         ref: reference set in one of the same forms.
         sigma: bandwidth of the Gaussian kernel; default: half the reference's median pairwise distance.
         rho: ρ (the paper's η) > 0.

@@ -31,7 +31,7 @@ class Rarity:
         distances: distance to the manifold, min over all balls of distance − radius, shape (n,); 0 inside.
         k: number of the neighbor whose distance is a ball's radius; the sample itself does not count.
         signature: everything that changes the scores, except the generated set.
-        recall: share of the exact neighbors that were found for the radii; None where all are exact.
+        recall: share of the exact neighbors that were found for the radii; None if all are exact.
     """
 
     inside: NDArray[np.bool_]
@@ -66,7 +66,7 @@ def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, inde
     """Score every generated sample by the smallest ball of the reference that contains it.
 
     Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
         ref: embeddings of the reference set in one of the same forms; more than k samples.
         k: number of the neighbor that a ball reaches to.
         run: device to compute on; default: CUDA if available.

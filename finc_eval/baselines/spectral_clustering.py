@@ -26,7 +26,7 @@ def spectral_clustering(
     (Zelnik-Manor and Perona 2004), with k = log₂ m + 1 for m samples; all other affinities are 0.
 
     Args:
-        embeddings: embeddings of the set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        embeddings: embeddings of the set: array or tensor (n, d), `EmbeddingCache` or its path.
         samples: rows to cluster, such as `Rarity.novel` and `Likelihoods.novel` return.
         clusters: number of clusters.
         seed: random seed of the k-means that ends a spectral clustering.

@@ -86,7 +86,7 @@ RESUME_HINT = "; finished work is kept, and the same command goes on from there"
 
 
 CODES_OF_CLICK: dict[Any, Any] = {1: PIPE_CLOSED, 2: USAGE_OR_DATA}
-"""Exit codes in place of click's, which a pipeline would take for verdicts."""
+"""Exit codes instead of click's, which a pipeline would take for verdicts."""
 
 
 class LazyVerb(Verb):

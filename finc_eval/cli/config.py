@@ -26,7 +26,7 @@ def config_file(given: Path | None) -> Path | None:
 
 
 def read_defaults(cls: type[Any], path: Path | None) -> Any:
-    """Return the settings of a class from the file of defaults; None where the file lacks its table."""
+    """Return the settings of a class from the file of defaults; None if the file lacks its table."""
     if path is None or not issubclass(cls, Configured):
         return None
     content = read_toml(path)

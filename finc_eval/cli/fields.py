@@ -54,7 +54,7 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
 
     Args:
         cls: the class.
-        narrower: types to use in place of the types of some fields; None leaves the field out.
+        narrower: types to use instead of the types of some fields; None leaves the field out.
     """
     hints, panel = {**get_type_hints(cls, include_extras=True), **narrower}, heading_of(cls)
     made: dict[tuple[str, ...], Option] = {}

@@ -93,7 +93,7 @@ class Candidate:
         estimates: estimates of the proposal.
         own, other: shares of its members in the set that has more, and in the other.
         threshold: score of a member, mean of the two folds'.
-        stability: share of it that refits find again; None where it is not known.
+        stability: share of it that refits find again; None if it is not known.
         members: which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to
             decide whether it is one.
     """

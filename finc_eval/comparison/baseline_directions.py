@@ -41,7 +41,7 @@ class KernelExpansion:
         samples: shape (m, d).
         coefficients: shape (m, t), float64, one function a column.
         eigenvalues: eigenvalues of the eigenfunctions, descending; None for kernel means.
-        recall: share of the exact neighbors that were found on the way; None where all are exact.
+        recall: share of the exact neighbors that were found on the way; None if all are exact.
     """
 
     samples: torch.Tensor

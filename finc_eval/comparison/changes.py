@@ -69,7 +69,7 @@ class Change(Record, Shown):
 
     @property
     def has_changed(self) -> bool:
-        """True where the share is shown to have changed."""
+        """True if the share is shown to have changed."""
         return self.kind.p_value <= ALPHA
 
     @property

@@ -80,7 +80,7 @@ class Direction(Record, Shown):
         name: what most members have in common and other samples have not; None without significant evidence.
         evidence: what supports the name.
         cause: with labels of both sets, "frequency" where these labels are drawn more often, "appearance" where samples
-            of one label look different, or "both"; None where neither is significant.
+            of one label look different, or "both"; None if neither is significant.
         looks_different: id of a direction of the opposite role that shows the same kind of samples, so that the sets
             differ in how they look rather than in how many there are; None without one.
         kinds: ids of the kinds that a tenth or more of its best samples lie in, the most frequent first.
@@ -160,7 +160,7 @@ class Direction(Record, Shown):
 
     @property
     def has_opposite(self) -> bool:
-        """True where the opposite tail carries enough of the excess to be shown."""
+        """True if the opposite tail carries enough of the excess to be shown."""
         return self.tails[1].share > OPPOSITE_SHARE
 
     def typical(self, label: SetLabel) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ class Directions:
         vectors: shape (q, t), one direction a column.
         excess: shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards; on the CPU.
         eigenvalues: leading eigenvalues of Λ, descending; on the CPU.
-        recall: share of the exact neighbors that the directions were found by; None where all are exact, or none are
+        recall: share of the exact neighbors that the directions were found by; None if all are exact, or none are
             needed.
     """
 

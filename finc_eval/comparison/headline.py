@@ -160,7 +160,7 @@ def overall(found: _Compared) -> list[str]:
 
 
 def say_untested(found: _Compared) -> str | None:
-    """Return that nothing was tested, in a sentence; None where something was."""
+    """Return that nothing was tested, in a sentence; None if something was."""
     if found.tested or found.kinds_tested:
         return None
     return "No kind of samples was tested: a set has too few independent samples."

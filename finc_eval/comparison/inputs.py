@@ -83,7 +83,7 @@ class SketchedSet:
 
     @cached_property
     def group_numbers(self) -> NDArray[np.int64] | None:
-        """Number of each sample's group, shape (n,); None where every sample stands for itself."""
+        """Number of each sample's group, shape (n,); None if ungrouped."""
         hashes = None if self.embeddings is None else self.embeddings.group_hashes()
         return None if hashes is None else np.unique(hashes, return_inverse=True)[1]
 

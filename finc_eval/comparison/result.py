@@ -63,8 +63,8 @@ class Spectrum(Record):
     """Leading eigenvalues of the two covariance differences, descending.
 
     Attributes:
-        over: eigenvalues of C_gen − ρC_ref; empty where the method has none.
-        under: eigenvalues of C_ref − ρC_gen; empty where the method has none.
+        over: eigenvalues of C_gen − ρC_ref; empty if the method has none.
+        under: eigenvalues of C_ref − ρC_gen; empty if the method has none.
     """
 
     over: tuple[float, ...]
@@ -76,21 +76,21 @@ class Comparison(Pictured):
     """The kinds and the directions on which a generated and a reference set differ.
 
     Attributes:
-        kinds: kinds of samples, the significant ones first, by p-value: every sample is of exactly one, and the shares
-            of each set add to 1. Empty where kinds were not asked for.
+        kinds: kinds of samples, significant kinds first, by p-value. Every sample belongs to exactly one kind, and the
+            shares of each set add to 1. Empty if kinds were not asked for.
         headings: unions of significant kinds that differ in the same way, the largest first; their `children` are ids
             of `kinds`.
-        over: directions on which the generated set has more mass: the significant ones first, by the difference of
+        over: directions on which the generated set has more mass: significant directions first, by the difference of
             shares (unrotated eigenvectors by eigenvalue).
         under: directions on which it has less, in the same order.
         difference: how different the two sets are: total variation between their shares of at most 50 label-blind
             kinds, in [0, 1], without the part that chance makes; None without kinds. Differences within kinds do not
             count.
         difference_interval: its 95 % interval.
-        difference_p_value: p-value of "both sets are of one law"; None if a set has too few independent
+        difference_p_value: p-value of "both sets have one law"; None if a set has too few independent
             samples to test it.
         detectable: smallest share of a separate kind, absent from one set, that would have been found with
-            probability 0.8; None where kinds were not asked for.
+            probability 0.8; None if kinds were not asked for.
         gen, ref: the two sets.
         settings: settings of the comparison, with the bandwidth and the number of frequencies that were used.
         sigma_rule: origin of the bandwidth.
@@ -102,7 +102,7 @@ class Comparison(Pictured):
         kernel_error: error of the feature map on a subsample of both sets; None when sketches keep no samples.
         copies: exact copies across the sets; None when the sets hold no decoded pixels to compare.
         pairs: how the sets are paired; None for independent sets.
-        by: shares of the values of the column `by`, such as labels; None where none was asked for.
+        by: shares of the values of the column `by`, such as labels; None if none was asked for.
         prompts: the prompts, and the words of prompts, whose images differ; None for sets that are not paired.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
@@ -180,11 +180,11 @@ class Comparison(Pictured):
         """Return the place in `kinds` of the kind of each sample, shape (n,); −1 for samples of no listed kind.
 
         Args:
-            embeddings: array or tensor of shape (n, d), `EmbeddingCache` or the path of one, of the same extractor.
+            embeddings: array or tensor of shape (n, d), `EmbeddingCache` or its path, of the same extractor.
 
         Raises:
             UsageError: the comparison has no kinds.
-            IncompatibleError: the embeddings are of another extractor or dimension.
+            IncompatibleError: the embeddings have another extractor or dimension.
         """
         rows = as_embeddings(embeddings, "the embeddings")
         check_same_space(rows.name, rows.space, "the comparison", self.space)
@@ -238,14 +238,14 @@ class Comparison(Pictured):
         """Score any samples on the directions: s = φ(x)·v is high for samples of the direction.
 
         Args:
-            embeddings: array or tensor of shape (n, d), `EmbeddingCache` or the path of one, of the same extractor.
+            embeddings: array or tensor of shape (n, d), `EmbeddingCache` or its path, of the same extractor.
             modes: directions to score on; default: all.
 
         Returns:
             Shape (n, k), between −1 and 1, one column a direction, whose mass is the mean of s².
 
         Raises:
-            IncompatibleError: the embeddings are of another extractor or dimension.
+            IncompatibleError: the embeddings have another extractor or dimension.
         """
         rows = as_embeddings(embeddings)
         chosen = self.directions if modes is None else modes

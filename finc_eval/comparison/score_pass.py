@@ -39,7 +39,7 @@ class ScorePass:
     Args:
         shown: reported directions, shape (q, k), fitted to all data.
         scoring: directions that score fold 0 and those that score fold 1, each (q, t), of the same orientation.
-        group_sizes: number of samples of each group, shape (g,); None where every sample stands for itself.
+        group_sizes: number of samples of each group, shape (g,); None if ungrouped.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ScorePass:
             features: φ, shape (b, q).
             fold: their fold.
             index: index of each, shape (b,).
-            groups: number of the group of each, shape (b,); None where every sample stands for itself.
+            groups: number of the group of each, shape (b,); None if ungrouped.
         """
         with arithmetic("float32"):
             scores = features @ self._vectors

@@ -89,7 +89,7 @@ class ScoredSet:
     """A set after its score pass.
 
     Attributes:
-        far: samples far from all others; None where there is none, and of a sketch.
+        far: samples far from all others; None if there is none, and of a sketch.
     """
 
     sketched: SketchedSet

@@ -26,7 +26,7 @@ REFERENCE = "ref"
 
 KINDS_PART = 0.8
 """Part of the family-wise error that tests of kinds may spend if directions, which have the rest, are also tested. With
-halves, 28 of 30 planted kinds of the guards are found in place of 29; what no kind shows is seen at any level."""
+halves, 28 of 30 planted kinds of the guards are found instead of 29; what no kind shows is seen at any level."""
 
 MAX_RHO = 100.0
 """Largest ρ: no kind is asked for that one set has a hundred times as often. Beyond it the second set fills the
@@ -276,7 +276,7 @@ class Options(SketchOptions, total=False):
 
 
 def settings_of(settings: Settings | None, options: Mapping[str, Any]) -> Settings:
-    """Return the settings, or the default ones, with the options in place of their fields."""
+    """Return the settings, or the default ones, with the options instead of their fields."""
     for name, value in options.items():
         owners = [cls.__name__ for cls in _owners(name)]
         if owners:

@@ -64,7 +64,7 @@ class Point(Record):
         comparison: comparison of the two sketches by directions alone.
         spreadness: for every direction of `comparison.directions`, in their order: trace of the covariance of its best
             samples, in the set that has more (appendix B.5 of FINC's paper), over the reference's. 1 is as spread
-            as the reference itself; None where fewer than two samples are known.
+            as the reference itself; None if fewer than two samples are known.
     """
 
     value: float
@@ -251,7 +251,7 @@ def _with_samples(point: Point, samples: Mapping[str, KnownSamples | None]) -> P
 
 
 def _spreadness(direction: Direction, own: Sketch, whole: float) -> float | None:
-    """Return the spreadness of a direction, over the trace of the whole reference; None where either is not known."""
+    """Return the spreadness of a direction, over the trace of the whole reference; None if either is not known."""
     best = direction.top_gen if direction.role == "over" else direction.top_ref
     spread = _trace(own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])])
     return spread / whole if whole > 0 and np.isfinite(spread) else None

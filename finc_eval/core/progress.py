@@ -119,7 +119,7 @@ class Pace:
         self._announced: set[str] = set()
 
     def seconds_left(self, stage: str, done: int, total: int) -> float | None:
-        """Return the time left at the speed so far; None where it is not known."""
+        """Return the time left at the speed so far; None if it is not known."""
         now = time.monotonic()
         if stage != self._stage:
             self._stage, self._before, self._first = stage, done, done

@@ -118,7 +118,7 @@ MAX_PACKED = 1 << 24
 
 
 def revision_of(folder: Path) -> str | None:
-    """Return the hash of the commit that is checked out in a folder or around it; None where only git could tell.
+    """Return the hash of the commit that is checked out in a folder or around it; None if only git could tell.
 
     It reads only regular files of bounded size in the folder `.git` of the checkout. The folder of a linked worktree or
     submodule is read only if it names the checkout as its own.

@@ -79,7 +79,7 @@ class Record:
 
 
 def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) -> T:
-    """Return the settings, or new ones, with the options of a call in place of their fields."""
+    """Return the settings, or new ones, with the options of a call instead of their fields."""
     if settings is not None and not isinstance(settings, cls):
         raise UsageError(f"settings must be {cls.__name__}(…), got {settings!r}: write options as keywords")
     known = {field.name: field for field in fields(settings or cls)}  # type: ignore[arg-type]

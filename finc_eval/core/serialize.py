@@ -79,7 +79,7 @@ class Document(Record, Shown):
             where: what to call the data in a message.
 
         Raises:
-            DataError: the data are of another type or layout, or damaged.
+            DataError: the data are damaged, or have another type or layout.
         """
         if data.get("program") != PROGRAM or data.get("type") != cls.type_name:
             raise DataError(f"{where} is not a {PROGRAM} {cls.type_name}: pass one, or make it again")

@@ -39,7 +39,7 @@ class Signature:
 
         Args:
             metric: name of the metric or method.
-            sizes: numbers of samples; None where a number is not known.
+            sizes: numbers of samples; None if a number is not known.
             space: extractor of the embeddings.
             fields: settings, as (name, value) pairs.
         """

@@ -81,7 +81,7 @@ class Embeddings(ABC):
         n: number of rows.
         dim: number of entries of a row.
         name: name of the set in messages.
-        title: name of the set in results; None where only its label names it.
+        title: name of the set in results; None if only its label names it.
         space: the extractor, as name@digest; embeddings of one space can be compared.
         columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
         shard: range of a set that the samples are; None for a whole set.
@@ -153,16 +153,16 @@ class Embeddings(ABC):
         raise unknown_column(name, self.columns, self.name)
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
-        """Return the pictures of these samples, of a clip its middle frame; None where they are not at hand."""
+        """Return the pictures of these samples, of a clip its middle frame; None if they are not at hand."""
         return None
 
     @property
     def samples(self) -> EmbeddedSamples | HeldSamples | None:
-        """Samples behind the embeddings, from which pictures are made; None where they are not at hand."""
+        """Samples behind the embeddings, from which pictures are made; None if they are not at hand."""
         return None
 
     def content(self) -> NDArray[np.uint64] | None:
-        """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None where it is unknown."""
+        """Return a digest of the pixels of each sample, shape (n,), equal for equal ones; None if it is unknown."""
         return None
 
     def grouped(self, column: str | None) -> Embeddings:
@@ -187,11 +187,11 @@ class Embeddings(ABC):
 
     @property
     def grouping(self) -> str | None:
-        """Name of what groups the samples: a column, or "video"; None where every sample stands for itself."""
+        """Name of what groups the samples: a column, or "video"; None if ungrouped."""
         return self._group_name or (None if self.group_hashes() is None else VIDEO)
 
     def group_hashes(self) -> NDArray[np.uint64] | None:
-        """Return a hash of the group of each sample, shape (n,); None where every sample stands for itself."""
+        """Return a hash of the group of each sample, shape (n,); None if ungrouped."""
         return self._hashes[1] if self._groups is None else self._groups
 
     @cached_property
@@ -322,7 +322,7 @@ class CachedEmbeddings(Embeddings):
 
     @cached_property
     def samples(self) -> EmbeddedSamples | None:
-        """Samples that the cache was made of; None where they were never in files."""
+        """Samples that the cache was made of; None if they were never in files."""
         return EmbeddedSamples(self.cache) if is_place(self.cache.source) else None
 
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:

@@ -145,7 +145,7 @@ def take_arrays(
         sets: sets by label.
         labels: labels of the samples of each set, by label or in the order of the sets: the column "label", by which
             shares are compared.
-        options: options. `groups` is the name of a column or, in place of it, groups of the samples of each set, as
+        options: options. `groups` is the name of a column or, instead of it, groups of the samples of each set, as
             labels: the column "group".
 
     Raises:

@@ -68,7 +68,7 @@ def extract(
             the ids of the samples, or the id of a video for all its windows; without it, the rows belong to an array.
             Given for samples that are embedded already, columns are added or replaced and nothing is embedded again.
         fps: frames a second to which videos are resampled first; default: as the card says.
-        seconds: duration that the frames of a window of a video span, which gives the rate in place of `fps`.
+        seconds: duration that the frames of a window of a video span, which gives the rate instead of `fps`.
         shard: "i/N" to embed only part i of N of the set, counted from 1, in a file whose name has both:
             "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
         include: patterns of the names of files that are samples; see `open_source` for this and the next four.

@@ -123,7 +123,7 @@ def replace_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]])
 def with_columns(
     cache: EmbeddingCache, columns: Mapping[str, Sequence[str]], ignored: Mapping[str, int] | None = None
 ) -> EmbeddingCache:
-    """Return a cache with these columns of metadata, one text a row, in place of columns of the same names.
+    """Return a cache with these columns of metadata, one text a row, instead of columns of the same names.
 
     Its file is replaced by a copy with them, unless it has them already; `ignored` is what the copy says was left out.
     """
@@ -137,7 +137,7 @@ def with_columns(
 
 
 def _copy(cache: EmbeddingCache, new: NewFile, columns: Mapping[str, Sequence[str]]) -> None:
-    """Copy a cache, with these columns in place of columns of the same names."""
+    """Copy a cache, with these columns instead of columns of the same names."""
     with StoredFile(cache.path, WHOLE, CACHE_LAYOUT, EXTRACT_AGAIN) as old:
         copy_content(old, new, [column_array(name) for name in columns])
     write_columns(new, columns)

@@ -92,7 +92,7 @@ class Title:
 
     @classmethod
     def of(cls, line: bytes) -> Title | None:
-        """Read the line; None where it is not one, or damaged."""
+        """Read the line; None if it is not one, or damaged."""
         try:
             match json_table(line):
                 case {"key": str(key), "origin": str(origin), "n": int(n), "width": int(width)}:
@@ -130,7 +130,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, title: Title) -> Journal:
-        """Make an empty journal in place of what is there."""
+        """Make an empty journal instead of what is there."""
         new = new_of(path)
         try:
             with create_file(new) as file:
@@ -143,7 +143,7 @@ class Journal:
 
     @classmethod
     def resume(cls, path: Path, title: Title) -> Journal | None:
-        """Open a journal with this title, up to the first record that is not whole; None where there is none.
+        """Open a journal with this title, up to the first record that is not whole; None if there is none.
 
         A file that is not a journal, or a damaged record, gives a warning, and counts as not done.
         """
@@ -186,7 +186,7 @@ class Journal:
         return HEAD.size + texts + count * (8 + 4 * self.title.width) if right else 0
 
     def _record_at(self, place: int, start: int) -> Batch | None:
-        """Read the record at a place, of the rows from a start on; None where it is not whole."""
+        """Read the record at a place, of the rows from a start on; None if it is not whole."""
         self._file.seek(place)
         head = self._file.read(HEAD.size)
         length = self._length(head, start) if len(head) == HEAD.size else 0

@@ -389,7 +389,7 @@ def too_few_groups(label: str, n: int, per_group: float, name: str | None) -> Da
 
 
 def mean_group_size(embeddings: Embeddings) -> float:
-    """Return the mean size of the group of a sample: 1 where every sample stands for itself."""
+    """Return the mean size of the group of a sample: 1 if ungrouped."""
     hashes = embeddings.group_hashes()
     if hashes is None:
         return 1.0

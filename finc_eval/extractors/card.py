@@ -46,7 +46,7 @@ class Weights(Record):
         file: file name, in the folder of weights and on a mirror. In your own card it may also be an absolute path, or
             a path that begins with a folder (./net.pt), relative to the card.
         license: license of the weights.
-        sha256: SHA-256 (hex) of the file, or at least its first 8 digits where the publisher states no more. None where
+        sha256: SHA-256 (hex) of the file, or at least its first 8 digits where the publisher states no more. None if
             none is published: then the digest of the first file is recorded, and later files must have it.
         urls: addresses of the file.
         package: installed package that contains the file, as "import_name/folder"; None for a download.
@@ -192,9 +192,9 @@ class Card(Record):
         weights: file of weights; None for an extractor without weights.
         clip: choice of a clip's frames from a video; None for an extractor of images.
         extra: further outputs of the same pass that are kept with the embedding, by name ("logits").
-        head: layer that names what the embeddings show; None where there is none that applies to them.
-        text: text tower of the same model; None where there is none.
-        golden: reference values; None where the weights were not available to compute them.
+        head: layer that names what the embeddings show; None if there is none that applies to them.
+        text: text tower of the same model; None if there is none.
+        golden: reference values; None if the weights were not available to compute them.
     """
 
     name: str
@@ -240,7 +240,7 @@ class Card(Record):
 
         Args:
             fps: frames a second.
-            seconds: duration that the frames of a window span, which gives the rate; in place of `fps`.
+            seconds: duration that the frames of a window span, which gives the rate; instead of `fps`.
         """
         if fps is None and seconds is None:
             return self

@@ -83,7 +83,7 @@ def not_an_extractor(given: object, forms: str) -> UsageError:
     if callable(given):
         return UsageError(
             f"extractor must be {forms}, got a {type(given).__name__}, which has no digest to know its embeddings by: "
-            "compute them yourself, and pass the array of shape (n, d) in place of the samples"
+            "compute them yourself, and pass the array of shape (n, d) instead of the samples"
         )
     return UsageError(f'extractor must be {forms}, got {given!r}: pass "{DEFAULT_EXTRACTOR}" for example')
 

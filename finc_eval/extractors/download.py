@@ -39,7 +39,7 @@ def download(url: str, part: Path, progress: Progress, stage: str) -> None:
         url: https, http or file address.
         part: file for the bytes. The note `note_of(part)` next to it says which file they belong to: remove both
             together.
-        progress: called with `stage`, the bytes that are here and their total (0 where the server does not say).
+        progress: called with `stage`, the bytes that are here and their total (0 if the server does not say).
         stage: name of the work in the progress.
 
     Raises:
@@ -96,7 +96,7 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
 
 
 def _open(url: str, have: int, validator: str) -> http.client.HTTPResponse | None:
-    """Request the file, from byte `have` on if a validator guards the range; None where the file has fewer bytes."""
+    """Request the file, from byte `have` on if a validator guards the range; None if the file has fewer bytes."""
     headers = {"User-Agent": "finc-eval", "Accept-Encoding": "identity"}
     if have and validator:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}

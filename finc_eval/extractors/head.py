@@ -35,7 +35,7 @@ class Classifier:
 
 
 def load_classifier(card: Card) -> Classifier | None:
-    """Read the card's last layer; None where it states none or its weights are not on this machine."""
+    """Read the card's last layer; None if it states none or its weights are not on this machine."""
     if card.head is None or card.weights is None or locate(card.weights) is None:
         return None
     found = check_weights(card)
@@ -51,7 +51,7 @@ def load_classifier(card: Card) -> Classifier | None:
 
 
 def imagenet_names() -> tuple[str, ...] | None:
-    """Return the first name of each of the 1000 classes of ImageNet; None where timm does not have its lists.
+    """Return the first name of each of the 1000 classes of ImageNet; None if timm does not have its lists.
 
     They are timm's, read without importing it, which takes seconds.
     """

@@ -77,7 +77,7 @@ class Embedder:
         return torch.cat(rows)
 
     def _fitting(self, pixels: torch.Tensor, times: torch.Tensor | None) -> torch.Tensor | None:
-        """Embed samples; None where the memory is too small."""
+        """Embed samples; None if the memory is too small."""
         try:
             return self._embed(pixels, times)
         except RuntimeError as error:
@@ -122,7 +122,7 @@ class Embedder:
     @arithmetic("float32")
     @torch.inference_mode()
     def _compile(self, size: int) -> Network | None:
-        """Compile the network for batches of this size; None where torch cannot compile it here."""
+        """Compile the network for batches of this size; None if torch cannot compile it here."""
         how, clip = self._card.preprocessing, self._card.clip
         shape = (size, *([clip.frames] if clip else []), *how.size, 3)
         compiled = torch.compile(self._network, dynamic=False)

@@ -57,7 +57,7 @@ class Extraction(Configured):
         float | None, about("frames a second to which videos are resampled first, by the times of their frames")
     ] = None
     seconds: Annotated[
-        float | None, about("duration that the frames of a window of a video span; gives the rate in place of fps")
+        float | None, about("duration that the frames of a window of a video span; gives the rate instead of fps")
     ] = None
     shard: Annotated[
         str | None,

@@ -27,8 +27,8 @@ class WeightState(Record):
         trust: digest that the file must have: the SHA-256 in the "card", a "prefix" of it in the card, or, where none
             is published, the one of the "first use".
         path: place of the file, or the place where it belongs.
-        size: bytes of the file, or as the card states them; None where neither is known.
-        sha256: SHA-256 (hex) of the file; None where it is missing.
+        size: bytes of the file, or as the card states them; None if neither is known.
+        sha256: SHA-256 (hex) of the file; None if it is missing.
         license: license of the weights.
     """
 
@@ -43,7 +43,7 @@ class WeightState(Record):
 
 
 def locate(weights: Weights) -> Path | None:
-    """Return the file of weights, or None where it is missing.
+    """Return the file of weights, or None if it is missing.
 
     It is looked for in the installed package that contains it, which is found without importing it, and then in the
     folder of weights.

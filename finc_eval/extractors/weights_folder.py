@@ -76,7 +76,7 @@ def _stamp(path: Path) -> list[int]:
 
 
 def _entries(record: str) -> dict[str, object] | None:
-    """Read one of the records; None where it is damaged."""
+    """Read one of the records; None if it is damaged."""
     path = weights_folder() / record
     if not path.exists():
         return {}

@@ -112,7 +112,7 @@ class Bundle:
 
     @cached_property
     def kinds(self) -> KindTree | None:
-        """Kinds of the reference that it was judged by; None where no limit was on them."""
+        """Kinds of the reference that it was judged by; None if no limit was on them."""
         if KINDS not in self.stated.digests:
             return None
         with existing_file(inside(self.folder, KINDS), KINDS_TYPE, LAYOUT, RESTORE) as file:

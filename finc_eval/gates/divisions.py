@@ -146,7 +146,7 @@ class JudgedKinds:
         shares: share of the reference of each kind.
         smallest: smallest share of a limited kind.
         least: share of the baseline that losses of rarer kinds are parts of.
-        enough: factor on the number of samples from which on kinds of `MOST` could be limited; None where they are.
+        enough: factor on the number of samples from which on kinds of `MOST` could be limited; None if they are.
     """
 
     limited: tuple[int, ...]

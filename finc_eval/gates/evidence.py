@@ -48,7 +48,7 @@ class Evidence(ABC):
         """
 
     def without_change(self) -> Evidence | None:
-        """Return the evidence on a release without any change, of as many samples; None where it is not known."""
+        """Return the evidence on a release without any change, of as many samples; None if it is not known."""
         return None
 
     def detectable(self, level: float) -> float | None:

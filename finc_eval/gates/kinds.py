@@ -56,7 +56,7 @@ class KindEvidence:
     Attributes:
         above: None for a limit. Else it counts only where it regressed, and is shown where none of these did: names of
             the evidence on the kinds that hold this one.
-        counts: counts of all kinds; None where no kind is meant.
+        counts: counts of all kinds; None if no kind is meant.
         kind: place of the kind in them.
     """
 
@@ -188,7 +188,7 @@ class _Counts:
         )
 
     def pairs(self, kind: int) -> PairCounts | None:
-        """Return the counts of pairs of a kind; None where samples are not paired with the baseline."""
+        """Return the counts of pairs of a kind; None if samples are not paired with the baseline."""
         (label,) = list(self.sets.baselines)[:1]
         if label not in self.sets.pairs:
             return None

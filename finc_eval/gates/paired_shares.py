@@ -114,7 +114,7 @@ class PairedGain(Evidence):
     intervals are joined with their correlation (MOVER).
 
     Attributes:
-        part: part of a new kind that is counted here; less than 1 where other kinds take the rest.
+        part: part of a new kind that is counted here; less than 1 if other kinds take the rest.
     """
 
     unchanged: float | None = 0.0

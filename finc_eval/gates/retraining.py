@@ -46,7 +46,7 @@ def moderate(ratios: Array, degrees: int) -> Moderated:
     """Draw ratios of variances towards their common value (Smyth 2004, section 6.2).
 
     Args:
-        ratios: observed over expected variances, shape (t,); NaN where nothing was observed, which takes the mean or
+        ratios: observed over expected variances, shape (t,); NaN if nothing was observed, which takes the mean or
             the common value.
         degrees: degrees of freedom of each.
     """

@@ -127,7 +127,7 @@ class GateSets:
         return sets._pair(pairs)
 
     def pairing(self, column: str | None) -> Pairing | None:
-        """Pair the release and its baselines, unless by the column that names the kinds; None where they cannot be.
+        """Pair the release and its baselines, unless by the column that names the kinds; None if they cannot be.
 
         A column of prompts that a set has a fixed number of samples of each pairs them too: counts of such a design are
         not random, and what a release lacks of it is not a matter of chance.

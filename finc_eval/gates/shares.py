@@ -28,7 +28,7 @@ SHARE_PART = 0.1
 """Part of a bound's error that the share of the baseline may spend, where its ratio to the new one has the rest."""
 
 NODES = [float(ndtri((place + 0.5) / 8)) for place in range(8)]
-"""Quantiles of the normal law of equal weight, in place of an integral over it."""
+"""Quantiles of the normal law of equal weight, instead of an integral over it."""
 
 MOST_MEMBERS = 1e7
 """Members of a kind beyond which nothing is sought."""
@@ -224,7 +224,7 @@ class GainedShare(TwoShares):
     the one that the bound allows (false passes of benchmarks/gate_retraining.py; without that up to 7.5 %).
 
     Attributes:
-        part: part of a new kind that is counted here; less than 1 where other kinds take the rest.
+        part: part of a new kind that is counted here; less than 1 if other kinds take the rest.
     """
 
     part: float = 1.0

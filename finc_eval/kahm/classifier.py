@@ -130,7 +130,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Read a classifier that `save` wrote.
 
         Raises:
-            DataError: the file does not exist, or is of another type or layout.
+            DataError: the file does not exist, or has another type or layout.
         """
         found = load_models(path, device=device)
         settings = found.settings

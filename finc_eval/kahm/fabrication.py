@@ -208,7 +208,7 @@ def fit_private_classes(
     """Make a model of each class from noisy samples: the classifier of Definition 15, or of Definition 12.
 
     Args:
-        samples: samples, shape (N, p): array, tensor, cache or the path of one; held in float64.
+        samples: samples, shape (N, p): array, tensor, cache or its path; held in float64.
         labels: label of each sample, shape (N,). Labels and the sizes of classes are public.
         noise: noise that is added first.
         settings: settings of the models.
@@ -262,7 +262,7 @@ def fabricate_classes(
     """Make samples of each class out of noisy ones; models of them follow Definition 15, or Definition 12.
 
     Args:
-        samples: samples, shape (N, p): array, tensor, cache or the path of one.
+        samples: samples, shape (N, p): array, tensor, cache or its path.
         labels: label of each sample, shape (N,). Labels and the sizes of classes are public.
         noise: noise that is added first.
         settings: settings of the machines.

@@ -75,7 +75,7 @@ def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDAr
 
     Args:
         models: models of the party.
-        queries: points, shape (n, p): array, tensor, cache or the path of one.
+        queries: points, shape (n, p): array, tensor, cache or its path.
 
     Raises:
         UsageError: the models are not models of classes.

@@ -73,7 +73,7 @@ def load_models(path: str | Path, *, device: str | torch.device | None = "cpu") 
         device: device of the models; None for CUDA if available.
 
     Raises:
-        DataError: the file does not exist, or is of another type or layout.
+        DataError: the file does not exist, or has another type or layout.
         UsageError: the device does not exist.
 
     Example:

@@ -138,7 +138,7 @@ def nearest_distances(model: ClassModels | WideKahm, queries: object) -> NDArray
 
     Args:
         model: model of one class, or models of several.
-        queries: points, shape (n, p): array, tensor, cache or the path of one.
+        queries: points, shape (n, p): array, tensor, cache or its path.
 
     Returns:
         Distances, shape (n,); infinite where a point has no image.

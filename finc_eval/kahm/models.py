@@ -131,7 +131,7 @@ class WideKahm:
         """Return Γ(x), the least ‖x − A(x)‖ over branches and layers, for every query; queries are streamed.
 
         Args:
-            queries: points, shape (n, p): array, tensor, cache or the path of one.
+            queries: points, shape (n, p): array, tensor, cache or its path.
 
         Raises:
             IncompatibleError: the queries have another dimension than the samples of the model.
@@ -203,7 +203,7 @@ def fit_wide(
     """Make the model of one class: a branch of machines for each k-means cluster.
 
     Args:
-        samples: samples, shape (N, p): array, tensor, cache or the path of one. One cluster at a time is held in
+        samples: samples, shape (N, p): array, tensor, cache or its path. One cluster at a time is held in
             float64.
         settings: settings of the model.
         device: device where the model is computed and stays; None for CUDA if available.
@@ -239,7 +239,7 @@ def fit_classes(
     """Make a model of each class, in the order of sorted labels.
 
     Args:
-        samples: samples of all classes together, shape (N, p): array, tensor, cache or the path of one.
+        samples: samples of all classes together, shape (N, p): array, tensor, cache or its path.
         labels: label of each sample, shape (N,).
         settings: settings of the models.
         device: device where the models are computed and stay; None for CUDA if available.

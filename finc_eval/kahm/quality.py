@@ -23,7 +23,7 @@ class ClassificationQuality(Record):
         accuracy: share of the samples whose nearest class is their own (Definition 7). A sample without a distance to
             any class has no nearest one.
         aucs: for each class, the probability that a sample of it has a larger matching score (Definition 8) than one of
-            another class: the area under the curve of the paper's Table 4. None where all samples are of one side.
+            another class: the area under the curve of the paper's Table 4. None if all samples are of one side.
 
     Example:
         >>> import finc_eval as fe

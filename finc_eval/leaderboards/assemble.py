@@ -128,7 +128,7 @@ def _kinds(
 
 
 def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> SharesBy | None:
-    """Return the shares of the values of a column; None where the board has none."""
+    """Return the shares of the values of a column; None if the board has none."""
     if reference.by is None or reference.settings.by is None:
         return None
     models = {one.name: [run.by for run in one.runs if run.by is not None] for one in entries}

@@ -51,7 +51,7 @@ def leaderboard(
         models: one set or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
             `Sketch`, paths of files, or paths of samples, which are embedded first. Sets of a list are called
             by the names of their files and folders if these differ, or else "model 1", "model 2", and so
-            on. A sketch is counted by the sample of embeddings that it holds. A list of sets in place of one is a model
+            on. A sketch is counted by the sample of embeddings that it holds. A list of sets instead of one is a model
             that was trained several times: one row, with sampling and training noise apart.
         ref: reference set, in the same forms.
         settings: settings.

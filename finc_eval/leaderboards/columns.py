@@ -35,7 +35,7 @@ class Column:
     Attributes:
         bounds: smallest and largest value that the number can have, where estimates may go beyond.
         estimates: estimate of each model that has one, by its name: the mean of its training runs.
-        training_error: standard deviation of the number between training runs; None where it was not measured.
+        training_error: standard deviation of the number between training runs; None if it was not measured.
         values: value of each model without an estimate that has one.
         reasons: why a model has no estimate.
     """
@@ -137,7 +137,7 @@ def metric_column(
 
 
 def training_error(models: Mapping[str, Sequence[Estimate]]) -> float | None:
-    """Return the standard deviation of a number between training runs; None where no model was trained twice."""
+    """Return the standard deviation of a number between training runs; None if no model was trained twice."""
     variance, degrees = training_noise(models)
     return None if degrees == inf else variance**0.5
 

@@ -42,7 +42,7 @@ class TrainingRun(Record):
         counted: number of samples that were counted: all, or the samples that a sketch holds.
         examples: samples of each node that show it.
         unmatched: how different it is from the reference.
-        by: numbers of samples by the values of a column; None where the board has no such table.
+        by: numbers of samples by the values of a column; None if the board has no such table.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -83,7 +83,7 @@ class Entry(Record):
     provenance: Provenance
 
     def measures(self, metric: str) -> list[Measure | None]:
-        """Return a metric of each training run; None where it was not measured."""
+        """Return a metric of each training run; None if it was not measured."""
         return [run.measures.get(metric) for run in self.runs]
 
     def labels(self) -> list[str]:

@@ -29,7 +29,7 @@ class Estimate:
         value: the estimate.
         own_variance: variance from the sampling of the model's set.
         ref_influence: vector whose product with another model's vector is the covariance of the two from the sampling
-            of the reference; one entry per random part of the reference, or per kind. None where the estimate shares
+            of the reference; one entry per random part of the reference, or per kind. None if the estimate shares
             nothing with others.
         training_variance: variance from the training of the model, where it was measured.
         degrees: degrees of freedom of the training variance; infinite where it was not measured.

@@ -130,8 +130,8 @@ class Measure(Record):
     Attributes:
         value: the number, without the bias of finite sets; None if it could not be computed.
         interval: 95 % interval of it from sampling alone; None if it is not known.
-        own_variance: variance from the sampling of the model's set; None where it is not known.
-        ref_influence: influence of random parts of the reference on the value; None where it shares nothing.
+        own_variance: variance from the sampling of the model's set; None if it is not known.
+        ref_influence: influence of random parts of the reference on the value; None if it shares nothing.
         higher_is_better: whether a better model has a larger value; None if neither is better.
         title: what it is, in a few words.
         reason: why it has no variance; None if it has.
@@ -154,7 +154,7 @@ class Measure(Record):
         return cls(found.value, found.interval, found.own_variance, shared, higher_is_better, title, None, signature)
 
     def estimate(self) -> Estimate | None:
-        """Return the estimate; None where its error is not known."""
+        """Return the estimate; None if its error is not known."""
         if self.value is None or self.own_variance is None:
             return None
         influence = None if self.ref_influence is None else np.array(self.ref_influence)

@@ -22,7 +22,7 @@ class Place(Record):
     Attributes:
         value: the number.
         interval: 95 % interval of it.
-        rank_set: lowest and highest rank that the model may have; None where it is not ranked.
+        rank_set: lowest and highest rank that the model may have; None if it is not ranked.
     """
 
     value: float | None

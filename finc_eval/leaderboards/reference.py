@@ -57,7 +57,7 @@ class BoardReference:
         examples: samples of it that show each node.
         names: names of nodes, by number.
         settings: settings, with the metrics that the board has.
-        by: its samples by the values of the column `by`; None where the settings name none.
+        by: its samples by the values of the column `by`; None if the settings name none.
         found: the counted set, to name kinds by; None for a reference that was read from a file.
     """
 

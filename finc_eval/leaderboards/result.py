@@ -41,8 +41,8 @@ class Leaderboard(Document):
         criteria: the numbers that the models are ranked by.
         covers: noise that ranks and intervals cover.
         kinds: all kinds, those first that a model or the reference has significantly more or less of than all others:
-            every sample is of exactly one.
-        by: shares of the values of the column `by`, such as labels; None where none was asked for.
+            every sample belongs to exactly one.
+        by: shares of the values of the column `by`, such as labels; None if none was asked for.
         headings: unions of kinds that all differ in the same way; their `children` are ids of `kinds`.
         sets: the models and the reference, by label.
         alpha: probability that any of the rank sets by one number is wrong.

@@ -17,11 +17,11 @@ class Standing(Record):
         value: the number, without the bias of finite sets; None if it could not be computed.
         interval: 95 % interval of it, of this model alone; None if it is not known.
         rank_set: lowest and highest rank that the model may have; all rank sets of one number hold together with
-            probability 0.95. None where the model is not ranked.
+            probability 0.95. None if the model is not ranked.
         group: number of its group, from 1: models of a group cannot be distinguished from the best one in it.
         reason: why it is not ranked; None if it is.
-        sampling_error: standard error of the number from the drawing of samples; None where it is not known.
-        training_error: standard error of the number from the training of the model; None where no model of the board
+        sampling_error: standard error of the number from the drawing of samples; None if it is not known.
+        training_error: standard error of the number from the training of the model; None if no model of the board
             was trained more than once.
     """
 
@@ -71,7 +71,7 @@ class Criterion(Record):
         separable_pairs: number of pairs that can be distinguished.
         smallest_separable_gap: smallest difference of two models that can be distinguished; None if no two can be.
         training_error: standard deviation of the number between training runs of one model, without the noise of
-            sampling; None where no model was trained more than once.
+            sampling; None if no model was trained more than once.
         signature: everything that changes the number, except the models.
     """
 

@@ -34,7 +34,7 @@ class Authenticity:
     Attributes:
         distances: distance of each generated sample to its nearest training sample, shape (n,); 0 for exact copies.
         spacings: distance of that training sample to its nearest neighbor in the training set, shape (n,).
-        recall: share of the exact neighbors that were found; None where all are exact.
+        recall: share of the exact neighbors that were found; None if all are exact.
     """
 
     distances: NDArray[np.float64]
@@ -73,7 +73,7 @@ def authpct(gen: object, train: object, *, run: Run | None = None, index: Search
     t. If the training set contains duplicates (t' = t), near copies of these are not detected: remove them first.
 
     Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
         train: embeddings of the training set, in the same forms.
         run: device to compute on; default: CUDA if available.
         index: "exact", or "auto" for approximate neighbors in very large sets, with their recall.

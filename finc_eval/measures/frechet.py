@@ -221,7 +221,7 @@ def _jackknife_error(without: Sequence[Sequence[float]], confidence: float) -> t
 
 
 def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> SameSetFloor:
-    """Compute the distance that samples of the reference itself would have in place of n_gen generated ones.
+    """Compute the distance that samples of the reference itself would have instead of n_gen generated ones.
 
     The reference is split at random into n_gen samples (at most half of all) and the rest. Both parts are smaller than
     the sets compared, so the distance is scaled by the ratio of 1/n + 1/m. This is exact for the mean term, and for

@@ -149,7 +149,7 @@ def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, E
     """Open two sets of one embedding space.
 
     Args:
-        gen: embeddings of the generated set: an array or tensor (n, d), an `EmbeddingCache`, or the path of one.
+        gen: embeddings of the generated set: an array or tensor (n, d), an `EmbeddingCache` or its path.
         ref: embeddings of the reference.
         least: minimum number of samples of each set.
     """

@@ -83,7 +83,7 @@ class Metrics:
         """Compute metrics by their names.
 
         Args:
-            gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or the path of one), a `Sketch`,
+            gen: generated set: embeddings (array or tensor (n, d), `EmbeddingCache` or its path), a `Sketch`,
                 `GaussianStatistics`, an npz of statistics, or the path of samples, which are embedded first. Moments
                 are enough for Fréchet distances only.
             ref: reference set, in the same forms. For metrics of memorization (fld, authpct) it is the training set.

@@ -65,7 +65,7 @@ class PrecisionRecall:
         convention: "kynkaanniemi" includes the surface of a ball (≤), "prdc" does not (<).
         k: number of the neighbor that a ball reaches to, the sample itself not counted.
         signature: everything that changes the numbers, except the generated set.
-        found_neighbors: share of the exact neighbors that were found for the radii; None where all are exact.
+        found_neighbors: share of the exact neighbors that were found for the radii; None if all are exact.
     """
 
     precision: float
@@ -106,7 +106,7 @@ def precision_recall(
     """Compute precision, recall, density, coverage and realism of a generated set.
 
     Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or the path of one.
+        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
         ref: embeddings of the reference, in the same forms.
         convention: "prdc" (Naeem et al. 2020 and their package: balls without their surface, k = 5), or "kynkaanniemi"
             (Kynkäänniemi et al. 2019, eq. 1 to 3: balls with their surface, k = 3).

@@ -27,7 +27,7 @@ class RunningSets(Generic[Found]):
     the function of whole sets gives. The object can be pickled, with all of its rows: on several ranks, gather the
     objects (`torch.distributed.all_gather_object`) and merge them in the order of the ranks.
 
-    For the Fréchet distance alone, two sketches (`fe.Sketch`, with sample=0) keep sums in place of rows. They take
+    For the Fréchet distance alone, two sketches (`fe.Sketch`, with sample=0) keep sums instead of rows. They take
     batches by `update` and add up with `+`; `fe.metrics.fd` gives their distance without an interval.
 
     Args:

@@ -26,7 +26,7 @@ class Score(Record, Shown):
             this number that the interval is of.
         interval: 95 % interval over other samples of the same sets; None if no method is known.
         of: class whose samples alone the value is of; None for whole sets.
-        floor: value that the reference itself gets in place of the generated set; None if it was not computed.
+        floor: value that the reference itself gets instead of the generated set; None if it was not computed.
         higher_is_better: whether a better generator has a larger value; None if neither direction is better.
         notes: what to know before trusting the value.
     """

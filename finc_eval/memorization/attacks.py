@@ -53,7 +53,7 @@ MAX_KERNEL_VALUES = 1 << 22
 """Number of kernel values held together."""
 
 CONTROL_AUC_RANGE = (0.45, 0.55)
-"""Range of the AUC of a control, if members and non-members are of one distribution."""
+"""Range of the AUC of a control, if members and non-members have one distribution."""
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def run_attacks(
 
     Args:
         gen: distances of the generated set, and the sets.
-        control: distances of the control, and the sets with it in place of the generated one.
+        control: distances of the control, and the sets with it instead of the generated one.
         reference: samples of the same distribution, neither members nor non-members, for DOMIAS, which is left out
             without them.
         delta: δ of the bounds of ε.
@@ -243,7 +243,7 @@ def run_attacks(
 def membership_difference(generated: AttackScores, control: AttackScores, seed: int) -> MembershipDifference | None:
     """Return the membership-inference score of distances, of the generated set and of its control, each with its null.
 
-    None where distances are infinite or equal, and so have no densities.
+    None if distances are infinite or equal, and so have no densities.
     """
     try:
         return MembershipDifference(_density_difference(generated, seed), _density_difference(control, seed))

@@ -1,6 +1,6 @@
 """`audit`: copying in a generator's samples, attacks on membership, and a stated guarantee, each by itself.
 
-Everything is judged next to real samples that cannot be copies, in place of the generated ones. Distances serve
+Everything is judged next to real samples that cannot be copies, instead of the generated ones. Distances serve
 all measures. A measure that cannot take a whole set says how many samples it takes.
 """
 

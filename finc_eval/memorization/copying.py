@@ -1,6 +1,6 @@
 """Measures of copying: whether a generated set is nearer to its training set than fresh samples are.
 
-Each measure comes with the value that samples which cannot be copies give in place of the generated samples, and a
+Each measure comes with the value that samples which cannot be copies give instead of the generated samples, and a
 p-value of "no nearer than fresh samples". Quality also enters most measures: bad samples are far from everything, which
 hides copies among them. The calibrated distance looks at the nearest samples alone, and is the one that sees a few
 copies.
@@ -74,7 +74,7 @@ class Measure(Record):
         interval: interval of that value, at the confidence of the audit for this measure alone.
         control: value of fresh samples, or of training samples for a measure that compares training set and holdout.
         control_interval: interval of the control.
-        null: value of a generator that knows only the distribution; None where it is not known.
+        null: value of a generator that knows only the distribution; None if it is not known.
         copies_lower: whether copies lower the value; else they raise it.
         p_value: p-value of "no nearer to the training samples than fresh ones are", one-sided, for this measure alone.
         adjusted: the same, adjusted for everything that the audit may find (Holm).
@@ -199,7 +199,7 @@ class CellTest:
     """Mann and Whitney's test of distances to the training set, in the cells of a partition (Meehan et al. 2020).
 
     Attributes:
-        by_cell: Z of each cell, below 0 where generated samples are nearer than fresh ones; None with too few samples.
+        by_cell: Z of each cell, below 0 if generated samples are nearer than fresh ones; None with too few samples.
         value: C_T, the mean of Z weighted by the number of fresh samples in each cell.
         deviation: standard deviation of C_T if nothing is copied: less than 1 unless there is one cell.
     """

@@ -218,6 +218,6 @@ def _over_views(
 
 
 def same_pixels(samples: Embeddings, train: Embeddings) -> int | None:
-    """Count the samples that have the same pixels as a training sample; None where pixels are unknown."""
+    """Count the samples that have the same pixels as a training sample; None if pixels are unknown."""
     own, other = samples.content(), train.content()
     return None if own is None or other is None else int(np.isin(own, other).sum())

@@ -123,7 +123,7 @@ class Audit(Document):
     Attributes:
         copying: first block: whether samples are copies.
         attacks: second block: success of attacks by generated samples; their intervals hold together.
-        membership: the membership-inference score next to the attacks; None where distances have no density.
+        membership: the membership-inference score next to the attacks; None if distances have no density.
         stated: third block: a stated guarantee held against the attacks; None if none was stated.
         gen, train, holdout: the sets.
         reference: set for the DOMIAS attack; None without it.
@@ -131,7 +131,7 @@ class Audit(Document):
         settings: settings of the audit.
         warnings: facts to know before trusting the numbers.
         signature: pins everything that changes the numbers except the generated set.
-        holdout_p_value: p-value of "training set and holdout are of one distribution". At most 0.05, distances and
+        holdout_p_value: p-value of "training set and holdout have one distribution". At most 0.05, distances and
             attacks show nothing about copying.
     """
 

@@ -23,7 +23,7 @@ PERMUTATIONS = 499
 
 
 def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run) -> float:
-    """Return the p-value of "training set and holdout are of one distribution".
+    """Return the p-value of "training set and holdout have one distribution".
 
     The least of three p-values, adjusted (Holm 1979). One is of the neighbors of samples: the share of a set among them
     varies as much as after exchanges of the sets (Schilling 1986, squared, so that a kind that a set lacks counts). Two

@@ -71,7 +71,7 @@ def least_copies(scores: ArrayLike, fresh: ArrayLike, alpha: float) -> int:
 
 
 def critical_counts(n: int, m: int, alpha: float) -> NDArray[np.int64]:
-    """Return the least count below each threshold whose p-value is at most `alpha`; n + 1 where none is."""
+    """Return the least count below each threshold whose p-value is at most `alpha`; n + 1 if none is."""
     thresholds = threshold_ranks(m)
     limits = alpha * threshold_parts(m)
     return np.array([int((survival(n, m, k) > limit).sum()) for k, limit in zip(thresholds, limits, strict=True)])

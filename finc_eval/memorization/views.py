@@ -75,7 +75,7 @@ class ViewDistances(NamedTuple):
 
     Attributes:
         distances: calibrated distances, of suspects the least over their views, shape (n,).
-        partners: nearest training sample of that view, shape (n,); −1 where no other view is nearer.
+        partners: nearest training sample of that view, shape (n,); −1 if no other view is nearer.
     """
 
     distances: NDArray[np.float64]

@@ -30,7 +30,7 @@ class Cause(Record):
     among the samples of a label.
 
     Attributes:
-        kind: "frequency", "appearance" or "both"; None where neither is significant.
+        kind: "frequency", "appearance" or "both"; None if neither is significant.
         labels: labels that make most of the members.
         frequency_p: p-value of "these labels are not more frequent in the set that has more" (Fisher's exact test,
             times the number of labels).

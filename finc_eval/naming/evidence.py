@@ -39,7 +39,7 @@ class Name(Record):
     """Name of a mode and what supports it.
 
     Attributes:
-        text: the name, such as "mostly 3 (94 %), brighter"; None where nothing describes most of the members.
+        text: the name, such as "mostly 3 (94 %), brighter"; None if nothing describes most of the members.
         evidence: all significant properties of the members, in the order of the sources, the strongest first.
     """
 

@@ -34,7 +34,7 @@ def look_different(
     """Link over- and under-represented modes that show the same kind of sample.
 
     Two modes show one kind if the strongest label, word or class of each describes most members of the other. If
-    these do not decide, two modes show one kind if each is what the other set has in place of the other: of the samples
+    these do not decide, two modes show one kind if each is what the other set has instead of the other: of the samples
     of the other set that are nearest to the members of one mode, the members of the other mode are three times as many
     as by chance, both ways.
 
@@ -45,7 +45,7 @@ def look_different(
         sets: "gen" and "ref".
 
     Returns:
-        For each mode, the number of the mode of the other role that is linked with it; None where there is none.
+        For each mode, the number of the mode of the other role that is linked with it; None if there is none.
     """
     own = [np.asarray(mode.get(OWN[role], ()), np.int64) for role, mode in zip(roles, members, strict=True)]
     lifts = place_lifts(roles, own, sets)

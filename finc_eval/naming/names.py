@@ -91,7 +91,7 @@ def _best(group: list[Question]) -> list[Question]:
 
 
 def _phrase(values: list[Evidence]) -> str | None:
-    """Say what members have of one source, from its values, the strongest first; None where they share nothing."""
+    """Say what members have of one source, from its values, the strongest first; None if they share nothing."""
     source = values[0].source if values else TRAIT
     most = [one for one in values if one.share_members >= MOST]
     if source == TRAIT:

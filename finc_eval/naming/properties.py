@@ -39,7 +39,7 @@ class Properties:
         has: which sample has which, shape (samples, w), entries 0 and 1.
         known: samples about which the source says something, shape (samples,).
         are_ranges: whether the properties are ranges of numbers or dates, which lie in each other.
-        weights: probability of each property in each sample, shape (samples, w); None where samples have it or not.
+        weights: probability of each property in each sample, shape (samples, w); None if samples have it or not.
     """
 
     source: str
@@ -154,7 +154,7 @@ def class_properties(panel: Panel) -> Iterator[Properties]:
 
 @lru_cache(maxsize=4)
 def classifier_of(space: str) -> Classifier | None:
-    """Return the last layer of the extractor of a space; None where it has none, or its weights are not here."""
+    """Return the last layer of the extractor of a space; None if it has none, or its weights are not here."""
     name = space.partition("@")[0]
     if name not in available_cards():
         return None

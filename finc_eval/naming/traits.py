@@ -165,7 +165,7 @@ def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
 
 
 def _measure(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Measure the wanted samples, shape (samples, measurements); NaN where there is not a picture."""
+    """Measure the wanted samples, shape (samples, measurements); NaN if there is not a picture."""
     measured = np.full((len(wanted), len(MEASURED)), np.nan)
     for one, rows, place in panel.by_set():
         asked = np.flatnonzero(wanted[place])

@@ -66,7 +66,7 @@ def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
         what = f"a {type(array).__name__} that is not one"
         raise UsageError(f"{name} must be an array of embeddings, shape (n, d), got {what}") from error
     if values.ndim == 0:
-        raise UsageError(f"{name} must be an array of embeddings, a cache or a path of one, got {type(array).__name__}")
+        raise UsageError(f"{name} must be an array of embeddings, a cache or its path, got {type(array).__name__}")
     if values.dtype.kind not in "biufc":
         what = "Python objects" if values.dtype.kind == "O" else f"values of the type {values.dtype}"
         raise UsageError(f"{name} is an array of {what}, not of numbers: convert it with x.astype('float32')")

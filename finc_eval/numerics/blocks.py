@@ -4,7 +4,7 @@ With w_b the weight of block b, and n_sb its samples of set s, the difference of
 
     D = Σ_b w_b·d_b,   d_b = mean of x in set s − mean of x in the others,   w_b ∝ 1 / Σ_s (1 / n_sb),
 
-which are the weights of Cochran, Mantel and Haenszel. Where, given its block, a sample is of one law in all sets, the
+which are the weights of Cochran, Mantel and Haenszel. Where, given its block, a sample has one law in all sets, the
 labels of the sets may be exchanged inside each block: its samples are permuted, and the tests are exact where these are
 independent given their block. Samples that are not, such as windows of a video, are exchanged as a whole in
 blocks of two sets of one size: d_b changes its sign.
@@ -102,7 +102,7 @@ class Blocked:
         return np.asarray(np.bincount(self.owner * count + cells, weight, sets * count).reshape(sets, count), float)
 
     def within_variances(self, cells: Integers, count: int, kinds: Array) -> Array | None:
-        """Return Σ_b w_b²·(variance of the mean of set s + of the others), shape (c, t); None where unknown."""
+        """Return Σ_b w_b²·(variance of the mean of set s + of the others), shape (c, t); None if unknown."""
         sizes, sets = self.sizes, self.sizes.shape[1]
         if self.is_whole or sizes.min() < 2:
             return None
@@ -155,7 +155,7 @@ class Blocked:
 
     @property
     def is_exact(self) -> bool:
-        """True where all exchanges are tried."""
+        """True if all exchanges are tried."""
         return bool(self.flipped.all()) and len(self.sizes) <= EXACT_BLOCKS
 
 
@@ -273,7 +273,7 @@ class WithinBlocks:
         return float(detectable_share(int(least) + 1, blocks, POWER)) if least < blocks else 1.0
 
     def p_value(self) -> Array:
-        """Return the p-value of "all sets are of one law, given the block", of each contrast, shape (c,).
+        """Return the p-value of "all sets have one law, given the block", of each contrast, shape (c,).
 
         Two statistics see differences of many kinds and of a rare one: the sum of squares, and its largest term. The
         smaller of their p-values is compared with its values under exchanges (Westfall and Young 1993).

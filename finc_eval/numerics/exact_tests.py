@@ -76,7 +76,7 @@ class ShareTests:
     def adjusted(self) -> Array:
         """Adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α.
 
-        Step-down, with P(pᵢ ≤ p) in place of p (Westfall and Wolfinger 1997). Holm's correction is the same for
+        Step-down, with P(pᵢ ≤ p) instead of p (Westfall and Wolfinger 1997). Holm's correction is the same for
         continuous tests, and Tarone's (1990) removal of tests that cannot become significant is a part of it.
         """
         order = self.p_values.argsort(kind="stable")

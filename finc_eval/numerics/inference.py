@@ -50,7 +50,7 @@ def wilson(share: float, n: int, confidence: float = DEFAULT_CONFIDENCE) -> tupl
     z = normal_quantile(confidence)
     center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    # Without rounding, the ends are 0 and 1 where the share is.
+    # Without rounding, the ends are 0 and 1 if the share is.
     return max(min(center - half, share), 0.0), min(max(center + half, share), 1.0)
 
 

@@ -15,7 +15,7 @@ next to two busy processes 150 ms."""
 
 SETTLED = 1e-3
 """Relative gain of a step from which on steps are extrapolated. Which of several maxima the iteration ends in is then
-mostly decided: of 30 eigenspaces of digits all end where plain steps do, in 20 to 60 steps in place of 36 to 232."""
+mostly decided: of 30 eigenspaces of digits all end where plain steps do, in 20 to 60 steps instead of 36 to 232."""
 
 
 def varimax(loadings: torch.Tensor, iterations: int = 500, gain: float = 1e-8) -> torch.Tensor:

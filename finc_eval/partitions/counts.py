@@ -38,7 +38,7 @@ class Counts:
     Attributes:
         n: number of samples.
         members: number of samples of each kind, shape (t,).
-        sizes: number of samples of each group, shape (g,); None where every sample stands for itself.
+        sizes: number of samples of each group, shape (g,); None if ungrouped.
         table: number of samples of each group and kind, sparse, shape (g, t); None without groups.
     """
 
@@ -108,9 +108,9 @@ class Counted:
 
     Attributes:
         counts: samples by kinds.
-        nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds, `KEPT`); −1 where
+        nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds, `KEPT`); −1 if
             there are fewer.
-        drawn: indices of samples of each kind, drawn at random, shape (kinds, `DRAWN`); −1 where there are fewer.
+        drawn: indices of samples of each kind, drawn at random, shape (kinds, `DRAWN`); −1 if there are fewer.
     """
 
     counts: Counts

@@ -53,7 +53,7 @@ class Difference(Record):
         value: total variation between their shares of kinds, in [0, 1], without the part that chance makes: the share
             of one set that would have to change to make them alike.
         interval: interval of it, at 95 % unless another confidence was asked for.
-        p_value: p-value of "the sets are of one law", by permutation; None if the groups of a set give too few
+        p_value: p-value of "the sets have one law", by permutation; None if the groups of a set give too few
             independent samples to test it.
     """
 
@@ -78,7 +78,7 @@ def total_variation(
     usually do; and left as it is where nothing can be tested.
 
     The lower end of the interval is from the difference on one half of the samples of those kinds that are more
-    frequent on the other half, averaged over all halves; it is 0 where p is unknown, or above half the error of the
+    frequent on the other half, averaged over all halves; it is 0 if p is unknown, or above half the error of the
     interval. The upper end is the largest total variation that leaves the plain one likely: given their sum, the mean
     of the observed |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex. For grouped
     samples, it is the largest over variances between independent samples and the variances at hand, which are cautious:
@@ -157,7 +157,7 @@ def _unseen(n: float, confidence: float) -> float:
 def permutation_p_value(
     first: EffectiveCounts | ArrayLike, second: EffectiveCounts | ArrayLike, seed: int = 0, least: int = MIN_EFFECTIVE
 ) -> float | None:
-    """Return the p-value of "the sets are of one law", from permuted labels; None where a set has too few samples.
+    """Return the p-value of "the sets have one law", from permuted labels; None if a set has too few samples.
 
     Two statistics see differences of many kinds and of a rare one: Pearson's χ² and its largest term. The smaller of
     their p-values is compared with its values under permutation (Westfall and Young 1993). For effective numbers, the

@@ -48,7 +48,7 @@ class KindShare(Record):
 
 @dataclass(frozen=True)
 class Kind(Record, Shown):
-    """A kind of samples: they belong together, whichever set they are of. Every sample is of exactly one listed kind.
+    """A kind of samples that belong together, from any set. Every sample belongs to exactly one listed kind.
 
     Attributes:
         id: stable name, from its place in the tree of kinds, such as "k173"; "far" for samples far from all kinds.
@@ -63,7 +63,7 @@ class Kind(Record, Shown):
         interval: interval of the difference; all intervals of a result hold together with probability 0.95.
         children: of a heading, the ids of the listed kinds that it holds.
         mix: of paired sets, the part of the plain difference that unlike mixes of prompts make; `difference` is then
-            the other part, within prompts. None where the mixes are equal.
+            the other part, within prompts. None if the mixes are equal.
     """
 
     id: str

@@ -175,7 +175,7 @@ class Assignment:
 def directions(rows: torch.Tensor) -> torch.Tensor:
     """Return rows divided by their norms: the directions of embeddings show kinds.
 
-    With the cosine, planted kinds of the demo are met with a Jaccard index of .96 in place of .79, and kinds of digits,
+    With the cosine, planted kinds of the demo are met with a Jaccard index of .96 instead of .79, and kinds of digits,
     photographs and clips as well. Rows of few entries are not embeddings, and stay as they are.
     """
     if rows.shape[1] <= MAX_AXES:

@@ -41,7 +41,7 @@ class Kinds(Pictured):
     """Sets divided into kinds that add up, and the kinds that differ.
 
     Attributes:
-        kinds: all kinds, the significant ones first: every sample is of exactly one.
+        kinds: all kinds, the significant ones first: every sample belongs to exactly one.
         headings: unions of kinds that all differ in the same way; their `children` are ids of `kinds`.
         differences: how different each set is from all others together.
         detectable: smallest share of a kind that only one set has, which would have been found with probability 0.8.
@@ -49,7 +49,7 @@ class Kinds(Pictured):
         settings: settings, as asked for.
         signature: everything that changes the numbers.
         pairs: how the sets are paired; None for independent sets.
-        by: shares of the values of the column `by`, such as labels; None where none was asked for.
+        by: shares of the values of the column `by`, such as labels; None if none was asked for.
         warnings: what to know before trusting the numbers.
         divided: the tree of kinds, to which fresh samples can be assigned.
 
@@ -88,7 +88,7 @@ class Kinds(Pictured):
 
     @property
     def difference_p_value(self) -> float | None:
-        """p-value of "all sets are of one law"; None where the groups of a set are too few to test it."""
+        """p-value of "all sets have one law"; None if the groups of a set are too few to test it."""
         known = [one.p_value for one in self.differences.values() if one.p_value is not None]
         tests = 1 if len(self.differences) == 2 else len(self.differences)
         return min(1.0, tests * min(known)) if known else None
@@ -115,7 +115,7 @@ class Kinds(Pictured):
         """Return the place in `kinds` of the kind of each sample, shape (n,).
 
         Args:
-            embeddings: array or tensor of shape (n, d), `EmbeddingSet`, `EmbeddingCache` or the path of one.
+            embeddings: array or tensor of shape (n, d), `EmbeddingSet`, `EmbeddingCache` or its path.
 
         Raises:
             IncompatibleError: the embeddings have another dimension.

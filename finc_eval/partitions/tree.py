@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 TOGETHER = 0.5
 """Weight of the links of two parts, over what it would be at random, from which on they lie together. With .25, planted
-kinds of the demo and of digits are met less well (mean Jaccard index .93 and .66 in place of .96 and .70), with 1
+kinds of the demo and of digits are met less well (mean Jaccard index .93 and .66 instead of .96 and .70), with 1
 only digits are (.68). Kinds of photographs are met as well."""
 
 

@@ -34,7 +34,7 @@ class Fit(Record):
     Attributes:
         difference: mean over prompts of the difference of their CLIPScores, the first set's minus the second's.
         interval: 95 % interval of it, which holds by itself.
-        p_value: p-value of "they fit alike", adjusted for all prompts if it is of a prompt; None where there are too
+        p_value: p-value of "they fit alike", adjusted for all prompts if it is of a prompt; None if there are too
             many images to permute.
     """
 

@@ -141,7 +141,7 @@ class Permuted:
             self.drawn.append((found - found.mean()) / spread)
 
     def p_values(self) -> Array:
-        """Return p-values adjusted for all prompts, shape (B,); NaN where a prompt was not added."""
+        """Return p-values adjusted for all prompts, shape (B,); NaN if a prompt was not added."""
         p_values = np.full(self.blocks, np.nan)
         if self.tested:
             # The means of one law are not expected to be near: only larger distances count.

@@ -53,9 +53,9 @@ class PromptSet(Record):
         n: number of images.
         spread: root mean square distance of images of one prompt, over the distance of any two; None for one image.
         distinct: number of distinct images.
-        vendi: effective number of images of a prompt (Vendi score, arXiv 2210.02410), mean over prompts; None where a
+        vendi: effective number of images of a prompt (Vendi score, arXiv 2210.02410), mean over prompts; None if a
             prompt has one image, or very many.
-        fit: mean CLIPScore of the images and their prompts; None where it is not measured.
+        fit: mean CLIPScore of the images and their prompts; None if it is not measured.
         ids: ids of some of them.
     """
 
@@ -76,9 +76,9 @@ class Prompt(Record):
         difference: distance of the mean images of both sets, over the root mean square distance of any two images,
             without the part that chance makes.
         interval: 95 % interval of it, which holds by itself.
-        p_value: p-value of "the images of this prompt are of one law", adjusted for all prompts; None where there are
+        p_value: p-value of "the images of this prompt have one law", adjusted for all prompts; None if there are
             too many images to permute.
-        fit: how much better the first set's images fit the prompt; None where it is not measured.
+        fit: how much better the first set's images fit the prompt; None if it is not measured.
         sets: its images, by label.
     """
 
@@ -142,8 +142,8 @@ class PromptDifferences(Record):
         words: words and phrases that differ, in the order in which they were found: the clearest first.
         tested: number of words and phrases that were tested.
         prompts: the prompts that differ most, at most 100.
-        fits: how well the images of each set fit their prompts, by label; empty where it is not measured.
-        fit: how much better the first set's images fit their prompts, paired by them; None where it is not measured.
+        fits: how well the images of each set fit their prompts, by label; empty if it is not measured.
+        fit: how much better the first set's images fit their prompts, paired by them; None if it is not measured.
         unmeasured: why the fit is not measured; "" where it is.
     """
 
@@ -351,7 +351,7 @@ class _Table:
         """Return p-values of content and of fit, adjusted for all prompts, shape (B,), and Vendi scores in each set.
 
         The statistic of a prompt is the squared distance of its mean images, or of their mean fit, in units of its
-        spread under permutations of its images; NaN where it has too many.
+        spread under permutations of its images; NaN if it has too many.
         """
         blocks, rng = len(self.prompts), np.random.default_rng(seed)
         vendi = [np.full(blocks, np.nan) for _ in self.labels]

@@ -51,7 +51,7 @@ RIDGE = 0.1
 
 Two words moved along an axis each, 60 prompts, 2 pairs, 25 runs: the parts found on even axes, on the 15th and 21st,
 and on the first two axes of variance 1/k², and with noise of heavy tails, are .92, .32, .98, .84. With .01 they are
-.88, .58, .76, .78; with 1, .98, 0, 1, .98. With 8 axes in place of 32 they are .96, 0, 1, .88; with 48, .76, .36, .96,
+.88, .58, .76, .78; with 1, .98, 0, 1, .98. With 8 axes instead of 32 they are .96, 0, 1, .88; with 48, .76, .36, .96,
 .82.
 """
 
@@ -175,7 +175,7 @@ def _clearest(
     """Return the significant word with the largest statistic that others do not explain; of equal ones the rarest.
 
     Others are all words that differ by themselves: a rare one that is not significant among all can be what a frequent
-    one, which has it, is significant for. None where each significant word is explained.
+    one, which has it, is significant for. None if each significant word is explained.
     """
     columns = np.asarray(has[:, words].todense())
     pairs = columns.T @ np.bincount(prompt, minlength=len(columns))

@@ -268,7 +268,7 @@ def notebook_view(outline: Outline, gallery: Gallery) -> str:
 
 
 def style_of(*more: str) -> dict[str, Any]:
-    """Return the style of a page with further style sheets, and its digest, in place of the common style."""
+    """Return the style of a page with further style sheets, and its digest, instead of the common style."""
     style = Markup("\n").join([_asset("report.css"), *map(_asset, more)])
     return {"style": style, "style_hash": _hash(style)}
 

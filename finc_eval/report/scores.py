@@ -33,7 +33,7 @@ COLUMNS: dict[str, Callable[[Score], str]] = {
 HOW = (
     "The interval covers the sampling of the sets; where there is an unbiased value, it is the interval of that value. "
     "It covers neither the training of the generator nor the choice of the extractor. The floor is what the reference "
-    "itself gets in place of the generated set: a distance near its floor is as good as it can be. Two values compare "
+    "itself gets instead of the generated set: a distance near its floor is as good as it can be. Two values compare "
     "only if their signatures agree in everything but the size of the generated set."
 )
 

@@ -44,7 +44,7 @@ class Row:
         marks: other names of the value, such as "compare's default".
         difference: largest difference of shares, without its sign; None without a mode.
         stability: mean stability of the over-represented modes that directions found; None without one.
-        spreadness: median spreadness; None where it is not known of any mode.
+        spreadness: median spreadness; None if it is not known of any mode.
         warnings: warnings of the comparison that are not common to all values.
     """
 

@@ -80,7 +80,7 @@ def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]])
 
 
 def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
-    """Return the largest kinds that differ, a heading in place of its kinds; None where no kind differs."""
+    """Return the largest kinds that differ, a heading instead of its kinds; None if no kind differs."""
     names = UniqueNames((*comparison.headings, *comparison.kinds))
     found = significant(comparison.kinds, ALPHA)
     parts = []
@@ -101,7 +101,7 @@ def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
 
 
 def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | None:
-    """Return how many directions differ and the largest of them; None where none does."""
+    """Return how many directions differ and the largest of them; None if none does."""
     names = UniqueNames(comparison.directions)
     by_role: list[tuple[Role, Sequence[Direction]]] = [("over", comparison.over), ("under", comparison.under)]
     found = [(role, [mode for mode in significant(modes, ALPHA) if mode.firm]) for role, modes in by_role]

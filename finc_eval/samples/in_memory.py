@@ -154,7 +154,7 @@ def is_image(value: Any) -> bool:
 
 
 def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
-    """Divide an item or a batch into its images and its labels, which are None where it has none.
+    """Divide an item or a batch into its images and its labels, which are None if it has none.
 
     It is images; a tuple of images, labels and more; a dictionary, whose images are under one of `IMAGE_KEYS` or the
     only key that has any; or an object with `images`, such as the output of a pipeline of diffusers.

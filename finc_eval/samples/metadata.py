@@ -76,7 +76,7 @@ Face's "imagefolder", the last is that of StyleGAN and EDM."""
 class Metadata(NamedTuple):
     """Labels, prompts and all other columns, each aligned with the ids of a set.
 
-    Labels and prompts are None where there are none; a missing value of another column is "". `unmatched` counts rows
+    Labels and prompts are None if there are none; a missing value of another column is "". `unmatched` counts rows
     without a sample, and samples without a row.
     """
 
@@ -93,7 +93,7 @@ class Read(Protocol):
 
 
 Rows = list[dict[str, Any] | None]
-"""Metadata of each sample; None where there are none."""
+"""Metadata of each sample; None if there are none."""
 
 
 def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:
@@ -137,7 +137,7 @@ def label_and_prompt(row: dict[str, Any]) -> tuple[str | None, str | None]:
 
 
 def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata | None:
-    """Parse one of `METADATA_FILES`; None where the file has another purpose, without the keys of those formats."""
+    """Parse one of `METADATA_FILES`; None if the file has another purpose, without the keys of those formats."""
     try:
         text = data.decode("utf-8-sig")
         if name == "dataset.json":
@@ -372,7 +372,7 @@ OTHER_PLACES = (_in_list, _in_folders, _next_to_samples, _in_pictures, _in_names
 
 
 def _text(name: str, read: Read) -> str | None:
-    """Return the text of a file; None where it is missing."""
+    """Return the text of a file; None if it is missing."""
     try:
         return read(name).decode("utf-8-sig", "replace")
     except (FileNotFoundError, KeyError):

@@ -119,7 +119,7 @@ def is_gray(pixels: npt.NDArray[np.uint8]) -> bool:
 def jpeg_quality(table: tuple[int, ...]) -> int | None:
     """Estimate the quality, 1 to 100, at which libjpeg writes the luminance table `table` (natural order).
 
-    None where no quality is close: cameras and some encoders have their own tables.
+    None if no quality is close: cameras and some encoders have their own tables.
     """
     distances = np.abs(_ijg_tables() - np.array(table)).mean(axis=1)
     best = int(distances.argmin())

@@ -284,7 +284,7 @@ def _check_one_video(folder: str, frames: Sequence[str]) -> None:
 
 
 def _missing_frames(names: Sequence[str]) -> str | None:
-    """Return a phrase if numbers are missing among the frames of a video; None where each step is like the others."""
+    """Return a phrase if numbers are missing among the frames of a video; None if each step is like the others."""
     ends = [FRAME_NUMBER.search(PurePosixPath(name).stem) for name in names]
     numbers = [int(end[0]) for end in ends if end]
     if len(numbers) < max(3, len(names)):

@@ -118,7 +118,7 @@ class FarSamples:
         self._largest = torch.maximum(largest, self._largest)
 
     def result(self, embeddings: Embeddings) -> Far | None:
-        """Return the far samples of the set, None where it has none or half of its samples are equal."""
+        """Return the far samples of the set, None if it has none or half of its samples are equal."""
         if not (self._typical and int(self._count)):
             return None
         farthest = int(self._farthest)

@@ -22,7 +22,7 @@ SetInput = Embeddings | Sketch
 
 
 def as_sketch(source: object, device: str | torch.device = "cpu") -> Sketch | None:
-    """Open a set that is a sketch, or the path of one; None for any other.
+    """Open a set that is a sketch, or its path; None for any other.
 
     Raises:
         DataError: the file is damaged, or the sketch is of a shard.

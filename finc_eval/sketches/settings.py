@@ -20,7 +20,7 @@ Groups = Annotated[
 ]
 
 GroupArrays = Sequence[Any] | Mapping[str, Any]
-"""Groups of the samples of sets that are arrays, by label or in the order of the sets, in place of a column."""
+"""Groups of the samples of sets that are arrays, by label or in the order of the sets, instead of a column."""
 
 ByColumn = Annotated[
     str | None,

@@ -70,10 +70,10 @@ class Sketch(Shown):
         sample: bottom-k sample of embeddings and their ids.
         sources: digests of the sets that went in.
         name: title of the set; None for arrays.
-        groups: what groups the samples: a column of metadata, or "video" for windows of videos; None where every
+        groups: what groups the samples: a column of metadata, or "video" for windows of videos; None if every
             sample stands for itself.
-        squared_sizes: Σ m² over the groups of m samples; n where every sample stands for itself.
-        shards: parts of sets that the sketch is of, to be merged with the others; empty where all its sets are whole.
+        squared_sizes: Σ m² over the groups of m samples; n if ungrouped.
+        shards: parts of sets that the sketch is of, to be merged with the others; empty if all its sets are whole.
 
     Example:
         >>> import finc_eval as fe
@@ -132,7 +132,7 @@ class Sketch(Shown):
         """Sketch a set in one pass.
 
         Args:
-            source: array or tensor of shape (n, d), `EmbeddingCache` of a whole set or a shard, or the path of one.
+            source: array or tensor of shape (n, d), `EmbeddingCache` of a whole set or a shard, or its path.
             feature_map: φ, or a sketch that has it, usually the reference's.
             sample: number of embeddings to keep.
             precision: precision of the covariance of φ.
@@ -174,7 +174,7 @@ class Sketch(Shown):
         """Sketch a reference set with a feature map of its own, as `compare` does.
 
         Args:
-            source: array or tensor of shape (n, d), `EmbeddingCache`, or the path of one.
+            source: array or tensor of shape (n, d), `EmbeddingCache` or its path.
             settings: settings of the feature map.
             run: device, portions and progress.
             options: fields of `SketchSettings`, which override `settings`.
@@ -327,7 +327,7 @@ class Sketch(Shown):
         return sketch
 
     def held(self, name: str = "sketch") -> EmbeddingSet | None:
-        """Return the sample of embeddings as a set; None where it is empty, or its groups are unknown.
+        """Return the sample of embeddings as a set; None if it is empty, or its groups are unknown.
 
         The ids of windows name their video; other groups are not kept.
         """

@@ -37,7 +37,7 @@ def test_every_layout_of_numbers_is_read(array):
         (ROWS.astype(str), "gen is an array of values of the type <U32, not of numbers"),
         (np.ma.masked_array(ROWS, ROWS > 9), "gen has 2 masked entries, which embeddings cannot have"),
         ([[1.0], [1.0, 2.0]], r"gen must be an array of embeddings, shape \(n, d\), got a list that is not one"),
-        (None, "gen must be an array of embeddings, a cache or a path of one, got NoneType"),
+        (None, "gen must be an array of embeddings, a cache or its path, got NoneType"),
         (ROWS.astype(int), "must be floating-point embeddings, got torch.int64; images go to extract"),
     ],
 )

@@ -55,8 +55,8 @@ def compare(
 ) -> None:
     """Find the kinds of samples on which two sets differ, and write a report.
 
-    Every sample is of one kind, and the shares of the kinds add up to 100 % of each set. Beside the kinds there are
-    FINC's directions: they show differences that no separate kind shows, such as a change of style over many kinds.
+    Every sample belongs to one kind, and the shares of the kinds add up to 100 % of each set. FINC's directions
+    show differences that no separate kind shows, such as a change of style over many kinds.
     """
     sources = {"gen": gen, "ref": ref}
     how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]

@@ -135,7 +135,7 @@ def _problem(name: str, device: str | None, *, silent: bool) -> str | None:
 
 
 def _space(card: Card) -> str | None:
-    """Return the name@digest of results by an extractor; None where weights that are missing decide it."""
+    """Return the name@digest of results by an extractor; None if weights that are missing decide it."""
     from finc_eval.embeddings.recipe import space_of  # takes a second, which a list of extractors need not wait for
 
     try:

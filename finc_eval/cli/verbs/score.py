@@ -64,7 +64,7 @@ def score(
 ) -> None:
     """Assign samples to the kinds of a comparison, and score them on its directions.
 
-    The file has one row per sample. Its columns: id; kind, the id of its kind, empty where it is of no listed kind;
+    The file has one row per sample. Its columns: id; kind, the id of its kind, empty if it is of no listed kind;
     kind_name; and the score on each direction, from −1 to 1.
     """
     check_given([comparison, samples], extraction.extractor)

@@ -17,7 +17,7 @@ PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
 
 def create_file(path: Path, *, private: bool = False) -> io.BufferedRandom:
-    """Create a file in place of a file or link, and open it for writing and reading; OSError where a folder is.
+    """Create a file instead of a file or link, and open it for writing and reading; OSError where a folder is.
 
     Nobody but the owner may read a private file.
     """

@@ -98,7 +98,7 @@ def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[
 
 
 def gather_columns(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, list[Any]]:
-    """Return rows of named values as columns, with None where a row lacks a value; DataError for too many."""
+    """Return rows of named values as columns, with None if a row lacks a value; DataError for too many."""
     columns: dict[str, list[Any]] = {}
     count, most = 0, max_decoded() // BYTES_PER_CELL
     for row in rows:

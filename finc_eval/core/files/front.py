@@ -67,7 +67,7 @@ class Front:
 
     @classmethod
     def of(cls, data: bytes) -> Front | None:
-        """Read a front; None where this is not one, or a damaged one."""
+        """Read a front; None if this is not one, or a damaged one."""
         try:
             found = parse_json(data.decode("ascii"))
         except (UnicodeDecodeError, DataError):
@@ -142,12 +142,12 @@ class FileType(NamedTuple):
 FILE_TYPES = {
     "embeddings": FileType(
         "a file of embeddings",
-        "finc-eval compare and the other verbs take in place of samples",
+        "finc-eval compare and the other verbs take instead of samples",
         "samples, or their embeddings by finc-eval extract",
     ),
     "sketch": FileType(
         "a sketch",
-        "finc-eval compare takes in place of samples (in Python: fe.Sketch.load)",
+        "finc-eval compare takes instead of samples (in Python: fe.Sketch.load)",
         "a sketch by finc-eval extract sketch",
     ),
     "comparison": FileType(

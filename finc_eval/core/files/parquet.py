@@ -297,7 +297,7 @@ def _table(message: bytes, place: int) -> int:
 
 
 def _field(message: bytes, table: int, number: int) -> int:
-    """Return the place of a field of a table of FlatBuffers; 0 where the table lacks it."""
+    """Return the place of a field of a table of FlatBuffers; 0 if the table lacks it."""
     fields = table - unpack_from("<i", message, table)[0]
     place = 4 + 2 * number
     if place + 2 > unpack_from("<H", message, fields)[0]:

@@ -52,7 +52,7 @@ class Found(NamedTuple):
     """Description of an object.
 
     Attributes:
-        size: its bytes; None where the server does not state them.
+        size: its bytes; None if the server does not state them.
         version: text that another version does not have; "" where the server does not state one.
         is_folder: whether it is the beginning of the names of other objects.
     """

@@ -297,7 +297,7 @@ class Smallest:
 
     Attributes:
         keys: shape (n, k), ascending; infinite where there are fewer than k.
-        indices: shape (n, k), of equal keys the first in the base; −1 where there are fewer than k.
+        indices: shape (n, k), of equal keys the first in the base; −1 if there are fewer than k.
     """
 
     def __init__(

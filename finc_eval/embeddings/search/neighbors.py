@@ -147,7 +147,7 @@ class Neighbors(NamedTuple):
     Attributes:
         distances: shape (n, k).
         indices: rows of the base, shape (n, k).
-        recall: share of the exact neighbors that were found, measured on a sample of the queries; None where all are
+        recall: share of the exact neighbors that were found, measured on a sample of the queries; None if all are
             exact.
     """
 
@@ -168,7 +168,7 @@ def nearest(
     """Find the k nearest neighbors of every query in a base.
 
     Args:
-        queries: embeddings of shape (n, d): an array, a tensor, a cache or the path of one.
+        queries: embeddings of shape (n, d): an array, a tensor, a cache or its path.
         base: embeddings of shape (m, d).
         k: number of neighbors.
         exclude_self: whether queries and base are the same set, and no sample is a neighbor of itself; its copies are.
@@ -213,7 +213,7 @@ class Radii(NamedTuple):
 
     Attributes:
         squared: shape (n,).
-        recall: share of the exact neighbors that were found; None where all are exact.
+        recall: share of the exact neighbors that were found; None if all are exact.
     """
 
     squared: NDArray[np.float64]
@@ -239,7 +239,7 @@ def kth_distances(base: object, k: int, device: Device = None) -> NDArray[np.flo
 
 
 def least_recall(*recalls: float | None) -> float | None:
-    """Return the smallest of several recalls, None where all neighbors are exact."""
+    """Return the smallest of several recalls, None if all neighbors are exact."""
     return min((recall for recall in recalls if recall is not None), default=None)
 
 

@@ -111,7 +111,7 @@ def _join_histograms(
     speed = _log(lengths, SPEED).mean((2, 3))
     third = _thirds(valid)
     light, change = gray.mean((2, 3)), gray.diff(dim=1).abs().mean((2, 3))
-    alike = light.diff(dim=1).abs() / change.clamp_min(1e-6)  # 1 where all pixels change alike; less where they move
+    alike = light.diff(dim=1).abs() / change.clamp_min(1e-6)  # 1 if all pixels change alike; less where they move
     brighter, drift = light.diff(dim=1) * alike * rate, torch.where(valid, light.diff(dim=1), 0.0).sum(1, keepdim=True)
     sharp = _log_sharpness(gray)[:, 1:]
     before, after = ((sharp * (third == part)).sum(1, keepdim=True) for part in (0, 2))
@@ -342,7 +342,7 @@ def motion_histograms(vectors: torch.Tensor) -> torch.Tensor:
 
 
 def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
-    """Return FVMD's histograms of velocity and acceleration, for the thirds of a clip in place of cubes of four frames.
+    """Return FVMD's histograms of velocity and acceleration, for the thirds of a clip instead of cubes of four frames.
 
     Where FVMD follows points that a network tracks, the flow is read on the same 20 x 20 points of every frame.
     """

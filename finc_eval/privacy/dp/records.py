@@ -105,7 +105,7 @@ def _array_records(source: object, name: str) -> Records:
             source = torch.from_numpy(np.array(source))
         except (TypeError, ValueError) as error:
             raise UsageError(
-                f"{name} must be an array of embeddings, a cache or the path of one, got {type(source).__name__}"
+                f"{name} must be an array of embeddings, a cache or its path, got {type(source).__name__}"
             ) from error
     array = source.detach().cpu()
     if array.ndim != 2 or 0 in array.shape or not array.dtype.is_floating_point:

@@ -343,7 +343,7 @@ class PrivateSketch(Shown):
             if phi.dim != sketch.transform.dims:
                 raise ValueError("its features are not of its transform")
             if (header.mean, header.signature) != (sketch.header.mean, sketch.signature):
-                raise ValueError(f"its signature is {sketch.signature} in place of {header.signature}")
+                raise ValueError(f"its signature is {sketch.signature} instead of {header.signature}")
             sketch.check_numbers()
         return sketch
 

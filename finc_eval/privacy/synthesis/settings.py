@@ -71,7 +71,7 @@ class SynthesisSettings(PrivacySettings):
 
     @property
     def protection(self) -> Guarantee | None:
-        """Guarantee to each record, or None where ε is infinite and no record is protected."""
+        """Guarantee to each record, or None if ε is infinite and no record is protected."""
         return None if self.epsilon == inf else self.guarantee
 
 

@@ -83,7 +83,7 @@ class Grid(NamedTuple):
     """Samples under a heading.
 
     Attributes:
-        scores: their scores; None where they have none.
+        scores: their scores; None if they have none.
         keyed: whether other pictures refer to these, as the samples nearest to them.
     """
 
@@ -158,7 +158,7 @@ class Cards:
     """Cards under a heading; cards that do not count are folded away.
 
     Attributes:
-        nothing: words in place of the cards if there are none.
+        nothing: words instead of the cards if there are none.
         roles, sorts: values to filter and to sort by, each with its words.
         heading, others: words for the cards that are shown, and for the folded cards.
     """

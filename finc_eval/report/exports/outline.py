@@ -24,7 +24,7 @@ class Cell(NamedTuple):
     Attributes:
         text: text of all outputs.
         small: text in small print, such as an interval, which terminals leave out.
-        html: elements in place of the texts on a page.
+        html: elements instead of the texts on a page.
         samples: samples that pages and notebooks show, (label, ids) each.
         anchor: card that the text leads to on a page.
         note: small text below, on a page.
@@ -100,7 +100,7 @@ class Outline:
         kind: what it is, in a few words, such as "comparison of two sets of samples".
         title: what it is about, such as "gen against ref".
         headline: what was found, in plain sentences.
-        sets: number of samples of each set, by name; None where it is not known.
+        sets: number of samples of each set, by name; None if it is not known.
         signatures: everything that changes the numbers; one where all numbers share it.
         call: call from Python that makes it again.
         tables: tables of the findings.
