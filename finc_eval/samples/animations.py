@@ -25,9 +25,8 @@ ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})
 HEAD_BYTES = 4096
 """Bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them."""
 
-MIN_DELAY = 0.01
-"""Seconds that a frame lasts at least: players do not show others as stated."""
-
+MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
+"""Seconds that a frame lasts at least, and one that states 0, as FFmpeg reads GIFs and browsers show all animations."""
 
 MAX_UNPACKING = 100_000
 """Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
@@ -98,4 +97,5 @@ def _frames(
                 image.seek(number)
                 image.load()
                 pixels = np.asarray(image.convert("RGB")) if number in wanted else None
-            yield pixels, max(MIN_DELAY, float(image.info.get("duration") or 0) / 1000)
+            delay = float(image.info.get("duration") or 0) / 1000
+            yield pixels, max(MIN_DELAY, delay or UNSTATED_DELAY)

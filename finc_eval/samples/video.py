@@ -8,12 +8,12 @@
   not tone-mapped, and pixels count as square.
 - The display matrix (phones store portrait video lying on its side) is applied if it turns by quarters or mirrors.
 - A file that is damaged or cut short is a failure where the format can tell: FFmpeg alone would continue and show a
-  guess. HEVC and MPEG have no checksums, and some damage passes for a picture; MPEG and Ogg do not state their length.
+  guess. HEVC and MPEG have no checksums, and some damage passes for a picture. MPEG and live recordings (Matroska and
+  MP4 in fragments) do not state their length. Where packets of H.264 lack, its times alone show it.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from finc_eval.core.files.endings import find_missing_end
 from finc_eval.core.memory import DECODED, excess, max_pixels
 from finc_eval.samples.animations import check_length, decode_animation, is_animation
 from finc_eval.samples.clips import (
@@ -196,10 +197,8 @@ def _examine(stream: IO[bytes]) -> _Facts:
         stated, kind = Fraction(container.duration or 0, 1_000_000), container.format.name
         if kind.startswith(("matroska", "mov", "flv")) and stated - end > MAX_MISSING_SECONDS:
             raise ValueError(f"cut short: it ends after {float(end):.2f} of {float(stated):.2f} seconds")
-        if kind == "gif" and not _has_trailer(stream):
-            raise ValueError("cut short: the end of the GIF is missing")
-        if kind == "avi" and (missing := _missing_of_riff(stream)):
-            raise ValueError(f"cut short: {missing:,} bytes of the AVI are missing")
+        if missing := find_missing_end(kind, stream):
+            raise ValueError(f"cut short: {missing}")
         facts = _Facts(
             codec=video.codec_context.codec.canonical_name,
             rate=video.average_rate or video.guessed_rate,
@@ -338,16 +337,3 @@ def _upright(pixels: Pixels, frame: VideoFrame) -> Pixels:
     elif b or c:
         return pixels
     return np.ascontiguousarray(pixels[:: -1 if d < 0 else 1, :: -1 if a < 0 else 1])
-
-
-def _missing_of_riff(stream: IO[bytes]) -> int:
-    """Return how many bytes the first chunk of an AVI is short of the size that it states."""
-    size = stream.seek(0, os.SEEK_END)
-    stream.seek(4)
-    return max(0, int.from_bytes(stream.read(4), "little") + 8 - size)
-
-
-def _has_trailer(stream: IO[bytes]) -> bool:
-    """Return whether a GIF ends with its trailer, a semicolon; some programs append zeros."""
-    stream.seek(max(0, stream.seek(0, os.SEEK_END) - 64))
-    return stream.read().rstrip(b"\0\r\n").endswith(b";")

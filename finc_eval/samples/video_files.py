@@ -8,7 +8,9 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path, PurePosixPath
+from statistics import median
 from typing import IO, Any
 
 import numpy as np
@@ -44,9 +46,8 @@ from finc_eval.samples.video import read_windows
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
 FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES
 
-DIGITS = "0123456789"
-FRAME_NUMBER = re.compile(r"[0-9]{1,18}$")
-"""Number of a frame, at the end of its name."""
+NUMBER = re.compile(r"([0-9]{1,18})")
+"""Number in the name of a frame."""
 
 
 def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
@@ -266,35 +267,59 @@ def _by_folder(frames: list[str], root: str) -> dict[str, list[str]]:
 
 def _check_one_video(folder: str, frames: Sequence[str]) -> None:
     """Raise DataError for a folder whose files are not the frames of one video, each of them once."""
-    stems = Counter(PurePosixPath(name).stem for name in frames)
-    twice = [stem for stem, times in stems.items() if times > 1]
+    series = _find_series(frames)
+    twice = [
+        (one, other)
+        for inside in series.values()
+        for (first, one), (second, other) in pairwise(sorted(inside))
+        if first == second
+    ]
     if twice:
-        suffixes = sorted({PurePosixPath(name).suffix for name in frames if PurePosixPath(name).stem == twice[0]})
+        one, other = (PurePosixPath(name).name for name in twice[0])
         raise DataError(
-            f"the folder {folder} holds {plural(len(twice), 'frame')} more than once, such as {twice[0]} as "
-            f"{' and '.join(suffixes)}: keep one file for each frame"
+            f"the folder {folder} holds {plural(len(twice), 'frame')} more than once, such as {one} and {other}: keep "
+            "one file for each frame"
         )
-    series = Counter(stem.rstrip(DIGITS) for stem in stems)
-    several = [(name, times) for name, times in series.items() if times > 1]
-    if len(several) > 1:
-        shown = ", ".join(f"{name}* ({times} files)" for name, times in several[:3])
+    if 1 < len(series) < len(frames):
+        shown = ", ".join(f"{name} ({plural(len(inside), 'file')})" for name, inside in list(series.items())[:3])
         raise DataError(
-            f"the folder {folder} holds the frames of {len(several)} videos ({shown}): give each a folder of its own"
+            f"the folder {folder} holds {len(series)} series of files ({shown}): give each video a "
+            "folder of its own, or choose a series by its names, as include does (--include on the command line)"
         )
+
+
+def _find_series(frames: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
+    """Gather frames by their names without their number, with which they are listed.
+
+    That is the last number in which names with the same text differ: 8 of "frame_0008_left2". Without any, it is 0.
+    """
+    by_text: dict[tuple[str, ...], list[tuple[list[str], str]]] = {}
+    for name in frames:
+        pieces = NUMBER.split(PurePosixPath(name).stem)
+        by_text.setdefault(tuple(pieces[::2]), []).append((pieces, name))
+    series: dict[str, list[tuple[int, str]]] = {}
+    for alike in by_text.values():
+        columns = list(zip(*(pieces for pieces, _ in alike), strict=True))
+        place = max((place for place in range(1, len(columns), 2) if len(set(columns[place])) > 1), default=None)
+        for pieces, name in alike:
+            number = "0" if place is None else pieces[place]
+            shown = pieces if place is None else [*pieces[:place], "*", *pieces[place + 1 :]]
+            series.setdefault("".join(shown), []).append((int(number), name))
+    return series
 
 
 def _missing_frames(names: Sequence[str]) -> str | None:
     """Return a phrase if numbers are missing among the frames of a video; None if each step is like the others."""
-    ends = [FRAME_NUMBER.search(PurePosixPath(name).stem) for name in names]
-    numbers = [int(end[0]) for end in ends if end]
-    if len(numbers) < max(3, len(names)):
+    series = list(_find_series(names).values())
+    if len(series) > 1 or len(names) < 3:
         return None
-    steps = np.diff(numbers)
-    wide = np.flatnonzero(steps >= 2 * max(1, int(np.median(steps))))
-    if not len(wide):
+    numbers = sorted(number for number, _ in series[0])
+    steps = [after - before for before, after in pairwise(numbers)]
+    usual = max(1, int(median(steps)))
+    gap = next((place for place, step in enumerate(steps) if step >= 2 * usual), None)
+    if gap is None:
         return None
-    first = int(wide[0])
-    return f"frames are missing between {numbers[first]} and {numbers[first + 1]}: restore them, or renumber the others"
+    return f"frames are missing between {numbers[gap]} and {numbers[gap + 1]}: restore them, or renumber the others"
 
 
 def _natural(name: str) -> tuple[list[tuple[str, int, str]], str]:

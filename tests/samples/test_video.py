@@ -189,6 +189,13 @@ def test_delays_of_an_animation_are_followed(kind):
     np.testing.assert_array_equal(window, FRAMES[expected])
 
 
+@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG"])
+@pytest.mark.parametrize(("stated", "rate"), [(0, 10), (10, 100), (20, 50)])
+def test_an_animation_without_delays_is_shown_at_ten_a_second(kind, stated, rate):
+    ((_, traits),) = windows(animation(kind, FRAMES, stated), ALL)
+    assert traits.fps == pytest.approx(rate)
+
+
 @pytest.mark.parametrize("kind", ["WEBP", "PNG"])
 def test_an_animation_cut_short_is_a_failure(kind):
     data = animation(kind, FRAMES, 40)
@@ -207,15 +214,21 @@ FURTHER = {
 }
 
 
-@pytest.mark.parametrize("suffix", FURTHER)
-def test_further_containers_are_read(suffix, tmp_path):
-    path, (form, codec) = tmp_path / f"a.{suffix}", FURTHER[suffix]
+def further(path):
+    """Write the scene in one of the further containers, by its suffix."""
+    form, codec = FURTHER[path.suffix[1:]]
     with av.open(str(path), "w", format=form) as container:
         stream = container.add_stream(codec, rate=25, options={"b": "4000k"})
         stream.height, stream.width, stream.pix_fmt = *FRAMES.shape[1:3], "yuv420p"
         for frame in FRAMES:
             container.mux(stream.encode(av.VideoFrame.from_ndarray(frame, format="rgb24")))
         container.mux(stream.encode())
+    return path
+
+
+@pytest.mark.parametrize("suffix", FURTHER)
+def test_further_containers_are_read(suffix, tmp_path):
+    path = further(tmp_path / f"a.{suffix}")
     assert open_source(tmp_path, clip=ALL).ids == [path.name]
     np.testing.assert_array_equal(pixels(path.read_bytes(), ALL), [every_frame(path.read_bytes())])
 
@@ -302,6 +315,14 @@ def test_a_streamable_mp4_cut_short_is_no_video(tmp_path):
         assert "cut short" in error(data[: int(share * len(data))])
 
 
+@pytest.mark.parametrize("suffix", [*CODECS, "gif", "wmv", "flv", "ogv", "3gp"])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 0.95, 0.99, 0.999])
+def test_a_container_that_states_its_end_is_held_to_it(files, suffix, share, tmp_path):
+    """Only MPEG, and live recordings, do not say where they end: their reader takes what is there."""
+    data = files[suffix] if suffix in files else further(tmp_path / f"a.{suffix}").read_bytes()
+    error(data[: int(share * len(data))], Clip(1, 1, 1, "loop"))
+
+
 def test_a_file_cut_short_is_not_called_a_short_video(files):
     assert "cut short" in error(files["avi"][: len(files["avi"]) * 4 // 5])
 
@@ -356,7 +377,7 @@ def test_damage_that_the_codec_can_tell_is_a_failure(codec):
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
 def test_an_avi_that_ends_between_two_frames_is_cut_short(files, share):
     data = files["avi"]
-    assert "of the AVI are missing" in error(data[: data.index(b"00dc", int(share * data.index(b"idx1")))])
+    assert "bytes are missing" in error(data[: data.index(b"00dc", int(share * data.index(b"idx1")))])
 
 
 def test_what_is_no_video_is_said_to_be_none(files):
