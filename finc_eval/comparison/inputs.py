@@ -154,16 +154,18 @@ def sketch_sets(
     """
     inputs, warnings = open_inputs(sources, settings, run, extractor)
     inputs, pairing, sentences = _pair(inputs, settings)
+    near = near_repeat_warnings(view_rows(inputs), run)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
     if settings.text is not None:
-        inputs, settings = _join_text(inputs, settings, settings.text)
+        inputs, settings, unread = _join_text(inputs, settings, settings.text)
+        sentences += [unread] if unread else []
     phi, sigma_rule = _common_feature_map(inputs, settings, run)
     sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
-    notes = (*warnings, *sentences, *chain(*few))
+    notes = (*warnings, *near, *sentences, *chain(*few))
     return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, _tower(settings.text, extractor))
 
 
@@ -177,11 +179,11 @@ def _tower(text: str | None, extractor: AnyExtractor) -> str | None:
 def open_inputs(
     sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, SetInput], tuple[str, ...]]:
-    """Open what the caller has of each set, by label, grouped; return sentences on groups and repeats."""
+    """Open what the caller has of each set, by label, grouped; return sentences on groups and exact repeats."""
     opened = open_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
     grouped, sentences = group_sets(opened, settings.groups, run)
     found = {**opened, **grouped}
-    return found, (*sentences, *near_repeat_warnings(view_rows(found), run))
+    return found, tuple(sentences)
 
 
 def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str, SetInput], Pairing | None, list[str]]:
@@ -199,15 +201,17 @@ def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str,
     return dict(inputs) if pairing is None else {**pairing.sets}, pairing, sentences
 
 
-def _join_text(inputs: Mapping[str, SetInput], settings: Settings, text: str) -> tuple[dict[str, SetInput], Settings]:
-    """Put the vector of its prompt beside each embedding, and state the bandwidth; see `join_text`."""
+def _join_text(
+    inputs: Mapping[str, SetInput], settings: Settings, text: str
+) -> tuple[dict[str, SetInput], Settings, str]:
+    """Put the vector of its prompt beside each embedding, and state the bandwidth and what is not read."""
     sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
     if len(sets) < len(inputs):
         label = next(label for label in inputs if label not in sets)
         raise UsageError(f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings")
     column = settings.pairs if all(settings.pairs in one.columns for one in sets.values()) else None
-    joint, sigma = join_text(sets, ["ref"], text, column, settings.sigma)
-    return {**joint}, replace(settings, sigma=sigma)
+    joint, sigma, unread = join_text(sets, ["ref"], text, column, settings.sigma)
+    return {**joint}, replace(settings, sigma=sigma), unread
 
 
 def groups_signature(sketches: Iterable[Sketch]) -> tuple[tuple[str, str], ...]:

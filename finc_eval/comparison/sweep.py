@@ -30,13 +30,14 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.repeats import near_repeat_warnings
 from finc_eval.embeddings.set_info import KnownSamples, SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, gaussian_kernel, median_distance, stable_bandwidth
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.sketches.opening import SetInput
+from finc_eval.sketches.opening import SetInput, view_rows
 from finc_eval.sketches.reference import bottom_rows, center_features
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
@@ -175,7 +176,8 @@ def _sweep_sigma(
 ) -> Sweep:
     if settings.kernel != "gaussian" or settings.features == "auto":
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
-    opened, warnings = open_inputs(sources, settings, run, extractor)
+    opened, sentences = open_inputs(sources, settings, run, extractor)
+    warnings = (*sentences, *near_repeat_warnings(view_rows(opened), run))
     embeddings = {label: _stream(one, label) for label, one in opened.items()}
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()

@@ -46,7 +46,7 @@ class TextTower:
             import open_clip
         except ImportError as error:
             raise UsageError(f"the text tower of {card.name} needs open_clip: pip install open_clip_torch") from error
-        name, self.device = card.text.model, usable_device(device)
+        name, self.name, self.device = card.text.model, card.name, usable_device(device)
         config = open_clip.get_model_config(name)
         if config is None:
             near = did_you_mean(name, open_clip.list_models())
@@ -83,3 +83,10 @@ class TextTower:
             for start in range(0, len(texts), TEXTS)
         ]
         return torch.cat(rows)
+
+    def unread(self, texts: Sequence[str]) -> str:
+        """Say how many texts are longer than the model reads, if any are."""
+        most = self.tokens.context_length
+        cut = sum(len(self.tokens.encode(text)) + 2 > most for text in texts)  # a token begins a text, another ends it
+        ends = f"the end of {cut:,} of {len(texts):,} prompts is not read: the text tower of {self.name} takes {most}"
+        return f"{ends} tokens" if cut else ""

@@ -165,11 +165,13 @@ class ClipScore:
         value: mean of 2.5·max(cos, 0).
         interval: 95 % interval of it, for other prompts: images of one prompt are not independent.
         by_prompt: mean of each prompt.
+        unread: a sentence on the ends of prompts that the text tower does not read; "" if it reads all.
     """
 
     value: float
     interval: Interval | None
     by_prompt: dict[str, float]
+    unread: str
 
 
 def clip_score(source: object, text: str | None = None, *, run: Run | None = None) -> ClipScore:
@@ -190,10 +192,12 @@ def clip_score(source: object, text: str | None = None, *, run: Run | None = Non
     one = as_embeddings(source)
     column = text_column({one.name: one}, f"{one.name} needs")
     prompts, place = np.unique(one.column(column), return_inverse=True)
-    scores = scores_by_set({"": one}, {"": place}, prompts.tolist(), text, Run.of(run))[""]
+    by_set, unread = scores_by_set({"": one}, {"": place}, prompts.tolist(), text, Run.of(run))
+    scores = by_set[""]
     sums, sizes = np.bincount(place, scores).astype(float), np.bincount(place)
     interval = ratio_interval(sums, sizes) if len(sums) > 1 else None
-    return ClipScore(float(scores.mean()), interval, dict(zip(prompts.tolist(), (sums / sizes).tolist(), strict=True)))
+    by_prompt = dict(zip(prompts.tolist(), (sums / sizes).tolist(), strict=True))
+    return ClipScore(float(scores.mean()), interval, by_prompt, unread)
 
 
 def _joint(one: Embeddings, text: str, sigma: float) -> Joint:
@@ -296,7 +300,8 @@ def _clip_score(inputs: MetricInputs, *, text: str | None = None) -> list[Score]
     images = _images(inputs)
     found = clip_score(images, text, run=inputs.run)
     signature = inputs.signature(text=text or extractor_of(images.space))
-    return [Score(inputs.name, found.value, signature, interval=found.interval, higher_is_better=True)]
+    notes = (found.unread,) if found.unread else ()
+    return [Score(inputs.name, found.value, signature, interval=found.interval, higher_is_better=True, notes=notes)]
 
 
 METRICS = (

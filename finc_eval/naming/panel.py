@@ -47,8 +47,8 @@ class Described(Protocol):
 class Panel:
     """Members and other samples, numbered through: the first set, then the second.
 
-    Groups count once: of the samples of a group that are members of a mode, the first stands for all, and no other
-    sample of the group is among the others.
+    Groups count once: of the samples of a group that are members of a mode, one drawn at random stands for all, and no
+    other sample of the group is among the others. The first of each would be of one seed, where seeds are in order.
 
     Attributes:
         rows: for each set, the indices of its samples in the panel.
@@ -80,12 +80,13 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
     }
     groups = np.concatenate([_groups(one, rows[name], number) for number, (name, one) in enumerate(sets.items())])
     drawn_mask = np.concatenate([np.isin(rows[name], drawn[name]) for name in sets])
+    order = np.concatenate([without_fold(one.id_keys()[rows[name]]) for name, one in sets.items()]).argsort()
     inside, outside, same = [], [], []
     for mode in members:
         same.append(np.concatenate([np.full(len(rows[name]), name in mode) for name in sets]))
         is_member = np.concatenate([np.isin(rows[name], mode.get(name, ())) for name in sets])
-        inside.append(_first_of_each(groups, is_member))
-        outside.append(_first_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member])))
+        inside.append(_one_of_each(groups, is_member, order))
+        outside.append(_one_of_each(groups, drawn_mask & ~np.isin(groups, groups[is_member]), order))
     shape = (len(members), len(groups))
     return Panel(sets, rows, *(np.array(masks, bool).reshape(shape) for masks in (inside, outside, same)))
 
@@ -102,8 +103,9 @@ def _groups(one: Described, rows: Indices, number: int) -> NDArray[np.uint64]:
     return (rows.astype(np.uint64) << np.uint64(4)) + np.uint64(number) if hashes is None else hashes[rows]
 
 
-def _first_of_each(groups: NDArray[np.uint64], mask: Mask) -> Mask:
-    chosen = np.flatnonzero(mask)
-    first = np.zeros(len(groups), bool)
-    first[chosen[np.unique(groups[chosen], return_index=True)[1]]] = True
-    return first
+def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask:
+    """Choose of each group the sample of the mask that comes first in an order."""
+    ordered = order[mask[order]]
+    chosen = np.zeros(len(groups), bool)
+    chosen[ordered[np.unique(groups[ordered], return_index=True)[1]]] = True
+    return chosen

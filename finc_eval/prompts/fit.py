@@ -95,8 +95,8 @@ def tower_of(text: str | None, one: Embeddings) -> str:
     return name
 
 
-def text_vectors(prompts: Sequence[str], text: str, dim: int, run: Run) -> torch.Tensor:
-    """Return the vectors of prompts, of length one, shape (p, dim) float64.
+def text_vectors(prompts: Sequence[str], text: str, dim: int, run: Run) -> tuple[torch.Tensor, str]:
+    """Return the vectors of prompts, of length one, shape (p, dim) float64, and a sentence on what is not read.
 
     Raises:
         DataError: images and prompts have unlike dimensions, or a prompt has no vector.
@@ -105,10 +105,10 @@ def text_vectors(prompts: Sequence[str], text: str, dim: int, run: Run) -> torch
         raise DataError(
             "the fit of images and prompts needs text, a card or a file of vectors of the prompts by one model"
         )
-    vectors = embed_prompts(prompts, text, run)
+    vectors, unread = embed_prompts(prompts, text, run)
     if vectors.shape[1] != dim:
         raise DataError(f"images have {dim} entries and prompts {vectors.shape[1]}: embed both by one model")
-    return _unit(vectors)
+    return _unit(vectors), unread
 
 
 def image_scores(one: Embeddings, place: NDArray[np.int64], vectors: torch.Tensor, run: Run) -> Array:
@@ -154,11 +154,11 @@ def scores_by_set(
     prompts: Sequence[str],
     text: str | None,
     run: Run,
-) -> dict[str, Array]:
-    """Return the CLIPScore of each image of each set, by label; see `tower_of` for errors."""
+) -> tuple[dict[str, Array], str]:
+    """Return the CLIPScore of each image of each set, by label, and what is not read; see `tower_of` for errors."""
     (name, *_) = [tower_of(text, one) for one in sets.values()]
-    vectors = text_vectors(prompts, name, next(iter(sets.values())).dim, run)
-    return {label: image_scores(one, block[label], vectors, run) for label, one in sets.items()}
+    vectors, unread = text_vectors(prompts, name, next(iter(sets.values())).dim, run)
+    return {label: image_scores(one, block[label], vectors, run) for label, one in sets.items()}, unread
 
 
 def _unit(rows: torch.Tensor) -> torch.Tensor:

@@ -144,7 +144,7 @@ class PromptDifferences(Record):
         prompts: the prompts that differ most, at most 100.
         fits: how well the images of each set fit their prompts, by label; empty if it is not measured.
         fit: how much better the first set's images fit their prompts, paired by them; None if it is not measured.
-        unmeasured: why the fit is not measured; "" where it is.
+        unmeasured: why the fit is not measured, or which ends of prompts it leaves out; "" if it is of all.
     """
 
     column: str
@@ -264,9 +264,9 @@ def prompt_differences(
 
 
 def _scores(pairing: Pairing, prompts: Sequence[str], text: str | None, run: Run) -> tuple[dict[str, Array], str]:
-    """Return the CLIPScore of each image of each set, by label; none, and why, where it cannot be measured."""
+    """Return the CLIPScore of each image of each set, by label, and what is unread; none, and why, if unmeasured."""
     try:
-        return scores_by_set(pairing.sets, pairing.block, prompts, text, run), ""
+        return scores_by_set(pairing.sets, pairing.block, prompts, text, run)
     except (DataError, IncompatibleError, UsageError) as error:
         return {}, f"the fit of images to their prompts is not measured: {error}"
 

@@ -80,8 +80,8 @@ class Joint(Subset):
 
 def join_text(
     sets: Mapping[str, Embeddings], reference: Sequence[str], text: str, column: str | None, sigma: float | None
-) -> tuple[dict[str, Joint], float]:
-    """Return sets of prompts and images, and the bandwidth of the images, to which the prompts are scaled.
+) -> tuple[dict[str, Joint], float, str]:
+    """Return sets of prompts and images, the bandwidth of images, to which prompts are scaled, and what is not read.
 
     Args:
         sets: sets by label, with a column of prompts.
@@ -93,7 +93,7 @@ def join_text(
     column = column or text_column(sets, f"text {text!r} needs")
     values = {label: one.column(column) for label, one in sets.items()}
     prompts = sorted({name for of_set in values.values() for name in of_set})
-    vectors = embed_prompts(prompts, text)
+    vectors, unread = embed_prompts(prompts, text)
     if sigma is None:
         sample = [bottom_rows(sets[label], SAMPLE_SIZE // len(reference)) for label in reference]
         sigma = median_bandwidth(torch.cat(sample).cpu())
@@ -101,7 +101,7 @@ def join_text(
     scaled = vectors * (sigma / median_bandwidth(vectors[drawn]) if len(vectors) > 1 else 1.0)
     at = {name: row for row, name in enumerate(prompts)}
     places = {label: np.array([at[name] for name in of_set]) for label, of_set in values.items()}
-    return {label: Joint(one, scaled, places[label], prompts) for label, one in sets.items()}, sigma
+    return {label: Joint(one, scaled, places[label], prompts) for label, one in sets.items()}, sigma, unread
 
 
 def text_column(sets: Mapping[str, Embeddings], who: str) -> str:
@@ -118,14 +118,15 @@ def card_of_text(text: str) -> Card | None:
     return load_card(text) if known else None
 
 
-def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> torch.Tensor:
-    """Return the vectors of prompts, shape (p, k), float32; see `join_text`."""
+def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> tuple[torch.Tensor, str]:
+    """Return the vectors of prompts, shape (p, k), float32, and a sentence on what is not read; see `join_text`."""
     if text == WORDS:
-        return torch.from_numpy(hash_words(prompts))
+        return torch.from_numpy(hash_words(prompts)), ""
     if text == WORDLLAMA:
-        return torch.from_numpy(_read_wordllama(prompts))
+        return torch.from_numpy(_read_wordllama(prompts)), ""
     if (card := card_of_text(text)) is not None:
-        return TextTower(card, Run.of(run).torch_device)(prompts)
+        tower = TextTower(card, Run.of(run).torch_device)
+        return tower(prompts), tower.unread(prompts)
     if not Path(text).suffix:
         raise UsageError(
             f"text must be {WORDS}, {WORDLLAMA}, a card with a text tower, or the path of a file of embeddings, "
@@ -141,7 +142,7 @@ def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> 
             f"{text} has no embedding for {len(missing):,} of {len(prompts):,} prompts, such as {missing[0]!r:.60}: "
             "name its rows by the prompts, as ids or in a column prompt"
         )
-    return found.rows_at(np.array([at[name] for name in prompts])).cpu()
+    return found.rows_at(np.array([at[name] for name in prompts])).cpu(), ""
 
 
 def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:

@@ -23,7 +23,7 @@ from finc_eval.core.remote.urls import place_of, url_of
 from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
-from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.reading import EVERYTHING, Reading, without_grids
 from finc_eval.samples.source import (
     DIGEST_BYTES,
     NOT_OF_THE_SAMPLE,
@@ -275,7 +275,7 @@ def sort_out(
     """
     reading = reading or EVERYTHING
     ids, ignored = [], Counter[str]()
-    for name in files.names() if names is None else names:
+    for name in (names := list(files.names() if names is None else names)):
         if name in METADATA_FILES:
             continue
         suffix = splitext(name)[1].lower()
@@ -285,7 +285,7 @@ def sort_out(
             ids.append(name)
         else:
             ignored[suffix or "no suffix"] += 1
-    return sorted(ids), dict(sorted(ignored.items()))
+    return without_grids(ids, names, ignored)
 
 
 def _is_image(files: Files, name: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from posixpath import basename, dirname
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from finc_eval.core.record import Record
 
 WILDCARD = re.compile(r"[*?\[]")
 PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+
+GRIDS = "pictures beside a folder of samples"
+"""Name of the overviews that GenEval keeps, in counts of what is not a sample."""
 
 RANGE_SLACK = 0.02
 """Part of its range by which values of a generator may lie outside."""
@@ -124,6 +128,24 @@ def _regex(pattern: str) -> re.Pattern[str]:
             case _:
                 made += re.escape(piece)
     return re.compile(made, re.DOTALL)
+
+
+def without_grids(
+    images: Iterable[str], names: Iterable[str], ignored: Mapping[str, int]
+) -> tuple[list[str], dict[str, int]]:
+    """Sort images, and count the overviews among them with what is ignored: grid.png beside samples/ of GenEval.
+
+    Args:
+        images: names of images in a set.
+        names: names of all of its files.
+        ignored: number of other files, by what they are.
+    """
+    folder = {name: dirname(name) for name in images}
+    drawn = {dirname(one) for one in folder.values() if basename(one) == "samples"}
+    prompts = drawn & {dirname(name) for name in names if basename(name) == "metadata.jsonl"}
+    samples = sorted(name for name, one in folder.items() if one not in prompts)
+    grids = {GRIDS: len(folder) - len(samples)} if len(samples) < len(folder) else {}
+    return samples, dict(sorted({**ignored, **grids}.items()))
 
 
 def _patterns(name: str, given: Sequence[str] | str | None) -> tuple[str, ...]:

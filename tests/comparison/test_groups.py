@@ -163,3 +163,17 @@ def test_a_gate_refuses_a_set_without_the_groups_of_its_policy():
     policy = {"groups": "clip", "kinds": {"lose": 0.5}}
     with pytest.raises(UsageError, match="has no column 'clip'"):
         fe.gate(frames(0), frames(1, column="label"), frames(2), policy)
+
+
+def test_a_pairing_by_prompt_is_not_told_to_name_groups():
+    """Four near-copies of each of 60 prompts are images of one prompt, which the pairing knows."""
+    rng = np.random.default_rng(0)
+    middles = rng.normal(size=(60, 8)) * 9
+    prompts = [f"prompt {number}" for number in range(60) for _ in range(4)]
+    sets = [
+        fe.EmbeddingSet(np.repeat(middles, 4, 0) + rng.normal(size=(240, 8)) * s, metadata={"prompt": prompts})
+        for s in (0.01, 1)
+    ]
+    alone, paired = (fe.compare(*sets, pairs=pairs, features=50) for pairs in (None, "prompt"))
+    assert any("near-copy" in one for one in alone.warnings)
+    assert not any("near-copy" in one for one in paired.warnings)

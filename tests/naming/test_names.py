@@ -127,6 +127,14 @@ def test_the_samples_of_a_group_count_once():
     assert not named(members, together, ref)[0].evidence
 
 
+def test_seeds_in_order_do_not_name_a_kind_of_a_few_seeds_of_each_prompt():
+    """The first member of each prompt has seed 1, and the first sample of each other one has seed 0."""
+    seeds, prompts = np.tile(np.arange(16), 60), np.repeat(np.arange(60), 16)
+    gen, ref = (Described(960, {"seed": seeds}, groups=prompts + first) for first in (0, 60))
+    (name,) = named([{"gen": np.flatnonzero((prompts < 20) & (seeds > 0))}], gen, ref)
+    assert name.evidence == ()
+
+
 def test_samples_without_a_value_count_among_the_members():
     labels = digits(1000, 0).astype(str)
     labels[1::2] = ""

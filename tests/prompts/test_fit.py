@@ -107,6 +107,25 @@ def test_a_word_whose_images_do_not_fit_is_found_with_its_model(vectors, clip):
     assert all("cat" in one.text and one.fit.interval[1] < 0 for one in worst)
 
 
+def test_prompts_that_are_longer_than_the_tower_reads_are_said(vectors, clip):
+    """CLIP reads 77 tokens, of which two mark the ends: the 76th of a prompt is left out."""
+    texts = {name: name + " cat" * (71 + (number == 0)) for number, name in enumerate(PROMPTS)}
+    sets = [rows_of(2, seed, vectors) for seed in (1, 2)]
+    assert differences(*sets, str(clip[1])).unmeasured == ""
+    long = [
+        fe.EmbeddingSet(
+            one.rows_at(np.arange(one.n)), metadata={"prompt": [texts[name] for name in one.column("prompt")]}
+        )
+        for one in sets
+    ]
+    found = differences(*long, str(clip[1]))
+    assert found.unmeasured == "the end of 1 of 48 prompts is not read: the text tower of small-clip takes 77 tokens"
+    assert found.fits
+    assert found.unmeasured.removeprefix("the") in prompt_tables(found, {"gen": "gen", "ref": "ref"})[0].legend
+    assert clip_score(long[0], str(clip[1])).unread == found.unmeasured
+    assert found.unmeasured in fe.compare(*long, text=str(clip[1]), features=20, modes=1).warnings
+
+
 def test_page_terminal_and_file_show_the_fit(vectors, clip, tmp_path, capsys):
     found = fe.compare(
         rows_of(4, 1, vectors, wrong=["cat"]), rows_of(4, 2, vectors), pairs="prompt", text=str(clip[1]), features=50
@@ -162,7 +181,7 @@ def test_equal_models_have_words_of_unlike_fit_as_often_as_stated(vectors, clip,
     """A third of 5 % of the runs may have such a word, and p-values of models hold; effects of prompts are large."""
     rng = np.random.default_rng(3)
     table = torch.from_numpy(vectors)
-    monkeypatch.setattr("finc_eval.prompts.fit.embed_prompts", lambda *given: table)
+    monkeypatch.setattr("finc_eval.prompts.fit.embed_prompts", lambda *given: (table, ""))
     turned = np.linalg.qr(rng.normal(size=(16, 16)))[0]
     uneven = 0.6 * vectors + 0.8 * vectors @ turned  # prompts that are drawn well and badly
     words = sum(

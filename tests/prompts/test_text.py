@@ -122,7 +122,7 @@ def test_hashed_words_keep_the_products_of_their_counts():
 
 def test_wordllama_is_read_from_its_package():
     pytest.importorskip("wordllama")
-    cat, kitten, car = embed_prompts(["a red cat", "a crimson kitten", "a car"], "wordllama")
+    (cat, kitten, car), _ = embed_prompts(["a red cat", "a crimson kitten", "a car"], "wordllama")
     assert cat @ kitten > 0.4 > cat @ car
 
 

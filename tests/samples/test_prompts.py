@@ -30,6 +30,7 @@ def geneval(folder):
     for number, prompt in enumerate(PROMPTS):
         for seed in range(2):
             picture(folder / f"{number:05d}/samples/{seed:04d}.png")
+        picture(folder / f"{number:05d}/grid.png")
         row = {"tag": "color", "include": [{"class": "cat"}], "prompt": prompt}
         (folder / f"{number:05d}/metadata.jsonl").write_text(json.dumps(row) + "\n")
 
@@ -86,6 +87,7 @@ def test_prompts_are_found(tmp_path, form):
         assert sorted(source.columns["seed"]) == ["0", "0", "1", "1"]
     if form == "geneval":
         assert set(source.columns["tag"]) == {"color"}
+        assert source.ignored == {".jsonl": 2, "pictures beside a folder of samples": 2}
 
 
 def test_names_that_are_not_prompts_are_left_alone(tmp_path):

@@ -43,7 +43,7 @@ def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) ->
             ["Word", "What", "Prompts", *ends, *sets],
             words,
             words=["What"],
-            legend=f"{LEGEND} {about}." if about else f"{LEGEND} {OF_FIT}",
+            legend=" ".join([LEGEND, *([f"{about}."] if about else []), *([OF_FIT] if found.fits else [])]),
             nothing="No word differs significantly.",
         ),
         Table(
