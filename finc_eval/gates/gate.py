@@ -178,8 +178,9 @@ def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
     """Return the signature: the policy by its digest, and the kinds by theirs."""
     sizes = [one.n for one in sets.all.values()]
     fields = (("policy", policy_digest(policy)), ("kinds", digest), ("alpha", f"{policy.alpha:g}"))
-    looks = (("looks", str(policy.looks)), ("groups", policy.groups or "videos"), ("seed", str(policy.seed)))
-    return Signature.of(Verdict.type_name, sizes, sets.space, *fields, *looks)
+    groups = (("groups", policy.groups),) if policy.groups else ()
+    last = ("looks", str(policy.looks)), *groups, ("seed", str(policy.seed))
+    return Signature.of(Verdict.type_name, sizes, sets.space, *fields, *last)
 
 
 def policy_digest(policy: Policy) -> str:

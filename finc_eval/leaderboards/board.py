@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -153,6 +153,7 @@ def open_models(
     settings: LeaderboardSettings,
     run: Run,
     extractor: AnyExtractor,
+    spaces: Iterable[str] = (),
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...], Pairing | None]:
     """Open the sets of all training runs, by label, and pair them; see `countable_sets` and `pair`."""
     labels = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
@@ -168,7 +169,7 @@ def open_models(
         )
     (by,) = preferred or (None,)
     try:
-        opened, warnings = countable_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor, by)
+        opened, warnings = countable_sets({**labels, REFERENCE: ref}, settings.groups, run, extractor, by, spaces)
     except MissingWeightsError as error:
         raise MissingWeightsError(f"{error}{say_substitute(defined)}") from None
     if by not in (None, extractor_of(opened[REFERENCE].space)):

@@ -50,8 +50,8 @@ class LeaderboardSettings(Configured):
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        asked = ((name, value) for name, value in (("pairs", self.pairs), ("by", self.by)) if value)
-        return (("groups", self.groups or "videos"), *asked, ("seed", str(self.seed)))
+        columns = ("groups", self.groups), ("pairs", self.pairs), ("by", self.by)
+        return (*((name, value) for name, value in columns if value), ("seed", str(self.seed)))
 
 
 class LeaderboardOptions(TypedDict, total=False):

@@ -142,7 +142,7 @@ class Board:
             models: sets by name, in the forms that `leaderboard` takes, one or more.
             ref: reference set; later calls need the same one.
             settings: settings of a new board; a board that exists keeps its own.
-            extractor: how to embed sets of samples; default: by the extractor behind the others.
+            extractor: how to embed sets of samples; default: the extractor of the board.
             run: device, portions and progress of the computation.
             options: fields of `LeaderboardSettings`, which override `settings`. A board that exists refuses
                 others than its own.
@@ -172,7 +172,7 @@ class Board:
         self._refuse_known(sources)
         reference = self.reference()
         self._check_options(reference, options)
-        opened, warnings, _ = open_models(sources, ref, reference.settings, run, extractor)
+        opened, warnings, _ = open_models(sources, ref, reference.settings, run, extractor, [reference.space])
         self._check_reference(reference, opened[REFERENCE])
         entries = reference.entries(by_model(sources, opened), _ref(opened), warnings, run)
         with self._alone():

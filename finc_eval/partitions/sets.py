@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from finc_eval.core.errors import DataError, UsageError
@@ -60,15 +60,16 @@ def countable_sets(
     run: Run,
     extractor: AnyExtractor = None,
     preferred: str | None = None,
+    spaces: Iterable[str] = (),
 ) -> tuple[dict[str, OpenedSet], tuple[str, ...]]:
     """Open sets whose samples are counted, with groups of what is not independent, and return sentences on them.
 
-    `preferred` is the extractor where none is named, and all sets are samples.
+    `preferred` is the extractor where none is named, and all sets are samples; `spaces` as in `open_sets`.
     """
     if len(sources) < 2:
         raise UsageError(f"at least two sets are needed to compare, got {len(sources)}")
     opened = open_sets(
-        sources, lambda source, label: countable_set(source, label, groups), extractor, run, preferred=preferred
+        sources, lambda source, label: countable_set(source, label, groups), extractor, run, spaces, preferred=preferred
     )
     grouped, sentences = group_sets({label: one.embeddings for label, one in opened.items()}, groups, run)
     found = {label: replace(one, embeddings=grouped[label]) for label, one in opened.items()}

@@ -39,8 +39,8 @@ class KindSettings(Configured):
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""
-        asked = ((name, value) for name, value in (("pairs", self.pairs), ("by", self.by)) if value)
-        return (("groups", self.groups or "videos"), *asked, ("seed", str(self.seed)))
+        columns = ("groups", self.groups), ("pairs", self.pairs), ("by", self.by)
+        return (*((name, value) for name, value in columns if value), ("seed", str(self.seed)))
 
 
 class KindOptions(TypedDict, total=False):

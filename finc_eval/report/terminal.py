@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from shutil import get_terminal_size
 
 from finc_eval.core.terminal import visible
 from finc_eval.report.exports.outline import Outline, Table
@@ -52,9 +53,11 @@ def print_table(
     from rich.console import Console
     from rich.table import Table
 
-    on_terminal = sys.stdout.isatty()
-    console = Console(width=None if on_terminal else PLAIN_WIDTH, markup=False)
-    plain = not on_terminal or console.is_dumb_terminal or console.width < PLAIN_WIDTH
+    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH, markup=False)
+    plain = not sys.stdout.isatty() or console.is_dumb_terminal or console.width < PLAIN_WIDTH
+    if plain:  # rich takes 80 columns for a dumb terminal, and does not ask a log, which may state its width
+        columns_there, lines = get_terminal_size((PLAIN_WIDTH, 25))
+        console.size = min(PLAIN_WIDTH, columns_there), lines
     signs, cut = (PLAIN, "...") if plain else ({}, "…")
     title, columns = visible(title).translate(signs), [visible(text).translate(signs) for text in columns]
     names, prose = ([visible(text).translate(signs) for text in one] for one in (names, prose))

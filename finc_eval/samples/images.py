@@ -230,7 +230,7 @@ def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
         raise ValueError(f"mode {mode} has no 8-bit range: state it (range=, --range), or save it with 8 or 16 bits")
     # Pillow takes long to count the frames.
     if getattr(image, "is_animated", False) and image.format != "MPO":
-        raise ValueError("an animation: use an extractor for clips")
+        raise ValueError("an animation: choose an extractor for clips, such as motion")
     image.load()
     turn = TURNS.get(_orientation(image))
     upright = image if turn is None else image.transpose(turn)

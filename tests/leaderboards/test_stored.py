@@ -265,6 +265,17 @@ def test_what_does_not_belong_on_a_board_is_refused(board, models, ref, options,
     assert contents(board) == before
 
 
+def test_samples_that_are_added_are_embedded_by_the_extractor_of_the_board(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    rng = np.random.default_rng(0)
+    for name in ("one", "two", "real"):
+        np.save(tmp_path / f"{name}.npy", rng.integers(0, 256, (30, 8, 8, 3), np.uint8))
+    kept, ref = fe.Board(tmp_path / "board"), fe.extract(tmp_path / "real.npy", "pixels", tmp_path / "real.h5")
+    kept.add({"one": fe.extract(tmp_path / "one.npy", "pixels", tmp_path / "one.h5")}, ref)
+    kept.add({"two": tmp_path / "two.npy"}, tmp_path / "real.npy")
+    assert kept.names == ("one", "two")
+
+
 def test_sets_of_another_extractor_and_sets_that_are_too_small_are_refused(board):
     with pytest.raises(IncompatibleError, match=r"the extractor of ref is array-5 here and array-6 in .*reference.h5"):
         board.add({"c": MODELS["good"][:, :5]}, REF[:, :5])

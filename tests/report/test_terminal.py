@@ -1,6 +1,7 @@
 """Tables on a terminal of 80 columns and in a log: no number is cut, no line is too long, and a log gets ASCII."""
 
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -135,6 +136,19 @@ def test_a_narrow_or_dumb_terminal_gets_ascii(width, dumb, ascii, monkeypatch, c
     text, _ = on_a_terminal(lambda: print_table("A – b", ["Limit ≤", "n"], rows), monkeypatch, capsys, width)
     assert text.isascii() is ascii
     assert not ascii or '| <= 0.5 - 1 x "a"... | -1 |' in text
+
+
+@pytest.mark.parametrize(("stated", "most"), [(None, 100), ("60", 60), ("250", 100)], ids=["none", "narrow", "wide"])
+@pytest.mark.parametrize("is_terminal", [False, True], ids=["log", "dumb terminal"])
+def test_a_width_that_the_environment_states_is_kept_where_it_is_narrower(is_terminal, stated, most, monkeypatch, capsys):
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if stated:
+        monkeypatch.setenv("COLUMNS", stated)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    print_table("A title", [*"abcdefgh"], [["0.123 [0.1, 0.2]" for _ in "abcdefgh"]])
+    widths = [len(line) for line in capsys.readouterr().out.splitlines()]
+    assert most - 20 < max(widths) <= most
 
 
 @pytest.mark.parametrize("name", ["short", "a name of many words " * 8, "x" * 250], ids=["short", "words", "one word"])

@@ -180,7 +180,7 @@ def test_thirty_thousand_squared_is_refused_at_once_and_without_memory():
 def test_an_animation_is_no_image(kind):
     frames = [PHOTO, PHOTO.rotate(90), PHOTO.rotate(180)]
     file = encoded(frames[0], kind, save_all=True, append_images=frames[1:])
-    assert refusal(file) == "an animation: use an extractor for clips"
+    assert refusal(file) == "an animation: choose an extractor for clips, such as motion"
     assert decode(encoded(PHOTO, kind))[1].format.startswith(kind)
 
 
