@@ -140,7 +140,9 @@ def test_a_narrow_or_dumb_terminal_gets_ascii(width, dumb, ascii, monkeypatch, c
 
 @pytest.mark.parametrize(("stated", "most"), [(None, 100), ("60", 60), ("250", 100)], ids=["none", "narrow", "wide"])
 @pytest.mark.parametrize("is_terminal", [False, True], ids=["log", "dumb terminal"])
-def test_a_width_that_the_environment_states_is_kept_where_it_is_narrower(is_terminal, stated, most, monkeypatch, capsys):
+def test_a_width_that_the_environment_states_is_kept_where_it_is_narrower(
+    is_terminal, stated, most, monkeypatch, capsys
+):
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.delenv("COLUMNS", raising=False)
     if stated:
