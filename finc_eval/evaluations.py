@@ -128,7 +128,7 @@ def evaluate(
     Args:
         gen: generated set, as `metrics` takes it: embeddings, or the path of samples, which are embedded first.
         ref: reference set, in the same forms.
-        metrics: names of metrics, or one name, as `metrics` takes them; default: fd, kid, prdc, vendi and rke.
+        metrics: a name or names of metrics, as `metrics` takes them; default: fd, kid, prdc, vendi and rke.
         train: all samples that the generator was trained on; they and a holdout make an audit possible.
         holdout: samples of the same distribution that the generator has not seen.
         settings: settings of the comparison.
@@ -137,7 +137,8 @@ def evaluate(
         options: fields of `Settings`, which override `settings`.
 
     Raises:
-        UsageError: only one of training set and holdout is given, a metric is unknown, or a setting is out of range.
+        UsageError: training set or holdout is given without the other, a metric is unknown, or a setting is out of
+            range.
         DataError: the two sets cannot be compared.
         IncompatibleError: the sets come from unlike extractors, or have unlike dimensions.
 

@@ -36,7 +36,7 @@ def load(path: str | Path) -> Document | Sketch | PrivateSketch | EmbeddingCache
             result. Arrays, such as the directions of modes, are in the .h5 files alone.
 
     Raises:
-        DataError: the file is missing, damaged, or not one of finc-eval's.
+        DataError: the file is missing, damaged, or from another program.
 
     Example:
         >>> import finc_eval as fe
@@ -81,10 +81,10 @@ def load_result(path: str | Path) -> Document:
 
 
 def results_in(folder: Path) -> Iterator[tuple[str, Document | FincEvalError]]:
-    """Yield the results in a folder and in those below it, one at a time, by their paths.
+    """Yield the results in a folder and the folders below it, by their paths.
 
     What ends in .json or .h5 and cannot be read as a result is yielded with its error. Embeddings and sketches are left
-    out, and so is the .h5 file of a result beside its .json file.
+    out, and so is the .h5 file of a result that has a .json file.
     """
     names = sorted(name for name in files_in(folder) if Path(name).suffix in (".json", ".h5"))
     for name in names:

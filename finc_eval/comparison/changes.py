@@ -44,9 +44,9 @@ class Change(Record, Shown):
     """A kind in two releases.
 
     Attributes:
-        status: of a kind whose share changed, "new" or "gone" where hardly the old, or the new release, differs from
-            the reference in it; else "grown" or "shrunk", by its distance from the share of the reference. All others
-            are "unchanged", or "undecided" where most of the difference from the reference seems to have come or gone.
+        status: of a kind whose share changed, "new" or "gone" if hardly the old, or the new release, differs from the
+            reference in it; else "grown" or "shrunk", by its distance from the share of the reference. All others are
+            "unchanged", or "undecided" if most of the difference from the reference seems to have come or gone.
         role: whether the release that differs more clearly has more, "over", or less of it than the reference.
         kind: the kind, with its shares of "new" and "old", and the p-value of "its share did not change".
         share_ref: share of the reference.
@@ -92,7 +92,7 @@ class Changes(Pictured):
     """The kinds of two releases of a model that differ from the reference, or from each other; no two overlap.
 
     Attributes:
-        changes: new kinds, then grown, gone, shrunk, undecided and unchanged ones, each by the size of the change.
+        changes: new kinds, then grown, gone, shrunk, undecided and unchanged kinds, each by the size of the change.
         alpha: adjusted p-value up to which a kind differs from the reference.
         old, new: signatures of the two comparisons.
         sets: "old" and "new", the generated sets of both, and "ref".
@@ -152,7 +152,7 @@ class Changes(Pictured):
 
 
 def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path, alpha: float = ALPHA) -> Changes:
-    """Tell what became of each kind from one release of a model to the next: new, grown, unchanged, shrunk or gone.
+    """Return what became of each kind from one release of a model to the next: new, grown, unchanged, shrunk or gone.
 
     Both comparisons count by one tree of kinds. So the shares of a kind in both releases are compared by the exact
     tests of `kinds`, from the numbers of samples in the two files; no samples are needed. Followed are the kinds that
@@ -161,13 +161,12 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
 
     Args:
         old: comparison of the earlier release with the reference, or the path of its file.
-        new: comparison of the later one with the same reference, made with the kinds of the earlier one:
-            `compare(…, kinds=old)`.
+        new: comparison of the later release with the same reference, made by `compare` with `kinds=old`.
         alpha: adjusted p-value up to which a kind differs from the reference.
 
     Raises:
         IncompatibleError: the comparisons have unlike references or kinds.
-        UsageError: α does not lie between 0 and 1, or an argument is not a comparison, or one without kinds.
+        UsageError: α does not lie between 0 and 1, or an argument is not a comparison with kinds.
         DataError: a file is not a comparison.
 
     Example:

@@ -118,17 +118,17 @@ def compare(
 
     Kinds do not overlap, and add up: see `kinds`. FINC (arXiv 2405.02700) on random Fourier features adds the leading
     directions of Λ = C_gen − ρ·C_ref, rotated by varimax, with cross-fitted masses, intervals and p-values
-    (docs/method.md). Embeddings are streamed, in one pass that sketches a set, one that counts its kinds, and one that
-    scores it; of each sample only a few numbers are held, such as hashes of its id.
+    (docs/method.md). Embeddings are streamed in three passes, which sketch a set, count its kinds, and score it; of
+    each sample only a few numbers are held, such as hashes of its id.
 
     The baselines of the paper propose other directions, and all else is the same. They need embeddings of both sets.
     Exact KEN holds the kernel matrix of both, of 20 000 samples in all at most: 8 GB, and a quarter of an hour.
 
-    Several extractors compare the sets in several spaces: which differences are of content, which of motion or style?
+    Several extractors compare the sets in several spaces: which differences concern content, which motion or style?
     Each space has a comparison of its own, and the spaces share α: p-values of kinds are multiplied by the number of
-    spaces. Two kinds of unlike spaces are one where most of their samples are in both. Where the spaces themselves hold
-    other samples together, SPEC (arXiv 2506.06231) shows it: eigenvectors of the difference of the kernel matrices of
-    the same samples in two spaces, centered, from the random features of the bottom-k samples.
+    spaces. Two kinds of unlike spaces count as one kind if most of their samples are in both. Where the spaces
+    themselves hold other samples together, SPEC (arXiv 2506.06231) shows it: eigenvectors of the difference of the
+    kernel matrices of the same samples in two spaces, centered, from the random features of the bottom-k samples.
 
     Args:
         gen: generated set: array or tensor of embeddings (n, d), `EmbeddingCache`, `Sketch`, the path of a file of
@@ -180,7 +180,7 @@ def compare(
 
 @arithmetic("float32")
 def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTree | None = None) -> Comparison:
-    """Compare two sets, "gen" and "ref", that are opened and sketched, by their own kinds or given ones."""
+    """Compare two sets, "gen" and "ref", that are opened and sketched, by their own kinds or given kinds."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     if not (gen.has_rows and ref.has_rows):
         settings = without_clusters(settings)

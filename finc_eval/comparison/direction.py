@@ -49,7 +49,7 @@ Vector = Annotated[NDArray[np.float32], *NOT_IN_JSON]
 
 @dataclass(frozen=True, eq=False)
 class Tail(Record):
-    """The samples that score highest at one end of a direction.
+    """The samples that score highest at an end of a direction.
 
     Attributes:
         share: fraction of the direction's in-sample excess in this tail; the two tails add to 1.
@@ -79,17 +79,17 @@ class Direction(Record, Shown):
         role: "over" when the generated set has more of it, "under" when it has less.
         name: what most members have in common and other samples have not; None without significant evidence.
         evidence: what supports the name.
-        cause: with labels of both sets, "frequency" where these labels are drawn more often, "appearance" where samples
-            of one label look different, or "both"; None if neither is significant.
-        looks_different: id of a direction of the opposite role that shows the same kind of samples, so that the sets
-            differ in how they look rather than in how many there are; None without one.
+        cause: with labels of both sets, "frequency" if these labels are drawn more often, "appearance" if samples of a
+            label look different, or "both"; None if neither is significant.
+        looks_different: id of a direction of the opposite role that shows the same kind of samples: the sets then
+            differ in the looks of these samples, not in their number. None if there is no such direction.
         kinds: ids of the kinds that a tenth or more of its best samples lie in, the most frequent first.
         shown_by_kinds: whether at least half of its best samples lie in kinds that differ in the same way.
         share_gen, share_ref: fraction of each set that are members; of a sketch that keeps no samples, the mass.
         share_gen_interval, share_ref_interval: their intervals.
         share_difference: share_gen − share_ref.
         share_difference_interval: its interval. All intervals of a comparison hold together with probability 0.95.
-        p_value: one-sided p-value of "no more than ρ times", adjusted for all directions, a family of their own.
+        p_value: one-sided p-value of "no more than ρ times", adjusted for all directions, which are a separate family.
         stability: share of the direction that refits find again, in [0, 1]: R² between its scores and the scores of the
             matching direction of a refit, averaged over four refits, to each half of the samples and with each half of
             the random frequencies. Near 1 the direction is a fact of the data; below 0.5 do not give it a name.
@@ -101,7 +101,7 @@ class Direction(Record, Shown):
         standard_error: standard error of the excess.
         fitted_excess: vᵀΛv in the data the direction was fitted to, an over-estimate; for unrotated directions
             this is the eigenvalue.
-        tails: positive and negative tail; the positive one carries most of the excess.
+        tails: positive and negative tail; the positive tail carries most of the excess.
         drawn_gen, drawn_ref: ids of members of each set, drawn at random: unlike the top samples they show what most
             members look like. At most 16; none of a sketch that keeps no samples.
         direction: v, shape (q,), norm 1.
@@ -172,13 +172,13 @@ class Direction(Record, Shown):
         return self.drawn_gen if label == "gen" else self.drawn_ref
 
     def opposite(self, label: SetLabel) -> tuple[str, ...]:
-        """Return the ids at the end of the opposite tail, where that carries enough of the excess to be shown."""
+        """Return the ids at the end of the opposite tail, if it carries enough of the excess to be shown."""
         if not self.has_opposite:
             return ()
         return self.tails[1].gen_ids if label == "gen" else self.tails[1].ref_ids
 
     def shown(self, label: SetLabel, count: int) -> list[str]:
-        """Return the ids of the samples of a set that a page shows, so many of each draw."""
+        """Return the ids of the samples of a set that a page shows, `count` of each draw."""
         draws = (self.typical(label), self.drawn(label), self.opposite(label))
         return [name for ids in draws for name in ids[:count]]
 
@@ -200,7 +200,7 @@ class Direction(Record, Shown):
 
     @property
     def title(self) -> str:
-        """The name, or the id of a direction without one."""
+        """The name, or else the id."""
         return self.name or self.id
 
     @property

@@ -30,12 +30,12 @@ it is 0.71 to 0.98 for directions of one digit, and 0.6 at most for directions o
 
 @dataclass(frozen=True)
 class DirectionGroup(Record):
-    """Modes of several methods that show the same samples, grouped around the one found first.
+    """Modes of several methods that show the same samples, grouped around the direction found first.
 
     Attributes:
         name: a letter, or more.
         role: role of all its directions.
-        modes: ids of the directions of each method that has some, best first; the first of all is the one found first.
+        modes: ids of the directions of each method that has some, best first; the first of all was found first.
     """
 
     name: str
@@ -75,7 +75,7 @@ class MethodComparison(SideBySide):
         return next(group for group in self.groups if direction.id in group.modes.get(method, ()))
 
     def shown_direction(self, group: DirectionGroup) -> Direction:
-        """Return the direction that shows a group: the first significant one, or else the one found first."""
+        """Return the direction that shows a group: its first significant, or else its first direction."""
         found = [(ids, one) for name, ids in group.modes.items() for one in self.comparisons[name].directions]
         directions = [one for ids, one in found if one.id in ids]
         return next((one for one in directions if one.p_value <= ALPHA), directions[0])
@@ -118,16 +118,16 @@ def compare_methods(
     Args:
         gen: generated set: embeddings, as `compare` takes them; a sketch does for "finc" alone.
         ref: reference set, in any of the same forms.
-        methods: methods in the order of the columns: names ("finc", "ken", "rarity", "fld") or instances; one of them
-            need not be in a list. Kinds have no directions: `kinds` finds them.
+        methods: methods in the order of the columns: names ("finc", "ken", "rarity", "fld") or instances; a single
+            method need not be in a list. Kinds have no directions: `kinds` finds them.
         settings: settings of the comparison; its method does not count.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
         options: fields of `Settings`, which override `settings`.
 
     Raises:
-        UsageError: no method is named, one twice, or one without directions, or a setting is out of range.
-        DataError: a set cannot be used, or not by one of the methods.
+        UsageError: no method is named, a method is named twice or has no directions, or a setting is out of range.
+        DataError: a set cannot be used, or not by every method.
         IncompatibleError: the sets come from unlike extractors, or have unlike dimensions or feature maps.
 
     Example:

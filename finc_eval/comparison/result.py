@@ -168,8 +168,8 @@ class Comparison(Pictured):
     def significant(self, alpha: float = 0.05) -> tuple[Kind, ...]:
         """Return the kinds whose adjusted p-value is at most α.
 
-        Among all kinds tested, a false one is in it with probability α at most. Directions are a family of their own:
-        see `Direction.p_value`.
+        With probability α at most, it contains a false kind. Directions are a family of their own: see
+        `Direction.p_value`.
 
         Raises:
             UsageError: α does not lie between 0 and 1.
@@ -219,7 +219,7 @@ class Comparison(Pictured):
         return found
 
     def nearest(self, direction: Direction) -> tuple[str, ...]:
-        """Return the ids of the reference samples nearest to the first half of the typical generated ones."""
+        """Return the ids of the reference samples nearest to the first half of the typical generated samples."""
         captions = self.captions.get("gen", {})
         known = (
             captions[name].nearest for name in direction.typical("gen")[: (self.shown + 1) // 2] if name in captions
@@ -242,7 +242,7 @@ class Comparison(Pictured):
             modes: directions to score on; default: all.
 
         Returns:
-            Shape (n, k), between −1 and 1, one column a direction, whose mass is the mean of s².
+            Shape (n, k), between −1 and 1, a column for each direction, whose mass is the mean of s².
 
         Raises:
             IncompatibleError: the embeddings have another extractor or dimension.
@@ -325,7 +325,7 @@ class SideBySide(Pictured):
 
 
 def as_comparison(one: object, name: str) -> Comparison:
-    """Return a comparison, or read the one at a path.
+    """Return a comparison, or read it from a path.
 
     Raises:
         UsageError: it is neither.

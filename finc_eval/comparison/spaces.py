@@ -45,7 +45,7 @@ class Counterpart(Record):
 
 @dataclass(frozen=True)
 class SeenKind(Record):
-    """A kind that differs between the sets, in one of the spaces.
+    """A kind that differs between the sets in a space.
 
     Attributes:
         space: name of the space.
@@ -73,7 +73,7 @@ class ClusterOfSpace(Record):
         space: name of the space in which they are alike.
         other: name of the space in which they are not.
         eigenvalue: eigenvalue of (K − K′)/n, both kernel matrices centered, in [0, 1].
-        kind: id of the kind of that space that most of these samples are of.
+        kind: id of the kind of that space with most of these samples.
         ids: ids of the samples with the largest entries of the eigenvector, by set, at most 16.
     """
 
@@ -89,7 +89,8 @@ class Spaces(SideBySide):
     """Differences of two sets in several embedding spaces.
 
     Attributes:
-        comparisons: the comparison of the sets in each space, by name; its p-values and intervals are of that space.
+        comparisons: the comparison of the sets in each space, by name; its p-values and intervals concern that space
+            alone.
         kinds: the kinds that differ, by space and p-value; their p-values are adjusted for all spaces.
         clusters: samples that one space holds together and another does not, by pair of spaces, the largest first.
 
@@ -147,7 +148,7 @@ def compare_in_spaces(
     """Compare two sets in several embedding spaces, each by `compare_opened`; see `compare`.
 
     Raises:
-        UsageError: there are fewer than two spaces, two of one name, or no kinds are asked for.
+        UsageError: there are fewer than two spaces, two have the same name, or no kinds are asked for.
         IncompatibleError: the spaces do not hold the same samples in the same order.
         DataError: a set cannot be used.
     """

@@ -130,13 +130,13 @@ def sweep(
 ) -> Sweep:
     """Compare two sets under several values of σ or ρ, reading each set once.
 
-    A sweep over σ fills one sketch a bandwidth, all together, so it needs the memory of one comparison times the number
-    of bandwidths, and its default number of frequencies is half the number of `compare`. A sweep over ρ needs one
-    sketch. Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as those
-    of sketches: `compare` may find more at the same value. "No direction passes ρ = 5" is a normal answer.
+    A sweep over σ fills a sketch for each bandwidth at the same time. So it needs the memory of a comparison times the
+    number of bandwidths, and its default number of frequencies is half the number of `compare`. A sweep over ρ needs
+    one sketch. Only directions are tested, since kinds are the same under every σ, and intervals are conservative, as
+    from sketches: `compare` may find more at the same value. "No direction passes ρ = 5" is a normal answer.
 
     Args:
-        gen: generated set, as `compare` takes it; for σ not a sketch, which has one bandwidth.
+        gen: generated set, as `compare` takes it; for σ not a sketch, which has a fixed bandwidth.
         ref: reference set, in any of the same forms.
         parameter: "sigma" or "rho".
         values: values of the parameter; default: seven bandwidths between 0.25 and 2 × the reference's median

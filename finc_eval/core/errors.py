@@ -6,7 +6,7 @@
     ├── IncompatibleError    sets, sketches or results do not belong together
     └── BudgetError          a privacy budget does not allow it
 
-Code that goes on after an error catches the one class it can answer, never the root.
+Code that goes on after an error catches the class that it can answer, never the root.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ MAX_MESSAGE = 2000
 class FincEvalError(Exception):
     """An error that the user can mend; anything else that is raised is a fault of the program.
 
-    The message is one clear sentence: what was wrong, with the value, and what to do. It stays on one line, and of a
-    very long one the middle is left out, whatever the names and the errors of others that it quotes. Passwords and
-    signatures of URLs are cut from it.
+    The message is one clear sentence: what was wrong, with the value, and what to do. It stays on one line, whatever it
+    quotes; the middle of a very long message is left out. Passwords and signatures of URLs are cut from it.
 
     Example:
         >>> import finc_eval as fe
@@ -104,7 +103,7 @@ def close_match(word: str, known: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return ' (did you mean "x"?)' with the known word nearest to `word` in any case, or those that hold it."""
+    """Return ' (did you mean "x"?)' with the known word nearest to `word`, or the known words that contain it."""
     by_lower = {one.lower(): one for one in known}
     nearest = close_match(word.lower(), by_lower)
     matches = [] if nearest is None else [nearest]

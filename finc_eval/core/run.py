@@ -34,7 +34,7 @@ class Run:
         device: where to compute, such as "cpu" or "cuda:1"; default: CUDA if available.
         batch_size: samples per pass through a network, halved if memory does not suffice; it bounds the memory.
             Default: by the size of the network's inputs. Embeddings by EfficientNet-Lite0 differ by up to 4.5e-6
-            between batch sizes, those by "pixels" not at all.
+            between batch sizes, embeddings by "pixels" not at all.
         workers: number of threads that decode and resize samples.
         progress: called with (stage, done, total); default: bars in notebooks, and silent elsewhere.
 

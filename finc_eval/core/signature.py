@@ -14,7 +14,7 @@ from finc_eval.core.provenance import package_version
 
 @dataclass(frozen=True)
 class Signature:
-    """A metric and the settings it was computed with; results compare only where signatures agree.
+    """A metric and the settings it was computed with; results compare only if signatures agree.
 
     Attributes:
         metric: name of the metric or method, such as "finc".

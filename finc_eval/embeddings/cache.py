@@ -61,7 +61,7 @@ class EmbeddingCache(Shown):
         ignored: number of files of the set that are not samples, by suffix.
         failures: (id, reason) of every sample that could not be read.
         profile: encoding of the samples: formats, sizes, JPEG quality.
-        columns: names of the columns of metadata: "label" and "prompt", where there are any, are the first.
+        columns: names of the columns of metadata: "label" and "prompt", if there are any, are the first.
         clip: choice of frames that makes samples of a video; None for images.
         reading: which files and values of the source the samples are.
         shard: range of a set that the samples are, to be merged with the others; None for a whole set.
@@ -159,7 +159,7 @@ class EmbeddingCache(Shown):
         return self.column("prompt") if "prompt" in self.columns else None
 
     def column(self, name: str, part: slice = slice(None)) -> list[str]:
-        """Read a column of the metadata: one text a sample, "" where it is missing.
+        """Read a column of the metadata: a text for each sample, "" if it is missing.
 
         Args:
             name: one of `columns`.
@@ -235,7 +235,7 @@ class EmbeddingCache(Shown):
         return np.asarray(self[:], dtype)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the embeddings are of, and by what they were made."""
+        """Return the samples and the recipe of the embeddings."""
         return {
             "path": str(self.path),
             "n": self.n,

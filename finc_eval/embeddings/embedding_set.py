@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class EmbeddingSet(Shown, ArrayEmbeddings):
     """Embeddings in memory, with the ids, the metadata and the pictures of their samples.
 
-    Everything that takes embeddings takes it. A column can name the groups of samples that are not independent, such
-    as frames of one video or images of one prompt (`groups=`), and columns give modes their names.
+    Everything that takes embeddings takes it. Columns give modes their names. A column can also name the groups of
+    samples that are not independent (`groups=`), such as frames of a video or images of a prompt.
 
     Args:
         rows: embeddings, array or tensor of shape (n, d).
@@ -139,7 +139,7 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
 def take_arrays(
     sets: Mapping[str, object], labels: object, options: Mapping[str, Any]
 ) -> tuple[dict[str, object], dict[str, Any]]:
-    """Return sets with the labels and groups that stand beside them as columns, and options that name these columns.
+    """Return sets with their labels and groups as columns, and options that name these columns.
 
     Args:
         sets: sets by label.
@@ -149,7 +149,7 @@ def take_arrays(
             labels: the column "group".
 
     Raises:
-        UsageError: they are not one array for each set, have another length, or a set is not an array.
+        UsageError: a set is not an array, has no array of groups or labels, or has one of another length.
     """
     chosen, given = dict(options), {label: dict[str, object]() for label in sets}
     asked = {"label": ("labels", labels), "group": ("groups", chosen.get("groups"))}

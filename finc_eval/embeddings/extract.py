@@ -51,8 +51,8 @@ def extract(
     """Embed a set of samples, keep the embeddings in a file, and open it; if the file exists, only open it.
 
     The bytes of the samples, the card, its weights and the precision decide whether the file exists already; its name
-    does not. A run that was stopped or killed is resumed by the next one with the same `out`. Embeddings that the
-    folder of caches has are copied to `out`.
+    does not. The next run with the same `out` resumes a run that was stopped or killed. Embeddings that the folder of
+    caches has are copied to `out`.
 
     Args:
         source: samples in any form that `open_source` takes: the path of a folder, .zip, .tar, .npz or video, a uint8
@@ -73,11 +73,11 @@ def extract(
             "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
         include: patterns of the names of files that are samples; see `open_source` for this and the next four.
         exclude: patterns of the names of files that are not samples.
-        image_key: name of the images where a sample has several things by name.
+        image_key: name of the images if a sample has several things by name.
         range: the numbers that are black and white, such as (-1, 1), in arrays, tensors and deep image files.
         prompts: column or file of the prompts.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
-            the same extractor, whose samples have changed since, and never a larger set by a subset of `n`.
+            the same extractor, if the samples have changed since. A subset of `n` never replaces a larger set.
         run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
             at most 256), threads that decode, and progress.
 
@@ -149,7 +149,7 @@ class SetExtraction:
 
     @classmethod
     def of(cls, source: Samples, how: Extraction, *, metadata: object | None = None, run: Run | None = None) -> Self:
-        """List a set to be embedded as `how` says, by the default extractor where it names none."""
+        """List a set to be embedded as `how` says, by the default extractor if it names none."""
         chosen = {name: getattr(how, name) for name in ("n", "seed", "precision", "fps", "seconds", "reading")}
         return cls(source, how.extractor or DEFAULT_EXTRACTOR, metadata=metadata, run=run, **chosen)
 

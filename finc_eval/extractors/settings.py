@@ -1,4 +1,4 @@
-"""`Extraction`: how samples are embedded where a function needs embeddings and is given samples."""
+"""`Extraction`: how samples are embedded if a function needs embeddings and gets samples."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def extraction_of(extractor: AnyExtractor) -> Extraction:
 
 
 def extractions_by_space(extractors: Sequence[AnyExtractor]) -> dict[str, Extraction]:
-    """Return how to embed in each of several spaces: beside an extractor of clips, one of images embeds frames.
+    """Return how to embed in each of several spaces: with an extractor of clips, an extractor of images embeds frames.
 
     Raises:
-        UsageError: there are fewer than two extractors, or two of one name.
+        UsageError: there are fewer than two extractors, or two have the same name.
     """
     named = [how for how in map(extraction_of, extractors) if how.extractor is not None]
     cards = [load_card(str(how.extractor)) for how in named]

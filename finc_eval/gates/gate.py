@@ -48,10 +48,10 @@ def gate(
 
     Args:
         gen: samples of the new release: array or tensor of embeddings (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, the path of a file of one, or the path of samples, which are embedded first.
-        baseline: samples of the release before, in the same forms; or a list of them, of the same model trained
-            several times. From three on, the noise of training is measured. The folder of a history stands for its
-            latest baseline, with its first one as the anchor; the folder of a bundle for that baseline.
+            `Sketch`, the path of a file of these, or the path of samples, which are embedded first.
+        baseline: samples of the release before, in the same forms; or a list of them, of the same model trained several
+            times. From three on, the noise of training is measured. The folder of a history stands for its latest
+            baseline, with its first baseline as the anchor; the folder of a bundle for that baseline.
         ref: the reference.
         policy: a `Policy`, a table of its fields, or the path of a TOML file.
         anchor: samples of an older release. All limits on differences are also held against it, so that many releases

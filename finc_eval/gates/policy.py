@@ -253,7 +253,7 @@ class Policy(Record):
         return read_table(cls, read_toml(policy, "a policy in TOML"), str(policy))
 
     def check_space(self, space: str) -> None:
-        """Raise IncompatibleError if sets are of another extractor than the limits; arrays do not name theirs."""
+        """Raise IncompatibleError if the sets have another extractor than the limits; arrays do not name theirs."""
         if self.extractor is None or space.startswith(ARRAY_SPACE):
             return
         if self.extractor not in (space, extractor_of(space)):
@@ -289,7 +289,7 @@ def check_metrics(names: Iterable[str]) -> None:
 
 
 def metric_of(name: str) -> str:
-    """Return the name of the metric that a score is of."""
+    """Return the name of the metric of a score."""
     from finc_eval.measures.registry import METRICS
 
     return name if name in METRICS else SCORES.get(name, name)

@@ -202,7 +202,7 @@ class Verdict(Document):
 
     @property
     def held(self) -> str:
-        """The limits that held in one line; "" where none did."""
+        """The limits that held in one line; "" if none did."""
         rules = Counter(limit.rule for limit in self.settled)
         named = join_words([f"{count} × {rule}" if count > 1 else rule for rule, count in rules.items()])
         improved = len(self.of("improved"))
@@ -211,7 +211,7 @@ class Verdict(Document):
 
     @property
     def summary(self) -> str:
-        """The verdict in a few plain sentences; the first one says what a release that does not pass fails on."""
+        """The verdict in a few plain sentences; the first sentence says what a release that does not pass fails on."""
         urgent = [limit for limit in self.by_urgency if limit.verdict not in SETTLED]
         first = urgent[0].words if urgent else "all limits held" if self.limits else "no limits"
         parts = [f"{self.overall.capitalize()}: {first}."]

@@ -28,7 +28,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         components: n, number of principal components that the kernel sees.
         depth: L, number of layers of a model.
         lam: λ, see `KahmSettings`.
-        scale: unit of the samples where a rule chooses λ, see `KahmSettings`.
+        scale: unit of the samples if a rule chooses λ, see `KahmSettings`.
         branches: S, number of branches of each class; default: one for every thousand samples.
         random_state: random seed of the k-means that assigns samples to branches.
         device: device of the computation; None for CUDA if available.
@@ -90,7 +90,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self.models_.distances(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the label of the nearest model, shape (n,); the first label where a sample has no distance to any.
+        """Return the label of the nearest model, shape (n,); the first label if a sample has no distance to any.
 
         Warns:
             UserWarning: samples have no distance to any class.
@@ -111,7 +111,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return matching_scores(self.distances(X).values)
 
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return minus the least distance to any class, shape (n,): larger for samples like those seen."""
+        """Return minus the least distance to any class, shape (n,): larger for samples like the fitted samples."""
         values: NDArray[np.float64] = -self.distances(X).values.min(1)
         return values
 

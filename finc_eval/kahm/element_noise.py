@@ -1,8 +1,8 @@
 """Noise on every entry of every sample (Kumar, Moser, Fischer, JAIR 79, 2024, Result 1), and its guarantee.
 
 The guarantee of the paper is about one entry: data sets are neighbors if they differ in one pixel. For a record of p
-entries it is p times as much, and this is always printed. With ε = 1 per entry, an attacker who knows a row tells with
-near certainty whether it was used.
+entries it is p times as much, and this is always printed. With ε = 1 per entry, an attacker who knows a row can say
+with near certainty whether it was used.
 """
 
 from __future__ import annotations

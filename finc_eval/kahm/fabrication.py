@@ -44,7 +44,7 @@ MAX_FABRICATION_STEPS = 100
 
 
 class Fabricated(NamedTuple):
-    """Samples made of noisy ones.
+    """Samples made from noisy samples.
 
     Attributes:
         samples: fabricated samples, shape (N, p).
@@ -82,7 +82,7 @@ class PrivateModels(Record):
 
 @dataclass(frozen=True, eq=False)
 class FabricatedSet(Record):
-    """Samples of classes made of noisy ones, in the order of the raw samples.
+    """Samples of classes made from noisy samples, in the order of the raw samples.
 
     Attributes:
         samples: samples, shape (N, p), float32.
@@ -132,7 +132,7 @@ def fabricate(
     steps: int = FABRICATION_STEPS,
     centered: bool = True,
 ) -> Fabricated:
-    """Make samples of one cluster out of noisy ones (Definition 14): the images A(Y) of Y, smoothed M − 1 times before.
+    """Make samples of a cluster from noisy samples (Definition 14): the images A(Y) of Y, smoothed M − 1 times before.
 
     Args:
         noisy: noisy samples, shape (N, p), finite.
@@ -212,7 +212,7 @@ def fit_private_classes(
         labels: label of each sample, shape (N,). Labels and the sizes of classes are public.
         noise: noise that is added first.
         settings: settings of the models.
-        fabricated: whether the models are made of fabricated samples (Definition 15) or of noisy ones (12).
+        fabricated: whether the models are made of fabricated samples (Definition 15) or of noisy samples (12).
         strict: whether to cluster noisy samples, center them, and take M = 2. False is the paper's form, which clusters
             the raw samples and finds M from them, with a warning.
         generator: seeded generator for experiments that must repeat. Never use one for private data.
@@ -259,7 +259,7 @@ def fabricate_classes(
     generator: torch.Generator | None = None,
     device: str | torch.device | None = "cpu",
 ) -> FabricatedSet:
-    """Make samples of each class out of noisy ones; models of them follow Definition 15, or Definition 12.
+    """Make samples of each class from noisy samples; models of them follow Definition 15, or Definition 12.
 
     Args:
         samples: samples, shape (N, p): array, tensor, cache or its path.

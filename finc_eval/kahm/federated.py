@@ -1,8 +1,8 @@
 """One classifier over the data of several parties, who exchange nothing but distances.
 
-The distance to a class is the least over the parties (Kumar, Moser, Fischer, JAIR 79, 2024, eq. 104), so the result is
-that of the union of their branches. Parties in processes of their own meet in a folder: one `ask`s by writing
-`queries.h5`, each party `answer`s with one file of distances, and the asker `gather`s them. The parties see the
+The distance to a class is the least over the parties (Kumar, Moser, Fischer, JAIR 79, 2024, eq. 104), so the result
+equals the result of the union of their branches. Parties in processes of their own meet in a folder: one `ask`s by
+writing `queries.h5`, each party `answer`s with one file of distances, and the asker `gather`s them. The parties see the
 queries. The asker sees distances, which are exact functions of the parties' samples and distinguish members from others
 as far as `membership_score` measures.
 """
@@ -61,7 +61,7 @@ class GlobalDistances:
 
     @property
     def labels(self) -> tuple[Hashable, ...]:
-        """Nearest class of every query; the first class where a query has no distance to any."""
+        """Nearest class of every query; the first class if a query has no distance to any."""
         return tuple(self.classes[place] for place in self.values.argmin(1))
 
     @property

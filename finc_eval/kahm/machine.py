@@ -94,8 +94,8 @@ class Kahm:
     def images(self, points: ArrayLike | torch.Tensor) -> Images:
         """Return A(x) = Σ h_i(x) y_i / Σ h_i(x) for every point, with h(x) = (K + λI)⁻¹ k(x).
 
-        Kernel values are taken relative to the largest one of a point, which cancels in the ratio: far from all samples
-        they would all be 0 otherwise. It takes the memory of b rows of p + N numbers: pass batches.
+        Kernel values are taken relative to the largest value of a point, which cancels in the ratio: far from all
+        samples they would all be 0 otherwise. It takes the memory of b rows of p + N numbers: pass batches.
 
         Args:
             points: points, shape (b, p).

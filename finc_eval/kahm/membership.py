@@ -38,7 +38,7 @@ class MembershipScore(Document):
         attack: statistics of the attack that takes samples for members the nearer they are.
         undefined_members, undefined_non_members: number of samples without a distance. They are infinitely far for the
             attack, and left out of the score.
-        settings: settings of the model, as far as known; scores compare only where they agree.
+        settings: settings of the model, as far as known; scores compare only if they agree.
     """
 
     type_name: ClassVar[str] = "membership-score"
@@ -52,7 +52,7 @@ class MembershipScore(Document):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def direction(self) -> MembershipDirection:
-        """Direction of the difference, where the interval of the attack's AUC excludes ½."""
+        """Direction of the difference, if the interval of the attack's AUC excludes ½."""
         low, high = self.attack.auc_interval
         return "members nearer" if low > 0.5 else "members farther" if high < 0.5 else "neither"
 
@@ -90,7 +90,7 @@ def membership_score(
     """Compute the membership-inference score of distances to a model (eq. 69), and the attack by them.
 
     Args:
-        members: distances of the samples that the model was made from, shape (m,); infinite where there is none.
+        members: distances of the samples that the model was made from, shape (m,); infinite if there is none.
         non_members: distances of fresh samples of the same distribution, shape (n,).
         permutations: number of permutations for the p-value.
         standardize: whether the kernel width follows the unit of the distances, see `density_difference`.
@@ -99,7 +99,7 @@ def membership_score(
 
     Raises:
         UsageError: the number of permutations is negative.
-        DataError: one of the two has fewer than two finite distances, all are equal, or one is NaN.
+        DataError: either has fewer than two finite distances, all are equal, or a distance is NaN.
 
     Example:
         >>> import finc_eval as fe
@@ -141,7 +141,7 @@ def nearest_distances(model: ClassModels | WideKahm, queries: object) -> NDArray
         queries: points, shape (n, p): array, tensor, cache or its path.
 
     Returns:
-        Distances, shape (n,); infinite where a point has no image.
+        Distances, shape (n,); infinite if a point has no image.
 
     Raises:
         IncompatibleError: the queries have another dimension than the samples of the model.

@@ -60,7 +60,7 @@ class Distances:
     """Distances of points to models.
 
     Attributes:
-        values: distances, shape (n, models), or (n,) for one model; infinite where no image of a point can be computed.
+        values: distances, shape (n, models), or (n,) for one model; infinite if no image of a point can be computed.
         poles: number of images whose divisor is decided by rounding: they are far away, but nobody knows where.
     """
 
@@ -320,7 +320,7 @@ def matching_scores(distances: ArrayLike) -> NDArray[np.float64]:
 
 
 def relative_squares(distances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Γ_c² / Σ_c Γ_c², and its limit where distances are infinite or all 0: (n, classes), rows sum to 1."""
+    """Return Γ_c² / Σ_c Γ_c², and its limit if distances are infinite or all 0: (n, classes), rows sum to 1."""
     infinite = np.isinf(distances)
     # Among infinite distances the finite ones count as nothing, and all 0 are as equal as any.
     ends = np.where(infinite.any(1, keepdims=True), infinite, 1.0).astype(np.float64)
@@ -339,7 +339,7 @@ def branch_members(rows: Embeddings, settings: KahmSettings) -> list[NDArray[np.
 
 
 def cluster_members(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDArray[np.int64]]:
-    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest one."""
+    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest cluster."""
     if count == 1:
         return [np.arange(rows.n)]
     from sklearn.cluster import KMeans  # scikit-learn takes a second to import, and most models have one branch

@@ -1,4 +1,4 @@
-"""Accuracy and AUCs of distances to classes, where the classes are known."""
+"""Accuracy and AUCs of distances to classes, for samples of known classes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class ClassificationQuality(Record):
     Attributes:
         n: number of samples.
         accuracy: share of the samples whose nearest class is their own (Definition 7). A sample without a distance to
-            any class has no nearest one.
-        aucs: for each class, the probability that a sample of it has a larger matching score (Definition 8) than one of
-            another class: the area under the curve of the paper's Table 4. None if all samples are of one side.
+            any class has no nearest class.
+        aucs: for each class, the probability that a sample of it has a larger matching score (Definition 8) than a
+            sample of another class: the area under the curve of the paper's Table 4. None if all samples are on one
+            side.
 
     Example:
         >>> import finc_eval as fe

@@ -48,11 +48,11 @@ def leaderboard(
     without a number is not ranked by it, and nothing is averaged.
 
     Args:
-        models: one set or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, paths of files, or paths of samples, which are embedded first. Sets of a list are called
-            by the names of their files and folders if these differ, or else "model 1", "model 2", and so
-            on. A sketch is counted by the sample of embeddings that it holds. A list of sets instead of one is a model
-            that was trained several times: one row, with sampling and training noise apart.
+        models: at least one set, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
+            `Sketch`, paths of files, or paths of samples, which are embedded first. Sets of a list are called by the
+            names of their files and folders if these differ, or else "model 1", "model 2", and so on. A sketch is
+            counted by the sample of embeddings that it holds. A list of sets instead of a set is a model that was
+            trained several times: a single row, with sampling and training noise apart.
         ref: reference set, in the same forms.
         settings: settings.
         extractor: how to embed sets of samples; default: by the extractor behind the others. A list of several gives
@@ -115,7 +115,7 @@ def measure_models(
     *,
     paired: bool = True,
 ) -> MeasuredModels:
-    """Open sets, divide them into kinds, and measure all models; `paired`: within blocks where sets share them."""
+    """Open sets, divide them into kinds, and measure all models; `paired`: within blocks if sets share them."""
     sources = training_runs(label_sets(models, "model", taken=REFERENCE))
     if not sources:
         raise UsageError("at least one model is needed, got none")

@@ -40,8 +40,8 @@ class Leaderboard(Document):
         rank_by: key of the number that orders the rows.
         criteria: the numbers that the models are ranked by.
         covers: noise that ranks and intervals cover.
-        kinds: all kinds, those first that a model or the reference has significantly more or less of than all others:
-            every sample belongs to exactly one.
+        kinds: all kinds. Kinds of which a model or the reference has significantly more or less than all others come
+            first; every sample belongs to exactly one.
         by: shares of the values of the column `by`, such as labels; None if none was asked for.
         headings: unions of kinds that all differ in the same way; their `children` are ids of `kinds`.
         sets: the models and the reference, by label.
@@ -83,7 +83,7 @@ class Leaderboard(Document):
 
     @property
     def extractor(self) -> str:
-        """Name of the extractor; "array-64" where arrays of 64 numbers a sample were given, which do not name one."""
+        """Name of the extractor; "array-64" for arrays of 64 numbers a sample, which do not name their extractor."""
         return extractor_of(dict(self.signature.fields)["fx"])
 
     def __getitem__(self, name: str) -> Row:
@@ -118,7 +118,7 @@ class Leaderboard(Document):
 
         Raises:
             UsageError: a name is unknown.
-            DataError: one of them is not ranked by that number.
+            DataError: a model is not ranked by that number.
         """
         return self.criterion(by).p_value(self[first].name, self[second].name) <= self.alpha
 
@@ -133,7 +133,7 @@ class Leaderboard(Document):
         return tuple(found)
 
     def more_of(self, first: str, second: str) -> tuple[Kind, ...]:
-        """Return the kinds of samples that one model surely makes more of than another, the largest difference first.
+        """Return the kinds that one model surely makes more of than another, the largest difference first.
 
         All intervals of shares of a board hold together with probability 0.95, and the intervals of the two do not
         overlap.
@@ -162,7 +162,7 @@ class Leaderboard(Document):
             label: label of this board; default: the name of its extractor.
 
         Raises:
-            UsageError: a board does not rank by the number that orders the rows of this one, or two have one label.
+            UsageError: a board does not rank by the number that orders the rows here, or two boards have one label.
             IncompatibleError: the models of two boards differ.
         """
         own = label or self.extractor

@@ -1,4 +1,4 @@
-"""`Board`: a leaderboard in a folder, one file per model, to which models are added one by one."""
+"""`Board`: a leaderboard in a folder, with a file for each model, to which models are added."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Board:
 
         Args:
             models: sets by name, in the forms that `leaderboard` takes, one or more.
-            ref: reference set; later calls need the same one.
+            ref: reference set; later calls need the same.
             settings: settings of a new board; a board that exists keeps its own.
             extractor: how to embed sets of samples; default: the extractor of the board.
             run: device, portions and progress of the computation.
@@ -194,7 +194,7 @@ class Board:
     ) -> Leaderboard:
         """Rank models as `leaderboard` does, and keep them, so that others can be added; replaces what was kept.
 
-        Models whose samples are paired are ranked and not kept, as those that come later may be of other prompts.
+        Models whose samples are paired are ranked and not kept, because later models may have other prompts.
 
         Args:
             models: sets by name, as `leaderboard` takes them, and so the other arguments.
@@ -202,7 +202,7 @@ class Board:
             settings: settings.
             extractor: how to embed sets of samples.
             run: device, portions and progress of the computation.
-            force: whether to replace a board that has other models, too.
+            force: whether to replace even a board with other models.
             options: fields of `LeaderboardSettings`, which override `settings`.
 
         Raises:
@@ -255,7 +255,7 @@ class Board:
 
         Raises:
             DataError: a file is missing, damaged, or not the file that the index lists.
-            IncompatibleError: a file is of another board, or has a number that this version computes differently.
+            IncompatibleError: a file belongs to another board, or has a number that this version computes differently.
         """
         index, signature, found = self.index, self.reference().signature, []
         for name in sorted(index.models):

@@ -22,10 +22,10 @@ class Score(Record, Shown):
         key: name of the number, such as "fid".
         value: the number.
         signature: everything that changes the value, except the generated set.
-        unbiased: value without the bias that finite sets give it; None if it has none, or none that is known. It is
-            this number that the interval is of.
+        unbiased: value without the bias that finite sets give it; None if it has none, or none that is known. The
+            interval is around this number.
         interval: 95 % interval over other samples of the same sets; None if no method is known.
-        of: class whose samples alone the value is of; None for whole sets.
+        of: class, if the value covers the samples of a class alone; None for whole sets.
         floor: value that the reference itself gets instead of the generated set; None if it was not computed.
         higher_is_better: whether a better generator has a larger value; None if neither direction is better.
         notes: what to know before trusting the value.
@@ -106,7 +106,7 @@ class Scores(Document):
 
     @property
     def value(self) -> float:
-        """Value of the first score, which is the only one of most metrics."""
+        """Value of the first score; most metrics have a single score."""
         if not self.scores:
             raise DataError("no metric could be computed: " + "; ".join(self.failures.values()))
         return self.scores[0].value

@@ -1,7 +1,7 @@
 """`audit`: copying in a generator's samples, attacks on membership, and a stated guarantee, each by itself.
 
-Everything is judged next to real samples that cannot be copies, instead of the generated ones. Distances serve
-all measures. A measure that cannot take a whole set says how many samples it takes.
+Every figure stands next to the figure of real samples that cannot be copies. Distances serve all measures. A measure
+that cannot take a whole set says how many samples it takes.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def audit(
             embeddings, or the path of samples, which are embedded first.
         train: all samples that the generator was trained on, in the same forms; a part of them finds a part of the
             copies.
-        holdout: samples of the same distribution that the generator has not seen, best as many as in `train`.
+        holdout: samples of the same distribution that the generator has not seen, ideally as many as in `train`.
         reference: further samples, in neither of the two, for the DOMIAS attack; default: DOMIAS is left out.
         settings: settings of the audit.
         extractor: how to embed sets of samples; see `compare`.
@@ -205,8 +205,8 @@ class NearTraining:
     """Samples near to the training set, which is the part of an audit that a limit can be put on.
 
     Attributes:
-        near: share of the samples that are suspiciously near, and of fresh ones.
-        exact, fresh: numbers of training samples among them, by pixels where those are known, and of fresh samples.
+        near: share of the samples, and of fresh samples, that are suspiciously near.
+        exact, fresh: numbers of training samples among them, by pixels if known, and of fresh samples.
         same_law: p-value of the training set against fresh samples; at most 0.05, `near` shows no copying.
     """
 

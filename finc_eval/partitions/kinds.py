@@ -41,10 +41,10 @@ class Kinds(Pictured):
     """Sets divided into kinds that add up, and the kinds that differ.
 
     Attributes:
-        kinds: all kinds, the significant ones first: every sample belongs to exactly one.
+        kinds: all kinds, significant kinds first: every sample belongs to exactly one.
         headings: unions of kinds that all differ in the same way; their `children` are ids of `kinds`.
         differences: how different each set is from all others together.
-        detectable: smallest share of a kind that only one set has, which would have been found with probability 0.8.
+        detectable: smallest share of a kind of one set alone that would have been found with probability 0.8.
         sets: the sets, by label.
         settings: settings, as asked for.
         signature: everything that changes the numbers.
@@ -78,7 +78,7 @@ class Kinds(Pictured):
 
     @property
     def difference(self) -> float:
-        """Total variation between two sets; of more sets, between the most different one and all others together."""
+        """Total variation between two sets; of more sets, between the most different set and all others together."""
         return self._most_different.value
 
     @property
@@ -178,20 +178,20 @@ def kinds(
     """Divide sets into kinds whose shares add up, and test which kinds differ.
 
     A sample of all sets together is divided into communities of its graph of shared neighbors, which are joined to a
-    tree, blind to which set a sample is from. So the exact tests of all kinds of the tree may use every sample, and are
-    one family (docs/method.md). Each set is tested against all others together. A sketch is counted by the sample of
-    embeddings that it holds.
+    tree. The sets of the samples play no part in it. So the exact tests of all kinds of the tree may use every sample,
+    and are one family (docs/method.md). Each set is tested against all others together. A sketch is counted by the
+    sample of embeddings that it holds.
 
     Args:
-        sets: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`,
-            `Sketch`, paths of files, or paths of samples, which are embedded first. Sets of a list are called by the
-            names of their files and folders, or else numbered. Or one set, with the reference next to it.
+        sets: two sets or more, by label: arrays or tensors of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, `Sketch`,
+            paths of files, or paths of samples, which are embedded first. Sets of a list are called by the names of
+            their files and folders, or else numbered. Or a single set, with a reference.
         ref: reference, in the same forms: `fe.kinds(gen, ref)` is `fe.kinds({"gen": gen, "ref": ref})`.
         settings: settings.
         labels: labels of the samples of sets that are arrays; see `compare`.
         extractor: how to embed sets of samples; see `compare`.
         run: device, portions, threads and progress of the computation.
-        options: fields of `KindSettings`, which override `settings`. Also `groups` may be arrays beside arrays.
+        options: fields of `KindSettings`, which override `settings`. With arrays, `groups` may be arrays.
 
     Raises:
         UsageError: there are fewer than two sets, or a setting is out of range.

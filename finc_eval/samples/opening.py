@@ -83,13 +83,13 @@ def open_source(
         seed: random seed of the subset.
         include: patterns of the names of files that are samples, such as "*_fake.png"; default: all.
         exclude: patterns of the names of files that are not samples.
-        image_key: name of the images where a sample has several things by name: a key of dictionaries, a column, an
-            array, or what follows the first dot in names of tar members ("left.png").
+        image_key: name of the images if a sample has several things by name: a key of dictionaries, a column, an array,
+            or what follows the first dot in names of tar members ("left.png").
         range: the numbers that are black and white, such as (-1, 1), in arrays, tensors and image files of more than
             8 bits; default: 0 and 255, and other types than uint8 are refused.
-        prompts: column of the metadata that has the prompts; or the path of a .csv or .jsonl that names the samples,
-            or of a .txt, .tsv, .csv or .jsonl whose line k, from 0 or from 1, is the prompt of the samples whose name,
-            or folder, begins with k. Default: prompts that are found with the samples.
+        prompts: column of the metadata that has the prompts; or the path of a .csv or .jsonl that names the samples. Or
+            the path of a .txt, .tsv, .csv or .jsonl with a prompt a line: line k, from 0 or from 1, belongs to the
+            samples whose name, or folder, begins with k. Default: prompts that are found with the samples.
 
     Raises:
         UsageError: a choice does not fit the source; `n` is missing, not a positive whole number, or more than the set

@@ -54,7 +54,7 @@ def merge(
         UsageError: `out` is one of the shards, or holds other work.
         DataError: shards are missing (`MissingShards` has the commands that make them), two have samples in common, or
             a file is damaged or not a shard.
-        IncompatibleError: the files are of different sets, or were made in different ways.
+        IncompatibleError: the files come from different sets, or were made in different ways.
 
     Example:
         >>> import numpy as np
@@ -253,7 +253,7 @@ def _traits(paths: Iterable[Path]) -> Iterator[Traits]:
 
 
 def merge_sketches(paths: Sequence[Path], out: Path, force: bool, progress: Progress) -> Sketch:
-    """Add up sketches, one after the other; see `merge`."""
+    """Add up sketches in order; see `merge`."""
     sources = _sources(paths)
     if out.is_dir():
         raise UsageError(f"{out} is a folder: name the file to write")

@@ -22,9 +22,9 @@ ITEM = "item"
 class ShardActor:
     """An actor that embeds shards of one set: it lists the samples once, and loads the network once.
 
-    Each shard becomes the file that `extract(…, shard="i/N")` writes, which is opened where it exists already. So an
-    actor that dies loses nothing: Ray gives its shard to another one. The class is for `map_batches` of a Ray dataset
-    whose items are shards, "1/64", "2/64" and so on; `extract_on_ray` makes that dataset.
+    Each shard becomes the file that `extract(…, shard="i/N")` writes, which is opened if it exists already. So an actor
+    that dies loses nothing: Ray gives its shard to another actor. The class is for `map_batches` of a Ray dataset whose
+    items are shards, "1/64", "2/64" and so on; `extract_on_ray` makes that dataset.
 
     Args:
         samples: path or URL of the set, the same for all machines.
@@ -101,9 +101,9 @@ def extract_on_ray(
 ) -> list[Path]:
     """Embed a set in shards by actors of a Ray cluster, and return the paths of their files, for `merge`.
 
-    The cluster is the one that the program is connected to, by default this machine. All its machines must reach the
-    samples and the folder of `out` by the same path or URL. A shard that fails does not stop the others. Call it again:
-    finished shards are only opened, and unfinished shards go on where they stopped. See `ShardActor`.
+    The cluster is the program's own connection, by default this machine. All its machines must reach the samples and
+    the folder of `out` by the same path or URL. A shard that fails does not stop the others. Call it again: finished
+    shards are only opened, and unfinished shards go on where they stopped. See `ShardActor`.
 
     Args:
         samples: path or URL of the set.
@@ -111,7 +111,7 @@ def extract_on_ray(
         ranges: number of shards. With several for each actor, a slow machine gets fewer of them.
         extractor: name of an extractor, path of a card, or `Extraction`, as in `compare`.
         actors: number of actors.
-        gpus: number of GPUs of each actor; a fraction lets actors share one.
+        gpus: number of GPUs of each actor; a fraction lets actors share a GPU.
         metadata: path or URL of a table of columns to keep with the samples, as in `extract`.
         force: whether the files of shards may replace other work.
         run: device, batch size, threads and progress; default: of each actor's machine.

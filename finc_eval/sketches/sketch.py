@@ -35,7 +35,7 @@ from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
 LARGEST_SQUARE = 1.02
-"""Mean of ‖φ(x)‖² at most, where features were rounded to bfloat16."""
+"""Mean of ‖φ(x)‖² at most, if features were rounded to bfloat16."""
 
 MAX_COVARIANCE_FEATURES = 20_000
 """Features up to which their covariance is kept; it takes 1.6 GB for each fold."""
@@ -47,13 +47,13 @@ MAX_EMBEDDING = 4096
 class Sketch(Shown):
     """Moments of φ(x) in two folds, moments of x, and a small sample: all that a comparison needs of a set.
 
-    The place of a sample in the bottom-k sample follows from a hash of its id alone, and its fold from its group, so a
+    The place of a sample in the bottom-k sample follows from a hash of its id alone, and its fold from its group. So a
     sketch does not depend on order, batches or shards, and `a + b` is the sketch of the union of two disjoint sets. A
     group must lie in one of them: put all windows of a video, or all samples of a group, into the same shard.
 
     Its size does not depend on the number of samples: about 4·(2r)² bytes for r frequencies, 64 MB for 2 000, and the
-    moments and the small sample of embeddings. It pays where embeddings are larger than that, may not be kept or
-    shared, or lie in several places. Otherwise compare the embeddings, which gives sharper intervals.
+    moments and the small sample of embeddings. It pays if embeddings are larger than that, may not be kept or shared,
+    or lie in several places. Otherwise compare the embeddings, which gives sharper intervals.
 
     Args:
         feature_map: φ; sketches can be added and compared only when they share it.
@@ -63,8 +63,8 @@ class Sketch(Shown):
             before the product, which GPUs, and some CPUs, multiply faster (docs/method.md has the errors).
 
     Attributes:
-        folds: moments of φ(x) over the samples of fold 0 and of fold 1, which follow from the group, or from
-            the id of a sample without one.
+        folds: moments of φ(x) over the samples of fold 0 and of fold 1, which follow from the group, or from the id of
+            a sample without a group.
         embedding: moments of x − μ in float64, for the Fréchet distance; μ is the feature map's center. None for
             embeddings of more than 4096 entries, whose covariance would not fit into memory.
         sample: bottom-k sample of embeddings and their ids.
@@ -73,7 +73,7 @@ class Sketch(Shown):
         groups: what groups the samples: a column of metadata, or "video" for windows of videos; None if every
             sample stands for itself.
         squared_sizes: Σ m² over the groups of m samples; n if ungrouped.
-        shards: parts of sets that the sketch is of, to be merged with the others; empty if all its sets are whole.
+        shards: parts of sets in the sketch, to be merged with the others; empty if all its sets are whole.
 
     Example:
         >>> import finc_eval as fe
@@ -140,7 +140,7 @@ class Sketch(Shown):
             run: portions and progress of the pass; the device is the feature map's.
 
         Raises:
-            UsageError: the set does not have the column, or the feature map is not one.
+            UsageError: the set does not have the column, or `phi` is not a feature map.
             DataError: the embeddings are not finite.
             IncompatibleError: the embeddings have another dimension than the feature map.
         """
@@ -342,7 +342,7 @@ class Sketch(Shown):
         return {name: moments for name, moments in parts.items() if moments is not None}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what the sketch is of, without its moments and its sample."""
+        """Return the description of the sketch, without its moments and its sample."""
         return {
             "name": self.name,
             "n": self.n,
@@ -370,7 +370,7 @@ def sketch_all(
     embedding: bool = True,
     run: Run | None = None,
 ) -> list[Sketch]:
-    """Sketch one set by several feature maps of one kernel, in one pass over it.
+    """Sketch a set by several feature maps of one kernel, in one pass.
 
     See `Sketch.of` for the arguments; `embedding`: whether to also sum the moments of the embeddings.
     """

@@ -2,8 +2,8 @@
 
 Each line is one JSON object: first the budget and the number of releases, then one line per release. A process that
 dies between the line and its release has spent budget for nothing, but no process can release without spending. Each
-line has a checksum that follows from the line before it, so that a ledger which lost or changed a line gives no budget
-back: it is refused. The file belongs to the owner of the data and must not be published.
+line has a checksum that follows from the line before it. So a ledger which lost or changed a line gives no budget back:
+it is refused. The file belongs to the owner of the data and must not be published.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ class PlannedLedger(Ledger):
 def record_spending(
     ledger: Ledger | str | Path, identity: Identity, name: str | None, guarantee: Guarantee, purpose: str
 ) -> None:
-    """Record a spending in a ledger or the file of one, and return when it is on the disk. See `Ledger.spend`."""
+    """Record a spending in a ledger or its file, and return when it is on the disk. See `Ledger.spend`."""
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     book.spend(identity.digests, guarantee, purpose, name, identity.views)
 

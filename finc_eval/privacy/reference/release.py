@@ -60,9 +60,9 @@ def release_sketch(
             embeddings, or of samples, which are embedded first. Their number is public. Rows that are not finite,
             and samples that could not be read, count as the center.
         settings: budget and sensitivity; default: built from the options.
-        public: source of scales, axes and features: a `PublicTransform`; a public set in the same forms, to fit one to;
-            or a released `PrivateSketch`, whose transform, features and classes are then shared, so that both can
-            merge.
+        public: source of scales, axes and features: a `PublicTransform`; a public set in the same forms, to fit a
+            transform to; or a released `PrivateSketch`, whose transform, features and classes are then shared, so that
+            both can merge.
         ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
         feature_map: φ on the transform's images; default: total degree 2, or 3 from ε = 1 and 5000 records on.
         labels: classes of the records; default: the labels of the cache.

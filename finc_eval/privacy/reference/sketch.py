@@ -242,7 +242,7 @@ class PrivateSketch(Shown):
         The guarantee to each owner's records stays the same, as long as no record belongs to two owners.
 
         Raises:
-            UsageError: there are fewer than two sketches, or one release is in two of them.
+            UsageError: there are fewer than two sketches, or two contain the same release.
             IncompatibleError: the sketches differ in extractor, transform, features or classes.
         """
         if len(sketches) < 2:

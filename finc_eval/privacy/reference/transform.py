@@ -27,7 +27,7 @@ SHARE_WITHIN_RADIUS = 0.99
 """Share of the public embeddings that lie within the radius."""
 
 MIN_RELATIVE_VARIANCE = 1e-9
-"""Smallest variance of an axis, relative to the largest one."""
+"""Smallest variance of an axis, relative to the largest variance."""
 
 
 @dataclass(frozen=True, eq=False)

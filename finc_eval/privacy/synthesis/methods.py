@@ -18,7 +18,7 @@ FREQUENCIES = 1000
 
 @dataclass(frozen=True)
 class Named(Record):
-    """A method that prints as its name, with those parameters that are not the default.
+    """A method that prints as its name, with the parameters that are not the default.
 
     Attributes:
         bound: bound of the sensitivity that it accounts for.

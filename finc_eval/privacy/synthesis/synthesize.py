@@ -1,4 +1,4 @@
-"""From private records to synthetic ones: one release, a generator fitted to it, samples of the generator."""
+"""From private to synthetic records: a release, a generator fitted to it, samples of the generator."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def synthesize_table(
     run: Run | None = None,
     **options: Unpack[SynthesisOptions],
 ) -> SyntheticTable:
-    """Make a synthetic table from one private release of a real one.
+    """Make a synthetic table from a private release of a real table.
 
     Args:
         values: private columns by name: a mapping, or a data frame. Columns that the description does not list are
@@ -132,7 +132,7 @@ def synthesize_images(
     run: Run | None = None,
     **options: Unpack[ImageSynthesisOptions],
 ) -> SyntheticImages:
-    """Make synthetic images from one private release of real ones.
+    """Make synthetic images from a private release of real images.
 
     Args:
         images: private images, (m, h, w) or (m, h, w, c), uint8: an array, or the rows of an .npz file, which are read

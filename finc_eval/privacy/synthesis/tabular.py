@@ -27,7 +27,7 @@ MAX_POSITION = 8.0
 """Levels of a column lie in [−8, 8] in the view `positions`, so up to 17 of them are 1 apart."""
 
 UNUSUAL_SHARE = 0.1
-"""Assumed share of records without the usual value, for a column that has one."""
+"""Assumed share of records without the usual value, for a column with a usual value."""
 
 COLUMN_KEYS = ("name", "values", "low", "high", "levels", "edges", "integer", "usual")
 """Keys that the description of a column may have."""
@@ -45,11 +45,11 @@ class Category:
 
     Attributes:
         name: name of the column.
-        values: all values that occur. Any other value in the data counts as the usual one.
+        values: all values that occur. Any other value in the data counts as the usual value.
         usual: value that most records are known to have, or None; it lies at the origin of the codes.
 
     Raises:
-        UsageError: values repeat or are missing, or the usual value is not one of them.
+        UsageError: values repeat or are missing, or do not contain the usual value.
 
     Example:
         >>> import finc_eval as fe
@@ -77,7 +77,7 @@ class Category:
 
     @property
     def codes(self) -> torch.Tensor:
-        """Codes of the levels, (levels, coordinates): corners of a simplex around 0, or the usual one at 0."""
+        """Codes of the levels, (levels, coordinates): corners of a simplex around 0, or the usual value at 0."""
         corners = torch.eye(self.levels)
         if self.usual is not None:
             place = self.values.index(self.usual)
@@ -184,7 +184,7 @@ class Number:
     def codes(self) -> torch.Tensor:
         """Codes of the levels, (levels, 1): evenly spaced over √2, the distance of two categories.
 
-        The usual level is at 0; without one, the middle is.
+        The usual level is at 0; else the middle is.
         """
         places = torch.linspace(-0.5, 0.5, self.levels) * 2**0.5 if self.levels > 1 else torch.zeros(1)
         origin = 0.0 if self.usual is None else float(places[self.encoded(np.array([self.usual]))[0]])
@@ -228,7 +228,7 @@ Column = Category | Number
 
 @dataclass(frozen=True)
 class Table:
-    """The public description of a table: its columns, and the column of classes, if there is one.
+    """The public description of a table: its columns, and the column of classes, if any.
 
     Attributes:
         columns: all columns but the label.
