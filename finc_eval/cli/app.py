@@ -39,7 +39,7 @@ VERBS: dict[str, dict[str, str]] = {
         "gate": "Judge whether a new release may replace the one before it.",
     },
     "Privacy": {
-        "audit": "Audit a generator: are its samples copies, do attacks tell its training set, does a stated "
+        "audit": "Audit a generator: are its samples copies, do attacks recognize its training set, does a stated "
         "guarantee hold?",
         "private": "Release data under differential privacy: a sketch to score generators by, or synthetic records.",
         "kahm": "Kernel affine hull machines: models of classes, their membership-inference score, fabricated data, "

@@ -25,8 +25,8 @@ QUIET = "Show no progress; results, notes and errors are printed."
 Gen = Annotated[
     str,
     typer.Option(
-        help="Generated set: a folder, .zip or .npz of images, an .h5 file that extract or sketch wrote, or embeddings "
-        "of your own (.npy, .npz, .pt, .safetensors or .parquet), or the URL of one (s3://, gs://, https:// …)."
+        help="Generated set: a folder, .zip or .npz of images, an .h5 file that extract or sketch wrote, or "
+        "embeddings (.npy, .npz, .pt, .safetensors, .parquet). Or a URL of these (s3://, gs://, https:// …)."
     ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]
@@ -90,7 +90,7 @@ class Work(Configured):
     device: Annotated[str | None, about("device to compute on: cpu, cuda, cuda:1 …; default: CUDA if available")] = None
     batch_size: Annotated[
         int | None,
-        about("samples per pass through the network, halved where memory does not suffice; default: auto"),
+        about("samples per pass through the network, halved if memory does not suffice; default: auto"),
     ] = None
     workers: Annotated[int, about("threads that decode samples")] = WORKERS
     quiet: Annotated[bool, about(QUIET.rstrip("."))] = False

@@ -60,7 +60,7 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Folder, or its URL, to write to: a page, the same as JSON, and an .h5 file where later steps need one. "
+        help="Folder, or its URL, to write to: a page, the same as JSON, and an .h5 file if later steps need it. "
         "Default: a folder in reports/ that is named by the sets.",
     ),
 ]
@@ -68,7 +68,7 @@ OptionalOut = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Folder to write a page and the same as JSON to; default: none."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that this command did not make, too.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite even files that this command did not make.")]
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,9 @@ def compare(
     run = Run.of(run)
     if isinstance(extractor, list | tuple) or (isinstance(gen, dict) and isinstance(ref, dict)):
         if kinds is not None:
-            raise UsageError("kinds of an earlier comparison are of one space: give one extractor, or leave kinds out")
+            raise UsageError(
+                "kinds of an earlier comparison belong to a single space: give one extractor, or leave kinds out"
+            )
         several = extractor if isinstance(extractor, list | tuple) else [] if extractor is None else [extractor]
         return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree

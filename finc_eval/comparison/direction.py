@@ -82,7 +82,7 @@ class Direction(Record, Shown):
         cause: with labels of both sets, "frequency" if these labels are drawn more often, "appearance" if samples of a
             label look different, or "both"; None if neither is significant.
         looks_different: id of a direction of the opposite role that shows the same kind of samples: the sets then
-            differ in the looks of these samples, not in their number. None if there is no such direction.
+            differ in the looks of these samples, not in their number. None without such a direction.
         kinds: ids of the kinds that a tenth or more of its best samples lie in, the most frequent first.
         shown_by_kinds: whether at least half of its best samples lie in kinds that differ in the same way.
         share_gen, share_ref: fraction of each set that are members; of a sketch that keeps no samples, the mass.

@@ -52,7 +52,7 @@ def headline(found: _Compared) -> str:
     names = UniqueNames((*found.headings, *found.kinds))
     sentences = [*on_prompts(found), *drift_alone(found), *overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
-        sentences.append(f"A kind counts where one set has more than {rho:g} times the share of the other.")
+        sentences.append(f"A kind counts if one set has more than {rho:g} times the share of the other.")
     largest = [in_words(kind, names) for kind in top_level(found.kinds, found.headings)[:LARGEST]]
     if largest:
         sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")

@@ -97,7 +97,7 @@ class Rarity(Record):
     """
 
     title: ClassVar[str] = "Rarity"
-    idea: ClassVar[str] = "clusters of the samples that lie where the other set is sparsest"
+    idea: ClassVar[str] = "clusters of the samples in the sparsest regions of the other set"
 
     novel: Novel = 0.3
     neighbors: Annotated[int, about("number of the neighbor that the balls of rarity's manifold reach")] = 3
@@ -145,7 +145,7 @@ class Clusters(Record):
     """
 
     title: ClassVar[str] = "Clusters"
-    idea: ClassVar[str] = "label-blind kinds, of which the two sets have unequal shares"
+    idea: ClassVar[str] = "label-blind kinds with unequal shares in the two sets"
 
     name: Literal["clusters"] = "clusters"
 
@@ -195,7 +195,7 @@ class Settings(SketchSettings):
         str | None,
         about(
             "compare pairs of prompt and image, as PromptSplit does, by vectors of the prompts: words (and neighboring "
-            "words), wordllama, a card with a text tower, or a file with an embedding for each prompt; kinds are of "
+            "words), wordllama, a card with a text tower, or a file with an embedding for each prompt; kinds concern "
             "images alone"
         ),
     ] = None
@@ -289,7 +289,7 @@ def without_clusters(settings: Settings) -> Settings:
     """Return settings that ask for directions alone."""
     if isinstance(settings.method, Clusters):
         raise DataError(
-            "a sketch keeps too few samples to divide into kinds, or not which groups they are of: pass embeddings, "
+            "a sketch keeps too few samples to divide into kinds, or not their groups: pass embeddings, "
             "or use method finc"
         )
     method = settings.method

@@ -242,7 +242,7 @@ class Job:
                 mend = "run the same command again when nothing changes it any more"
                 if self.samples.kind == "dataset":
                     mend = "its items must be the same whenever they are read, so remove random augmentation"
-                why = error or "its bytes are not those that were read first"
+                why = error or "its bytes differ from the bytes that were read first"
                 raise DataError(f"{self.samples.name} changed while it was read ({name}: {why}): {mend}")
 
     def _judge(self, writer: CacheWriter) -> None:

@@ -126,7 +126,7 @@ def repeats_as_groups(
         others = [found for name, found in hashes.items() if name != label]
         only = f"{label} has only {plural(distinct, 'distinct sample')} among {n:,}"
         if others and are_drawn_alike(own, np.concatenate(others)):
-            sentences.append(f"{only}, and the other set has the same ones as often: they are taken for independent")
+            sentences.append(f"{only}, and the other set has the same repeats as often: they count as independent")
         elif distinct == 1 or (label != REFERENCE and not is_duplicated(own)):
             some = plural(distinct, "distinct sample")
             sentences.append(f"{label} {REPEATS_ITSELF}: {some} among {n:,}, which count as they come")
@@ -363,28 +363,28 @@ def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[s
         if name != REPEATS:
             raise too_few_groups(label, n, per_group, name)
         return [
-            f"the {n:,} samples of {label} repeat so few that they tell as much as "
-            f"{plural(round(independent), 'independent one')}: nothing is tested, and no kind can be significant"
+            f"the {n:,} samples of {label} repeat so few that they are equivalent to "
+            f"{plural(round(independent), 'independent sample')}: nothing is tested, and no kind can be significant"
         ]
     return [
-        f"the groups of {label} are so few or so large that its {n:,} samples tell as much as {independent:.0f} "
-        "independent ones: expect wide intervals, and keep fewer samples of large groups"
+        f"the groups of {label} are so few or so large that its {n:,} samples are equivalent to {independent:.0f} "
+        "independent samples: expect wide intervals, and keep fewer samples of large groups"
     ]
 
 
 def too_few_groups(label: str, n: int, per_group: float, name: str | None) -> DataError:
     """Return the error for a set whose samples lie in too few groups to be compared."""
     independent = floor(10 * n / per_group) / 10
-    worth = f"{independent:g} independent one{'s' * (independent != 1)}"
+    equivalent = f"{independent:g} independent sample{'s' * (independent != 1)}"
     if name == REPEATS:
         return DataError(
-            f"the {n:,} samples of {label} repeat so few that one half of these has hardly any: they tell as much as "
-            f"{worth}, too few to compare; take samples that are not repeats"
+            f"the {n:,} samples of {label} repeat so few that one half of these has hardly any: they are equivalent to "
+            f"{equivalent}, too few to compare; take samples that are not repeats"
         )
     by = f" by {name}" if name else ""
     return DataError(
-        f"the {n:,} samples of {label} lie in too few groups{by}, or nearly all in one: they tell as much as "
-        f"{worth}; take dozens of groups of each set, and fewer samples of the largest ones"
+        f"the {n:,} samples of {label} lie in too few groups{by}, or nearly all in one: they are equivalent to "
+        f"{equivalent}; take dozens of groups of each set, and fewer samples of the largest groups"
     )
 
 

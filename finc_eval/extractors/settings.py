@@ -75,7 +75,7 @@ class Extraction(Configured):
     image_key: Annotated[
         str | None,
         about(
-            "name of the images where a sample has several things by name: a column, an array, or what follows the "
+            "name of the images if a sample has several things by name: a column, an array, or what follows the "
             "first dot in names of tar members (left.png)"
         ),
     ] = None

@@ -59,8 +59,8 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
     )
     if limits.near is not None and found.same_law <= AUDIT_ALPHA:
         note = (
-            f"training set and reference are not of one distribution (p = {found.same_law:.2g}), which looks like "
-            "copying, too: pass a reference that was drawn as the training set was"
+            f"training set and reference are not of one distribution (p = {found.same_law:.2g}), which also looks like "
+            "copying: pass a reference that was drawn as the training set was"
         )
         yield Missing(name="copying.near", margin=limits.near, note=note)
     elif limits.near is not None:

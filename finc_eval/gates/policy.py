@@ -42,7 +42,7 @@ class KindLimits(Record):
         float | None, about("part of its share in the baseline that no kind of the reference may lose: 0.5 is half")
     ] = None
     new: Annotated[
-        float | None, about("share of samples by which no kind may grow that the reference lacks: 0.02 is 2 %")
+        float | None, about("share of samples that a kind may gain if the reference lacks it: 0.02 is 2 %")
     ] = None
     moved: Annotated[
         float | None,
@@ -171,7 +171,7 @@ class SliceLimits(Record):
     """
 
     column: Annotated[str, about("metadata column of all sets")]
-    only: Annotated[tuple[str, ...], about("values of the column: the samples that have one of them are the slice")]
+    only: Annotated[tuple[str, ...], about("values of the column that make the slice")]
     kinds: Annotated[KindLimits | None, about("limits on kinds of samples")] = None
     metrics: Annotated[dict[str, MetricLimit], about("limits on metrics, by name")] = field(default_factory=dict)
 
@@ -258,8 +258,8 @@ class Policy(Record):
             return
         if self.extractor not in (space, extractor_of(space)):
             raise IncompatibleError(
-                f"the policy is for embeddings by {self.extractor}, and the sets are by {space}: embed them by "
-                "that one (--extractor), or write a policy for these (--init)"
+                f"the policy is for embeddings by {self.extractor}, and the sets are by {space}: embed the sets by the"
+                " first (--extractor), or write a new policy (--init)"
             )
 
     def with_looks(self, looks: int | None) -> Policy:

@@ -119,8 +119,8 @@ class Limit(Record):
             told += f" (between {self.number(self.interval[0])} and {self.number(self.interval[1])})"
         limit = f"at {'most' if self.harm == 'high' else 'least'} {self.number(self.margin)}"
         if self.verdict == "undecided":
-            text = f"{told}: too few samples to tell whether it is {limit}"
-            return text + (f"; {self.needed:,} samples of each generated set would tell" if self.needed else "")
+            text = f"{told}: too few samples to decide whether it is {limit}"
+            return text + (f"; {self.needed:,} samples of each generated set would decide" if self.needed else "")
         return f"{told}; {limit} is allowed"
 
     @property

@@ -88,7 +88,7 @@ class ElementNoise(Record):
         ),
     ] = (0.0, 1.0)
     adjacency: Annotated[
-        Adjacency, about("unit: element as in the paper, or record, where every entry gets ε/p and δ/p")
+        Adjacency, about("unit: element as in the paper, or record, which gives every entry ε/p and δ/p")
     ] = "element"
 
     def __post_init__(self) -> None:

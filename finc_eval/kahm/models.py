@@ -368,7 +368,7 @@ def _distances(models: tuple[WideKahm, ...], queries: object) -> Distances:
     rows = precise_rows(queries, "queries")
     if rows.dim != models[0].dim:
         raise IncompatibleError(
-            f"these samples have {rows.dim} entries, those of the models {models[0].dim}: embed both by one extractor "
+            f"these samples have {rows.dim} entries, the models' {models[0].dim}: embed both by one extractor "
             "(on the command line, --extractor)"
         )
     values, poles = np.empty((rows.n, len(models))), 0

@@ -51,7 +51,7 @@ class KahmSettings(Record):
     scale: Annotated[
         Scale,
         about(
-            "unit of the samples where a rule chooses λ: as_is keeps it, unit_ms takes the unit in which their mean "
+            "unit of the samples if a rule chooses λ: as_is keeps it, unit_ms takes the unit in which their mean "
             "square is 1, a number multiplies them first; λ is the bandwidth of the model, and λ* depends on this "
             "unit, but distances stay in the samples' own"
         ),

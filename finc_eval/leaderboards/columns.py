@@ -15,7 +15,7 @@ from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
 from finc_eval.partitions.tally import EffectiveCounts, Tally
 
 SHARES = {
-    "unmatched": "share of its samples that would have to be of other kinds to match the reference",
+    "unmatched": "share of its samples that would have to change kind to match the reference",
     "missing": "share of the reference that is missing",
     "novel": "share of its samples that are novel",
 }

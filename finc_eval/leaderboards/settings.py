@@ -28,8 +28,8 @@ class LeaderboardSettings(Configured):
     metrics: Annotated[
         tuple[str, ...],
         about(
-            "metrics to rank by, besides the shares; default: fd, the Fréchet distance by the extractor, or kid where "
-            "a set has fewer samples than an embedding has entries; fid embeds by inception-fid"
+            "metrics to rank by, besides the shares; default: fd, the Fréchet distance by the extractor, or kid if a "
+            "set has fewer samples than an embedding has entries; fid embeds by inception-fid"
         ),
     ] = ()
     rank_by: Annotated[str, about("number that orders the rows: unmatched, missing, novel, or one of the metrics")] = (

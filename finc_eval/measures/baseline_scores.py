@@ -19,10 +19,10 @@ def _rarity(inputs: MetricInputs) -> list[Score]:
     scores, outside = found.scores[found.inside], found.outside / gen.n
     if not len(scores):
         raise DataError(
-            f"all {gen.n} samples of {gen.name} lie outside every ball of the reference, where rarity has no score: "
-            "take prdc, or finc_eval.baselines.rarity for their distances"
+            f"all {gen.n} samples of {gen.name} lie outside every ball of the reference, and have no score: take prdc, "
+            "or finc_eval.baselines.rarity for their distances"
         )
-    note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of those that have no score"
+    note = f"of the {len(scores)} samples inside a ball: rarity_outside is the share of samples without a score"
     notes, interval = (note, *ball_notes(ref), *recall_notes(found.recall)), mean_interval(scores)
     return [
         Score("rarity", float(scores.mean()), found.signature, interval=interval, notes=notes),
@@ -48,7 +48,7 @@ def _fld(inputs: MetricInputs) -> list[Score]:
 
 
 METRICS = (
-    Metric("rarity", "mean rarity of the samples that have a score, and share of those without one", _rarity),
+    Metric("rarity", "mean rarity of the samples that have a score, and share of samples without a score", _rarity),
     Metric("ken", "kernel-based entropic novelty", _ken),
     Metric(
         "fld",

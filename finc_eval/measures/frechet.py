@@ -321,7 +321,7 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
         if n >= needed:
             jackknife = frechet_interval(gen, ref, run=inputs.run)
             interval, unbiased = (jackknife.low, jackknife.high), jackknife.corrected
-            notes.append("the interval is of the unbiased value, the distance of infinitely many samples")
+            notes.append("the interval is around the unbiased value, the distance of infinitely many samples")
         else:
             notes.append(f"no interval: in {gen.dim} dimensions that takes {needed} samples of each set")
     return Score(

@@ -109,7 +109,7 @@ def _inception_score(inputs: MetricInputs) -> list[Score]:
     signature = inputs.signature(splits=found.splits, seed=found.seed)
     size = found.n // found.splits
     own = plural(size, "sample")
-    note = f"each split has {own}: the score cannot exceed that, and is too low; published ones have 5000"
+    note = f"each split has {own}: the score cannot exceed that, and is too low; published splits have 5000"
     notes = (note,) if size < MIN_SPLIT_SAMPLES else ()
     interval = found.interval()
     return [

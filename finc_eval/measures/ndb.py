@@ -53,7 +53,7 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
     floor, floor_bins = ndb(part, rest, bins, inputs.run)
     notes: tuple[str, ...] = (f"one law gives about {SIGNIFICANCE * bins:g} of {bins} bins",)
     if bins < BINS:
-        notes += (f"{ref.name} has {ref.n} samples, enough for {bins} bins, where the paper has {BINS}",)
+        notes += (f"{ref.name} has {ref.n} samples, enough for {bins} bins; the paper has {BINS}",)
     signature = inputs.signature(bins=bins, significance=SIGNIFICANCE)
     return [
         Score("ndb", found, signature, higher_is_better=False, notes=notes),

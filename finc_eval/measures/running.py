@@ -104,7 +104,7 @@ class _Rows:
             )
         rows = rows.detach().to(self._dtype(rows))
         if not bool(rows.isfinite().all()):
-            raise DataError(f"the new rows of {self.name} are not all finite (NaN or Inf): leave those samples out")
+            raise DataError(f"the new rows of {self.name} are not all finite (NaN or Inf): leave these samples out")
         self._kept = rows.dtype
         self._file.seek(0, 2)
         self._file.write(np.ascontiguousarray(rows.cpu().numpy()).tobytes())

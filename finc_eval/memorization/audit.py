@@ -351,7 +351,7 @@ def _open_audit(
     if "reference" in sets:
         for label in ("train", "holdout"):
             if sets["reference"].digest == sets[label].digest:
-                raise IncompatibleError(f"reference and {label} are the same samples: pass further ones, or none")
+                raise IncompatibleError(f"reference and {label} are the same samples: pass further samples, or none")
     return sets
 
 

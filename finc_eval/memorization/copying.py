@@ -76,7 +76,7 @@ class Measure(Record):
         control_interval: interval of the control.
         null: value of a generator that knows only the distribution; None if it is not known.
         copies_lower: whether copies lower the value; else they raise it.
-        p_value: p-value of "no nearer to the training samples than fresh ones are", one-sided, for this measure alone.
+        p_value: one-sided p-value of "no nearer to the training samples than fresh samples", for this measure alone.
         adjusted: the same, adjusted for everything that the audit may find (Holm).
         against_holdout: p-value of "the most suspicious samples are as often nearer to the holdout", for a measure of
             single samples that finds copying; None for all others.
@@ -199,7 +199,7 @@ class CellTest:
     """Mann and Whitney's test of distances to the training set, in the cells of a partition (Meehan et al. 2020).
 
     Attributes:
-        by_cell: Z of each cell, below 0 if generated samples are nearer than fresh ones; None with too few samples.
+        by_cell: Z of each cell, below 0 if generated samples are nearer than fresh samples; None with too few samples.
         value: C_T, the mean of Z weighted by the number of fresh samples in each cell.
         deviation: standard deviation of C_T if nothing is copied: less than 1 unless there is one cell.
     """

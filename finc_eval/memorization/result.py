@@ -58,7 +58,7 @@ class SuspiciousPair(Record):
 
 @dataclass(frozen=True)
 class Copying(Record):
-    """First block of an audit: whether samples are nearer to the training set than fresh ones are.
+    """First block of an audit: whether samples are nearer to the training set than fresh samples are.
 
     Attributes:
         measures: measures of copying, each with its control.
@@ -80,7 +80,7 @@ class Copying(Record):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def found_by(self) -> tuple[MeasureName, ...]:
-        """Names of the measures that find generated samples nearer to the training set than fresh ones."""
+        """Names of the measures that find generated samples nearer to the training set than fresh samples."""
         return tuple(measure.name for measure in self.measures if measure.adjusted <= AUDIT_ALPHA)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -101,7 +101,7 @@ class Copying(Record):
 
     @property
     def is_found(self) -> bool:
-        """True if generated samples are nearer to the training set than fresh ones, by any measure or stratum."""
+        """True if generated samples are nearer to the training set than fresh samples, by any measure or stratum."""
         return bool(self.found_by) or any(stratum.p_value <= AUDIT_ALPHA for stratum in self.strata)
 
     def measure(self, name: MeasureName) -> Measure:
@@ -175,7 +175,7 @@ class Audit(Document):
 
     @property
     def nearer_to(self) -> NearerTo | None:
-        """Sets that generated samples are nearer to than fresh ones are; None if no measure finds that they are.
+        """Sets that generated samples are nearer to than fresh samples are; None if no measure finds that they are.
 
         It is the training set if a measure that knows the holdout says so, else real samples in general.
         """

@@ -1,4 +1,4 @@
-"""Exact test of whether scores reach further down than fresh ones; it sees a few copies among many samples.
+"""Exact test of whether scores reach further down than fresh samples; it sees a few copies among many samples.
 
 Below the k-th smallest of m fresh scores lies a Beta(k, m − k + 1) distributed share of their distribution, so of N
 other fresh scores a beta-binomial number. No density is estimated and no mean is compared: a hundredth of copies does

@@ -10,11 +10,11 @@ from finc_eval.core.words import percent
 from finc_eval.memorization.copying import TailName
 
 NearerTo = Literal["training", "real"]
-"""Sets that generated samples are nearer to than fresh ones: the training set, or real samples, of whatever set."""
+"""Sets that generated samples are nearer to than fresh samples: the training set, or real samples, of whatever set."""
 
 SHOWN_BY: dict[TailName, str] = {
-    "calibrated": "their embeddings are nearer to the training set than those of fresh samples",
-    "hash": "their perceptual hashes are nearer to the training set than those of fresh samples",
+    "calibrated": "their embeddings are nearer to the training set than the embeddings of fresh samples",
+    "hash": "their perceptual hashes are nearer to the training set than the hashes of fresh samples",
     "views": "mirrored, widened or shifted, they are nearer to the training set than fresh samples",
 }
 """Evidence that samples are altered copies, by the test that finds most of them."""
@@ -61,7 +61,7 @@ def verdict(
         copies: number of copies.
         n: number of generated samples.
         fresh: number of fresh samples.
-        nearer_to: what samples are nearer to than fresh ones are; None if nothing shows that they are.
+        nearer_to: what samples are nearer to than fresh samples are; None if nothing shows that they are.
         share: share of samples nearer to the training set than to the holdout, as if these were of one size.
         images: whether the samples are images.
         unlike: whether training set and holdout are not of one distribution: only equal samples are then copies.
@@ -84,10 +84,12 @@ def verdict(
         are = f"is {one}" if copies.at_least == 1 else f"are {many}"
         sentence = f"At least {copies.at_least:,} of {n:,} samples {are}, altered"
     elif nearer_to == "training":
-        return "Samples are nearer to the training set than fresh ones are, but no single sample is shown to be a copy."
+        return (
+            "Samples are nearer to the training set than fresh samples are, but no single sample is shown to be a copy."
+        )
     elif nearer_to == "real":
         return (
-            f"Samples are nearer to real {'images' if images else 'samples'} than fresh ones are, but nothing shows "
+            f"Samples are nearer to real {'images' if images else 'samples'} than fresh samples are, but nothing shows "
             f"them nearer to the training set than to the holdout: {percent(share, 1)} of them are (DCR share; 50 % "
             "without copies). No copies were found."
         )

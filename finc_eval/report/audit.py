@@ -288,7 +288,7 @@ def guarantee_sentence(audit: Audit) -> str:
     if any(exceeds(one, stated.epsilon, stated.ceilings) for one in audit.attacks):
         return (
             f"The attacks got more than the stated {claim} allows, but no measure finds samples nearer to the training "
-            "set: another holdout looks so, too. Nothing is concluded."
+            "set: another holdout has the same effect. Nothing is concluded."
         )
     return f"The attacks do not contradict the stated {claim}. This does not confirm it."
 

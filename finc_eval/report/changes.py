@@ -17,8 +17,8 @@ from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
 
 MEANING = (
-    "A kind is new or gone where hardly the old or the new release differs from the reference in it, and grown or "
-    "shrunk where its share moved away from the reference's share, or towards it. What the old release never made is "
+    "A kind is new or gone if hardly the old or the new release differs from the reference in it. It has grown or "
+    "shrunk if its share moved away from the reference's share, or towards it. What the old release never made is "
     "counted with the kinds that it is nearest to: divide both releases and the reference together to see it (kinds)."
 )
 """Meaning of the status of a kind, and what is not seen."""
@@ -68,9 +68,10 @@ def outline(changes: Changes) -> Outline:
         tables=[Table.of("Kinds of the two releases", COLUMNS, changes, words=["Status"])] if len(changes) else [],
         details=[MEANING] if len(changes) else [],
         failures=unreadable(changes.sets),
-        how="Both releases were divided into the kinds of the comparison of the old one, in which every sample is of "
-        f"exactly one kind. {MEANING} A change counts with p ≤ {changes.alpha:g}, adjusted for all kinds of the tree. "
-        "All others are unchanged, or undecided where most of the difference from the reference seems to have come or "
+        how="Both releases were divided into the kinds of the comparison of the old one, in which every sample "
+        "belongs to exactly one kind. {MEANING} A change counts with p ≤ {changes.alpha:g}, adjusted for all "
+        "kinds of the tree. "
+        "All others are unchanged, or undecided if most of the difference from the reference seems to have come or "
         "gone.",
     )
 

@@ -134,8 +134,8 @@ def _tables(result: Verdict, groups: Mapping[str, tuple[Verb, ...]]) -> list[Tab
             rows if has_notes else [row[:-1] for row in rows],
             words=["Verdict", "Note"],
             muted=[verbs == SETTLED for _ in limits],
-            legend="The name of a limit on a kind leads to samples of all sets; the samples here are of the set with "
-            "most of it.",
+            legend="The name of a limit on a kind leads to samples of all sets; the samples here come from the set "
+            "with most of it.",
         )
         tables += [one] if rows else []
     return tables

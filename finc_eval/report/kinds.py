@@ -20,8 +20,8 @@ from finc_eval.samples import Samples
 TITLE = f"Share of each kind in each set ({UNDER.strip()} under a heading)"
 
 HOW = (
-    "All samples together were divided into kinds, without regard to which set a sample is from: every sample is of "
-    "exactly one kind, so the shares of a set add up to 100 %. A kind counts with p ≤ "
+    "All samples together were divided into kinds, without regard to which set a sample is from: every sample belongs "
+    "to exactly one kind, so the shares of a set add up to 100 %. A kind counts with p ≤ "
     f"{ALPHA}, adjusted for all kinds of the tree and all sets. Kinds that differ in the same way and lie together "
     "stand below a heading. The most typical samples are nearest to the middle of a kind; the members drawn at random "
     "show what most of them look like."

@@ -188,7 +188,7 @@ def kernel_facts(comparison: Comparison) -> list[tuple[str, object]]:
         found.append(("Bandwidth of the Gaussian kernel, σ", f"{settings.sigma:.6g} ({comparison.sigma_rule})"))
         found.append(("Random frequencies, r", f"{settings.features:,}, seed {settings.seed}"))
     if settings.text is not None:
-        found.append(("Vectors of the prompts, beside the embeddings", settings.text))
+        found.append(("Vectors of the prompts, next to the embeddings", settings.text))
     return found
 
 

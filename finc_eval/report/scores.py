@@ -31,7 +31,7 @@ COLUMNS: dict[str, Callable[[Score], str]] = {
 """The columns of a table of scores."""
 
 HOW = (
-    "The interval covers the sampling of the sets; where there is an unbiased value, it is the interval of that value. "
+    "The interval covers the sampling of the sets, and is around the unbiased value if there is one. "
     "It covers neither the training of the generator nor the choice of the extractor. The floor is what the reference "
     "itself gets instead of the generated set: a distance near its floor is as good as it can be. Two values compare "
     "only if their signatures agree in everything but the size of the generated set."

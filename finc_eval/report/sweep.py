@@ -76,8 +76,8 @@ HOW = {
     "bandwidth σ distinguishes many narrow kinds and soon leaves every sample alone; a large one merges kinds until "
     "all look alike. Look for a range of σ over which the number of modes, their difference of shares and their "
     "spreadness change little, and stay where no warning is given.",
-    "rho": "Each dot is a mode, a direction along which one of the two sets has significantly more. A kind counts "
-    "where one set has more than ρ times the share of the other: at a large ρ only kinds remain that the other set "
+    "rho": "Each dot is a mode, a direction along which one of the two sets has significantly more. A kind counts if "
+    "one set has more than ρ times the share of the other: at a large ρ only kinds remain that the other set "
     "hardly has.",
 }
 

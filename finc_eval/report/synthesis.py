@@ -89,7 +89,7 @@ def _pictures(result: Synthesis, samples: Mapping[str, Any]) -> tuple[Thumbnails
     wanted = {name for names in result.shown.values() for name in names}
     for label in samples:
         if label != SET or not wanted:
-            has = f"it has {SET}" if wanted else "it is of a table, and shows no samples"
+            has = f"it has {SET}" if wanted else "it describes a table, and shows no samples"
             raise UsageError(f"the result has no images of {label!r}: {has}")
     if not wanted or SET not in samples:
         ask = f"The images are not shown: pass samples={{{SET!r}: …}} or --samples {SET}=…, the .npz that holds them."

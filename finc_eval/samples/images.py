@@ -225,7 +225,7 @@ def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
     is_wide = mode in ("I", "F") or mode.startswith("I;16") or lower is not None or is_signed
     stated = reading is not None and reading.range is not None and is_wide
     if is_signed and not stated:
-        raise ValueError("signed values of 8 bits: state their range (range=, --range), or save unsigned ones")
+        raise ValueError("signed values of 8 bits: state their range (range=, --range), or save unsigned values")
     if not stated and (mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM"))):
         raise ValueError(f"mode {mode} has no 8-bit range: state it (range=, --range), or save it with 8 or 16 bits")
     # Pillow takes long to count the frames.

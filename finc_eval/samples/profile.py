@@ -197,7 +197,7 @@ def _size(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
         (wide, others_wide), (high, others_high) = ((_span(one), _span(other)) for one, other in sides)
         yield (
             f"samples are {wide} pixels wide and {high} high in gen, {others_wide} and {others_high} in {name} (from "
-            "the 10th to the 90th percentile): after resizing for the network, the smaller ones are blurrier; bring "
+            "the 10th to the 90th percentile): after resizing for the network, the smaller samples are blurrier; bring "
             "both sets to one size with one good filter"
         )
 
@@ -244,7 +244,7 @@ def _fps(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if len(shares) == 2 and abs(shares[0] - shares[1]) > MAX_SHARE_DIFFERENCE:
         yield (
             f"{shares[0]:.0%} of gen and {shares[1]:.0%} of {name} state their frame rate: the others count as having "
-            "that of the extractor, which may be too slow or too fast; store both sets as videos"
+            "the extractor's rate, which may be too slow or too fast; store both sets as videos"
         )
 
 
@@ -258,7 +258,7 @@ def _length(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if unlike:
         yield (
             f"videos last {ours} in gen and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
-            "sees other parts of them, and repeats frames of short ones; cut both to one length"
+            "sees other parts of them, and repeats frames of short videos; cut both to one length"
         )
 
 

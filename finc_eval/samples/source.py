@@ -324,6 +324,6 @@ def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> l
     if missing:
         raise DataError(
             f"{where} gives a {what} to {len(ids) - len(missing)} of {len(ids)} samples, but not to {missing[0]}: "
-            "add the missing ones, or remove them all"
+            "add what is missing, or remove all"
         )
     return [found[name] for name in ids]

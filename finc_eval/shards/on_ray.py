@@ -58,7 +58,7 @@ class ShardActor:
     ) -> None:
         how = extraction_of(extractor)
         if how.shard is not None:
-            raise UsageError(f"an actor is told its shards one after the other: leave shard={how.shard!r} out")
+            raise UsageError(f"an actor gets its shards in its calls: leave shard={how.shard!r} out")
         self._samples, self._out, self._how = samples, out, how
         self._metadata, self._force, self._run = metadata, force, run
 

@@ -24,14 +24,14 @@ GroupArrays = Sequence[Any] | Mapping[str, Any]
 
 ByColumn = Annotated[
     str | None,
-    about("metadata column, such as label, of whose values the shares are compared too, next to the kinds"),
+    about("metadata column, such as label, whose values are also compared by their shares"),
 ]
 
 PairColumn = Annotated[
     str | None,
     about(
         "metadata column that pairs the sets, such as prompt: differences are taken within its values; default: the "
-        "column of groups, where all sets share its values"
+        "column of groups, if all sets share its values"
     ),
 ]
 

@@ -140,7 +140,7 @@ class Sketch(Shown):
             run: portions and progress of the pass; the device is the feature map's.
 
         Raises:
-            UsageError: the set does not have the column, or `phi` is not a feature map.
+            UsageError: the set does not have the column, or `feature_map` is not a feature map.
             DataError: the embeddings are not finite.
             IncompatibleError: the embeddings have another dimension than the feature map.
         """

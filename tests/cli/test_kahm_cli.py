@@ -168,7 +168,7 @@ def test_options_that_are_no_step_are_refused(sets, tmp_path):
         ("--exchange", tmp_path),
     ):
         result = run("federate", *wrong)
-        assert result.exit_code == 3 and "not one of the steps of federated classification" in result.stderr
+        assert result.exit_code == 3 and "make no step of federated classification" in result.stderr
 
 
 def test_models_and_samples_of_two_extractors_are_refused(sets, tmp_path):

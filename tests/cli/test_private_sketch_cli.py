@@ -175,7 +175,7 @@ def test_where_a_sketch_would_not_fit_nothing_is_spent(run, ward, ledger, tmp_pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((), "say where scales come from"),
+        ((), "scales must not come from the private set"),
         (("--length-scale", 3), "--length-scale and --radius go together"),
         (("--public", "{ward}"), "fitted on the private set itself"),
         (("--length-scale", 3, "--radius", 3, "--epsilon", 0), "epsilon must be a positive number, got 0"),

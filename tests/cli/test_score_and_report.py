@@ -54,7 +54,7 @@ def test_samples_scored_by_finc_alone_are_of_no_kind(folders, tmp_path):
     comparison = tmp_path / "c" / "comparison.h5"
     result = run("score", folders / "ref", "--comparison", comparison, "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
-    assert "note: the comparison has no kinds: samples are of none" in result.stdout and "|-" not in result.stdout
+    assert "note: the comparison has no kinds to assign samples to" in result.stdout and "|-" not in result.stdout
     rows = list(csv.reader((tmp_path / "s.csv").read_text().splitlines()))
     assert len(rows[0]) > 3 and {(row[1], row[2]) for row in rows[1:]} == {("", "")}
 

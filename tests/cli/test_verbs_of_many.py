@@ -86,7 +86,7 @@ def test_two_extractors_compare_in_both_of_their_spaces(folders, tmp_path):
     assert list(twin["comparisons"]) == ["efficientnet-lite0", "pixels"]
     assert [row[0] for row in table_rows(result.stdout)][:2] == ["efficientnet-lite0", "pixels"]
     refused = run("compare", *sets, *extractors, "--kinds", tmp_path / "out" / "spaces.h5", "--out", tmp_path / "more")
-    assert refused.exit_code == 3 and "are of one space: give one extractor" in refused.stderr
+    assert refused.exit_code == 3 and "belong to a single space: give one extractor" in refused.stderr
 
 
 def test_changes_follows_the_kinds_between_releases(caches, tmp_path):

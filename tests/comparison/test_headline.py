@@ -161,7 +161,7 @@ def test_a_collapse_stands_first():
 def test_a_ratio_other_than_one_is_said():
     found = a_comparison(kinds=BOTH)
     doubled = replace(found, settings=replace(found.settings, rho=2.0))
-    assert "A kind counts where one set has more than 2 times the share of the other." in doubled.headline
+    assert "A kind counts if one set has more than 2 times the share of the other." in doubled.headline
     assert "A kind counts" not in found.headline
 
 

@@ -135,7 +135,7 @@ MISTAKES = {
     "no extractor": ((ONE, ONE), {"extractor": []}, "of no extractor: name two extractors or more"),
     "one of two names": ((ONE, ONE), {"extractor": ["motion", "motion"]}, "got the spaces motion, motion"),
     "no kinds": (({"a": ONE, "b": ONE},) * 2, {"method": "ken"}, "spaces are compared by their kinds"),
-    "earlier kinds": (({"a": ONE, "b": ONE},) * 2, {"kinds": "old.h5"}, "are of one space: give one extractor"),
+    "earlier kinds": (({"a": ONE, "b": ONE},) * 2, {"kinds": "old.h5"}, "belong to a single space: give one extractor"),
 }  # fmt: skip
 
 

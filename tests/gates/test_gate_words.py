@@ -57,7 +57,7 @@ WITHOUT_OWLS = [0.79, 0.2, 0.0, 0.01]
             labelled(3),
             {"kinds": {"lose": 0.08, "column": "label", "only": ["owl"]}},
             r"Undecided: label=owl has lost .* % of its share since the baseline \(between .*\): too few samples to "
-            r"tell whether it is at most 8 %; [\d,]+ samples of each generated set would tell\.",
+            r"decide whether it is at most 8 %; [\d,]+ samples of each generated set would decide\.",
         ),
         (
             labelled(3),

@@ -36,13 +36,14 @@ from finc_eval.numerics.attack_statistics import threshold_ranks
         (
             Copies(0, 0, 0, 0, 0, None),
             "training",
-            "Samples are nearer to the training set than fresh ones are, but no single sample is shown to be a copy.",
+            "Samples are nearer to the training set than fresh samples are, but no single sample is shown to be a "
+            "copy.",
         ),
         (
             Copies(0, 0, 0, 0, 0, None),
             "real",
-            "Samples are nearer to real images than fresh ones are, but nothing shows them nearer to the training set "
-            "than to the holdout: 52.5 % of them are (DCR share; 50 % without copies). No copies were found.",
+            "Samples are nearer to real images than fresh samples are, but nothing shows them nearer to the "
+            "training set than to the holdout: 52.5 % of them are (DCR share; 50 % without copies). No copies were found.",
         ),
         (Copies(0, 0, 0, 0, 0, None), None, "No copies of training images were found among 1,000 samples."),
     ],

@@ -29,7 +29,7 @@ def test_smooth_samples_point_to_no_set_whichever_of_two_is_called_the_training_
     found = fe.audit(smooth, real[order[0]], real[order[1]])
     assert {"authpct", "c_t", "mifid"} <= set(found.copying.found_by)
     assert found.copying.training_found_by == () and found.nearer_to == "real"
-    assert found.verdict.startswith("Samples are nearer to real samples than fresh ones are, but nothing shows them")
+    assert found.verdict.startswith("Samples are nearer to real samples than fresh samples are, but nothing shows them")
     share = found.copying.measure("dcr").value
     assert f"{100 * share:.1f} % of them are (DCR share; 50 % without copies)" in found.verdict
     assert "Samples that are smoother than real samples are so without copying." in summary(found)

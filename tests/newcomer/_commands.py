@@ -362,7 +362,7 @@ PRIVACY = [
     refused("private sketch score --gen x.npy --ref ref.h5", "ref.h5"),
     refused(
         "private sketch release --data gen.h5 --epsilon 1 --ledger new.ledger --budget 1 --out new.h5",
-        "say where scales come from",
+        "scales must not come from the private set",
     ),
     refused(
         "private sketch release --data gen.h5 --public ref.h5 --epsilon 1 --ledger new.ledger --out new.h5",
@@ -423,7 +423,7 @@ HOUSEKEEPING = [
     refused("extract cache explain nosuch", "nosuch"),
     refused("extract cache rm", "name the caches to delete"),
     refused("extract cache rm text", "text"),
-    refused("extract cache rm --all gen.h5", "only one of these"),
+    refused("extract cache rm --all gen.h5", "either --unfinished or --all"),
 ]
 
 COMMANDS = [*FIRST_WORDS, *EXTRACT, *COMPARE, *STEPS, *RANK_AND_GATE, *METRICS, *PRIVACY, *HOUSEKEEPING]

@@ -215,6 +215,6 @@ def test_few_groups_give_a_warning_and_hardly_any_are_refused():
         return fe.EmbeddingSet(blobs(120, seed), metadata={"clip": [row // size for row in range(120)]})
 
     (note,) = fe.kinds({"a": in_groups(1, 10), "b": in_groups(2, 1)}, groups="clip").warnings
-    assert note.startswith("the groups of a are so few or so large that its 120 samples tell as much as 12 ")
+    assert note.startswith("the groups of a are so few or so large that its 120 samples are equivalent to 12 ")
     with pytest.raises(fe.DataError, match="the 120 samples of a lie in too few groups by clip, or nearly"):
         fe.kinds({"a": in_groups(1, 60), "b": in_groups(2, 1)}, groups="clip")

@@ -431,9 +431,9 @@ def test_the_table_shows_the_numbers_of_the_comparison():
 def test_the_card_of_a_kind_has_its_numbers():
     page = Page(page_of(a_comparison(kinds=[MORE, LESS, SAME])))
     assert [page.texts("p", "says", page.section(kind))[0] for kind in (MORE, LESS)] == [
-        "13.1 % of the samples of gen are of this kind, and 4.0 % of the samples of ref: 9.1 points more (interval "
+        "13.1 % of the samples of gen belong to this kind, and 4.0 % of the samples of ref: 9.1 points more (interval "
         "+6.1 to +12.1).",
-        "2.0 % of the samples of gen are of this kind, and 10.0 % of the samples of ref: 8.0 points less (interval "
+        "2.0 % of the samples of gen belong to this kind, and 10.0 % of the samples of ref: 8.0 points less (interval "
         "−11.0 to −5.0).",
     ]
     assert page.texts("dd", inside=page.section(LESS)) == ["3.2e-09", "−8.0 [−11.0, −5.0]"]
@@ -535,7 +535,7 @@ def how(page):
 def test_how_to_read_explains_shares_draws_and_stability():
     text = how(Page(page_of(a_comparison([OVER], kinds=[MORE, SAME]))))
     assert "its share of a set is the fraction of samples that are members" in text and "never add their shares" in text
-    assert "every sample is of exactly one kind, so the shares of a set add up to 100 %" in text
+    assert "every sample belongs to exactly one kind, so the shares of a set add up to 100 %" in text
     assert "adjusted for 371 kinds and 26 directions tested" in text and "members drawn at random" in text
     assert "four refits, to each half of the samples and with each half of the random frequencies" in text
     assert "below 50 % do not give it a name" in text

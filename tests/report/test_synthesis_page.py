@@ -53,7 +53,7 @@ def test_the_page_of_a_table_tells_release_guarantee_and_columns(made, tmp_path)
     assert "(5, 1e-05)-DP" in page and f"≤ {made.synthesis.guarantee.ceilings.auc:.3f}" in page
     assert [found for found in ("smokes", "18 to 22", "What was released", "total-degree") if found not in page] == []
     assert "and 8 more" in page  # of the 16 intervals of age
-    with pytest.raises(fe.UsageError, match="it is of a table, and shows no samples"):
+    with pytest.raises(fe.UsageError, match="it describes a table, and shows no samples"):
         made.synthesis.to_html(tmp_path / "page.html", samples={"synthetic": np.zeros((1, 2, 2), np.uint8)})
 
 

@@ -407,7 +407,7 @@ def test_an_iterator_must_say_how_many_images_it_has():
         def __iter__(self):
             return batches()
 
-    assert "its length counts those" in message(list, open_source(Batches()).samples())
+    assert "its length counts batches" in message(list, open_source(Batches()).samples())
     assert len(list(open_source(Batches(), n=6).samples())) == 6
 
 

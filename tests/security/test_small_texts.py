@@ -110,7 +110,7 @@ TABLES = {
     ),
     "100,000 columns.csv": (
         lambda: "file_name," + ",".join(f"c{n}" for n in range(100_000)) + ("\n" + "," * 99_999) * 20,
-        "has more than 10,000 columns: leave out those that are not needed",
+        "has more than 10,000 columns: leave out columns that are not needed",
     ),
     "100,000 columns.jsonl": (
         lambda: rows(1, lambda n: {"file_name": "0.png", **{f"c{n}": 1 for n in range(100_000)}}),

@@ -24,7 +24,7 @@ def audit(
     holdout: Annotated[
         str,
         typer.Option(
-            help="Samples of the same distribution that the generator has not seen, best as many as in --train."
+            help="Samples of the same distribution that the generator has not seen, ideally as many as in --train."
         ),
     ],
     settings: AuditSettings,
@@ -37,7 +37,7 @@ def audit(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Audit a generator: are its samples copies, do attacks tell its training set, does a stated guarantee hold?
+    """Audit a generator: are its samples copies, do attacks recognize its training set, does a stated guarantee hold?
 
     Three questions have three answers. None of them is a guarantee. The exit code is 0 whatever is found.
     """

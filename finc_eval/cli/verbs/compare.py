@@ -188,7 +188,7 @@ def changes(
     """Follow the kinds from one release of a model to the next.
 
     Each kind is new, grown, unchanged, undecided, shrunk or gone. Compare both releases with one reference, the later
-    one by the kinds of the earlier one: compare --kinds old.h5.
+    by the kinds of the earlier: compare --kinds old.h5.
     """
     sources = {"old": str(old), "new": str(new)}
     check_given(sources.values())

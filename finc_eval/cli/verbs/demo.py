@@ -52,7 +52,7 @@ def demo(
         return
     report.show(experiment.comparison)
     print_planted(experiment)
-    print("Coloring half of the generated digits also halves its gray ones: the other gray kinds differ, too.")
+    print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
     print(f"\nOpen the report: {experiment.report}")
 
 

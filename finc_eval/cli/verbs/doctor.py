@@ -50,8 +50,8 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
 extractors = typer.Typer(
     cls=Group,
     help="List, show and check the extractors, which turn samples into embeddings. Each is a card: a TOML file that "
-    "states what decides the numbers. Your own card, in a file ending in .toml, is used like those that come with "
-    "finc-eval and needs no Python.",
+    "states what decides the numbers. Your own card, in a file ending in .toml, is used like the cards of finc-eval "
+    "and needs no Python.",
 )
 
 ExtractorName = Annotated[str, typer.Argument(help="Name of an extractor, timm:NAME, or path of a card.")]

@@ -48,7 +48,7 @@ def extract(
     ],
     extraction: Extraction,
     work: Work,
-    out: Annotated[Path | None, typer.Option(help="Path or URL of the .h5 file; default: one in ~/.cache.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Path or URL of the .h5 file; default: a file in ~/.cache.")] = None,
     metadata: Annotated[
         Path | None,
         typer.Option(
@@ -172,7 +172,7 @@ def sketch(
     if size > rows:
         warnings.warn(
             f"{out} has {size / 1e6:,.1f} MB, and the embeddings have {rows / 1e6:,.1f} MB: a sketch pays from about "
-            f"{size // (4 * result.dim):,} samples on, or where embeddings may not be kept or shared",
+            f"{size // (4 * result.dim):,} samples on, or if embeddings may not be kept or shared",
             stacklevel=1,
         )
     phi = result.feature_map
@@ -208,7 +208,7 @@ def merge(
     finc-eval extract sketch --shard. Whole sketches of sets without common samples are added up as well.
 
     Missing shards are an error, and the commands that make them are printed on standard output, one a line. Shards that
-    overlap, are damaged, or are of other samples or another extractor are refused.
+    overlap, are damaged, or come from other samples or another extractor are refused.
     """
     check_given(shards)
     check_suffix(out, ".h5")
@@ -311,9 +311,9 @@ def rm(
     everything: Annotated[bool, typer.Option("--all", help="Delete all caches in the folder.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete caches, except those that another process is writing."""
+    """Delete caches, except caches that another process is writing."""
     if sum((bool(caches), unfinished, everything)) != 1:
-        raise UsageError("name the caches to delete, or pass --unfinished or --all, and only one of these")
+        raise UsageError("name the caches to delete, or pass either --unfinished or --all")
     from finc_eval.embeddings import folder  # loads torch: wrong options need not wait
 
     if caches:
@@ -370,7 +370,7 @@ def launch(extraction: Extraction, work: Work, out: Path | None) -> tuple[Extrac
     if extraction.shard is not None and out is None:
         raise UsageError(
             f"shard {extraction.shard} needs --out: name the file of the whole set, such as set.h5, and the shard is "
-            "written beside it with its number in the name"
+            "written next to it with its number in the name"
         )
     return extraction, work
 

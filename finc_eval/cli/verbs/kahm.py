@@ -82,7 +82,7 @@ def fit(
 ) -> None:
     """Fit a model to each class of a set. The nearest model gives the class of a sample (Definitions 1 to 7).
 
-    Models of noisy samples (Definition 12), or of fabricated ones (Definition 15), are fitted to what kahm fabricate
+    Models of noisy samples (Definition 12), or of fabricated samples (Definition 15), are fitted to what kahm fabricate
     wrote.
     """
     check_given([samples], extraction.extractor)
@@ -157,7 +157,7 @@ def fabricate(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Add noise to every entry, and fabricate samples of each class out of the noisy ones (Definition 14).
+    """Add noise to every entry, and fabricate samples of each class from the noisy samples (Definition 14).
 
     ε and δ are for one entry, as in the paper. What this means for a whole sample is printed. Every run
     draws fresh noise and spends ε again; so an existing file is never overwritten.
@@ -200,8 +200,8 @@ def membership(
 ) -> None:
     """Score how well distances to models distinguish members from others: the membership-inference score (eq. 69).
 
-    It is the squared L2 difference between the densities of the two sets of distances. It has no upper bound and is
-    not 0 for equal densities, so it stands beside its null, and beside what an attack by distance gets.
+    It is the squared L2 difference between the densities of the two sets of distances. It has no upper bound and is not
+    0 for equal densities. So it stands next to its null, and to the success of an attack by distance.
     """
     sources = {"models": str(models), "members": members, "others": others}
     check_given(sources.values(), extraction.extractor)
@@ -210,7 +210,9 @@ def membership(
         fitted = fe.kahm.load_models(models, device=run.torch_device)
         sets = _open_sets({"members": members, "others": others}, extraction, run, [fitted.space])
         if sets["members"].digest == sets["others"].digest:
-            raise DataError(f"{members} and {others} are the same samples: others are those the models have not seen")
+            raise DataError(
+                f"{members} and {others} are the same samples: others are samples that the models have not seen"
+            )
         near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
         score = fe.kahm.membership_score(
             near["members"], near["others"], permutations=permutations, seed=seed, settings=str(fitted.settings)
@@ -233,7 +235,7 @@ def federate(
     ] = None,
     exchange: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder that all parties can reach, where questions and answers are left."),
+        typer.Option(metavar="DIR", help="Folder for queries and answers that all parties can reach."),
     ] = None,
     gather: Annotated[
         Any,
@@ -276,7 +278,7 @@ def federate(
                 _classify_together(asked, parties, table, force, as_json, extraction, run)
             case _:
                 raise UsageError(
-                    "these options are not one of the steps of federated classification: pass SAMPLES with --party "
+                    "these options make no step of federated classification: pass SAMPLES with --party "
                     "and --out, or with --exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
                 )
 
@@ -310,7 +312,7 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
     labels = embeddings.column(column)
     if missing := labels.count(""):
         raise DataError(
-            f"{plural(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them one"
+            f"{plural(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them a value"
         )
     return labels
 

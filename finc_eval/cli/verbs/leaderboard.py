@@ -171,7 +171,7 @@ def render(
 @leaderboard.command()
 def export(
     board: Annotated[Path, typer.Argument(metavar="BOARD", help="Folder of a stored board, or a leaderboard.json.")],
-    dataset: Annotated[str, typer.Option(help="Id of the dataset that the reference is of, such as my-lab/faces.")],
+    dataset: Annotated[str, typer.Option(help="Id of the reference's dataset, such as my-lab/faces.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write one file per model to.")],
     file_format: Annotated[
         str, typer.Option("--format", metavar="FORMAT", help="One of eval-results, model-index, every-eval-ever.")

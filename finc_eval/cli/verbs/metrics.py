@@ -31,7 +31,7 @@ def metrics(
             "--metrics",
             metavar="NAME,NAME,…",
             parser=list_parser(str),
-            help="Names, such as fid or kid; a wrong one lists all. fid embeds by inception-fid, whose weights doctor "
+            help="Names, such as fid or kid; a wrong name lists all. fid embeds by inception-fid, whose weights doctor "
             "weights fetch brings; fd is the same distance by any extractor, and not FID. Default: fd,kid,vendi, or fd "
             "for moments alone.",
         ),
@@ -45,7 +45,7 @@ def metrics(
     by: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="Column of metadata, such as label: compute each metric for each of its values, too."
+            metavar="COLUMN", help="Column of metadata, such as label: also compute each metric for each of its values."
         ),
     ] = None,
     save_statistics: Annotated[

@@ -115,7 +115,7 @@ def release(
         raise UsageError("--length-scale and --radius go together: pass both, or neither")
     if [public, feature_map_of, length_scale].count(None) != 2:
         raise UsageError(
-            "say where scales come from, as they must not come from the private set: pass one of --public, "
+            "scales must not come from the private set: pass --public, "
             "--feature-map-of, or --length-scale with --radius"
         )
     check_given([data, public, feature_map_of], extraction.extractor)
@@ -269,7 +269,7 @@ def generate(
         Path,
         typer.Option(
             help="File of the synthetic data to write: .csv or .npz, for images .npz. A page about the release, and "
-            "the same as JSON, are written beside it."
+            "the same as JSON, are written next to it."
         ),
     ],
     settings: ImageSynthesisSettings,
@@ -297,7 +297,7 @@ def generate(
     if data.is_dir():
         raise UsageError(
             f"{data} is a folder, and private images are taken from one file: pass an .npz of an array images of shape "
-            "(n, height, width), uint8, and labels where there are classes, which numpy.savez writes"
+            "(n, height, width), uint8, and labels for classes, which numpy.savez writes"
         )
     if table is None and data.suffix != ".npz":
         raise UsageError(

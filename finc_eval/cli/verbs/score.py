@@ -64,7 +64,7 @@ def score(
 ) -> None:
     """Assign samples to the kinds of a comparison, and score them on its directions.
 
-    The file has one row per sample. Its columns: id; kind, the id of its kind, empty if it is of no listed kind;
+    The file has one row per sample. Its columns: id; kind, the id of its kind, empty if it belongs to no listed kind;
     kind_name; and the score on each direction, from −1 to 1.
     """
     check_given([comparison, samples], extraction.extractor)
@@ -108,7 +108,7 @@ def score(
 
 def _on(result: fe.Comparison) -> list[str]:
     """Return notes where kinds or directions are missing, or where some may be chance."""
-    notes = [] if result.kinds else ["the comparison has no kinds: samples are of none"]
+    notes = [] if result.kinds else ["the comparison has no kinds to assign samples to"]
     if not result.directions:
         return [*notes, "the comparison found no directions: samples have no scores"]
     from finc_eval.numerics.inference import ALPHA  # loads torch

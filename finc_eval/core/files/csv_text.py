@@ -125,7 +125,7 @@ def check_cells(columns: int, rows: int, name: str) -> None:
 
 def _check_columns(columns: int, name: str) -> None:
     if columns > MAX_COLUMNS:
-        raise DataError(f"{name} has more than {MAX_COLUMNS:,} columns: leave out those that are not needed")
+        raise DataError(f"{name} has more than {MAX_COLUMNS:,} columns: leave out columns that are not needed")
 
 
 def cell(value: object) -> object:

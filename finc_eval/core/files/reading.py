@@ -124,7 +124,7 @@ class StoredFile:
 
     def _without_front(self, start: bytes, type_name: str) -> DataError:
         if start.startswith(FIRST_BYTES) or HDF5_SIGNATURE in start[1:]:
-            return self.damaged("its first bytes are not those that were written")
+            return self.damaged("its first bytes differ from what was written")
         if start.lstrip().startswith(b"{"):
             return DataError(f"{self.path} is JSON, and the {type_name} with its arrays is needed: pass its .h5 file")
         version = " of this version" if start.startswith(HDF5_SIGNATURE) else ""

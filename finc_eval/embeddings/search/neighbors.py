@@ -252,7 +252,7 @@ def recall_notes(recall: float | None) -> tuple[str, ...]:
     """Return a note on the recall of approximate neighbors; none where all are exact."""
     if recall is None:
         return ()
-    return (f"an inverted file of faiss found the neighbors, in a sample {recall:.1%} of the exact ones",)
+    return (f"an inverted file of faiss found the neighbors, in a sample {recall:.1%} of the exact neighbors",)
 
 
 def open_pair(

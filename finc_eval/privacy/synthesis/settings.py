@@ -40,7 +40,7 @@ class SynthesisSettings(PrivacySettings):
             "dp-hp-paper, the paper's sums and products; dp-merf, random Fourier features"
         ),
     ] = field(default_factory=DpHp)
-    count: Annotated[int | None, about("number of synthetic records; default: as many as private ones")] = None
+    count: Annotated[int | None, about("number of synthetic records; default: as many as private records")] = None
     steps: Annotated[int, about("maximum number of steps of the fit")] = 300
     seed: Annotated[int, about("random seed of the generator and its samples; noise has no seed")] = 0
 

@@ -10,8 +10,9 @@ from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import p_value
 
 LEGEND = (
-    "Difference, of content: distance of the mean images of both sets, where two images of any prompts are 1 apart. Of "
-    "diversity: −1 if only the first set repeats one image of a prompt, 1 if only the second does not vary less. "
+    "Difference of content: distance of the mean images of both sets; two images of any prompts are 1 apart. "
+    "Difference of diversity: −1 if only the first set repeats one image of a prompt, 1 if only the second does not "
+    "vary less. "
     "Spread: distance of two images of one prompt, in the same unit."
 )
 

@@ -195,8 +195,7 @@ def _table(rows: Sequence[Row], common: Common) -> Rows:
     most = "" if common.are_two else ", the set with most in color"
     return Rows(
         id="forest",
-        caption=f"Share of each set that is of each kind, in percent{most}. All intervals hold together "
-        "with probability 0.95.",
+        caption=f"Share of each kind in each set, in percent{most}. All intervals hold together with probability 0.95.",
         legend=_legend(common),
         thing="Kind",
         samples="Typical, and at random",
@@ -254,7 +253,7 @@ def _says(kind: Kind, common: Common) -> str:
         (first, own), (second, other) = ((title, kind.shares[label]) for label, title in common.titles.items())
         size = points(abs(value)).removeprefix("+")
         return (
-            f"{percent(own.share, 1)} of the samples of {first} are of this kind, and {percent(other.share, 1)} of "
+            f"{percent(own.share, 1)} of the samples of {first} belong to this kind, and {percent(other.share, 1)} of "
             f"the samples of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
         )
     of_least = f"{common.titles[kind.set_with_least]} has the least: " if kind.set_with_least else ""
@@ -268,7 +267,7 @@ def _shares_of(kind: Kind, common: Common) -> str:
     own, titles = kind.set_with_most, common.titles
     rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in kind.shares.items() if label != own]
     part = percent(kind.shares[own].share, 1)
-    return f"{part} of the samples of {titles[own]} are of this kind, and {join_words(rest)}."
+    return f"{part} of the samples of {titles[own]} belong to this kind, and {join_words(rest)}."
 
 
 def _drawing(kind: Kind, common: Common) -> Any:

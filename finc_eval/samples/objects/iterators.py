@@ -152,7 +152,9 @@ def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator
                 f"the iterator yields {_describe(item)}: it must yield images (PIL, uint8 arrays or tensors) or batches"
             )
         elif not of_batches:
-            raise UsageError("the iterator yields batches, and its length counts those: pass the number of images as n")
+            raise UsageError(
+                "the iterator yields batches, and its length counts batches: pass the number of images as n"
+            )
         else:
             names = [None] * len(batch) if labels is None else [str(label) for label in plain(labels)]
             if len(names) != len(batch):

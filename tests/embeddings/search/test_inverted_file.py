@@ -73,7 +73,7 @@ def test_metrics_tell_the_recall_and_their_signature_that_neighbors_are_approxim
         assert mine.value == pytest.approx(other.value, rel=0.05), mine.key
         assert "|index:ivf" in str(mine.signature) and "index" not in str(other.signature)
     assert all(
-        any("of the exact ones" in note for note in found[key].notes) for key in ("density", "realism", "authpct")
+        any("of the exact neighbors" in note for note in found[key].notes) for key in ("density", "realism", "authpct")
     )
 
 
@@ -88,8 +88,8 @@ def test_a_comparison_by_rarity_tells_its_recall(few_pairs):
     exact, found = (
         fe.compare(GEN, REF, method="rarity", features=50, modes=2, index=index) for index in ("exact", "auto")
     )
-    assert "|index:ivf|" in str(found.signature) and any("of the exact ones" in text for text in found.warnings)
-    assert "index" not in str(exact.signature) and not any("of the exact ones" in text for text in exact.warnings)
+    assert "|index:ivf|" in str(found.signature) and any("of the exact neighbors" in text for text in found.warnings)
+    assert "index" not in str(exact.signature) and not any("of the exact neighbors" in text for text in exact.warnings)
     assert found.settings.index == "auto"
 
 
@@ -112,7 +112,7 @@ def test_an_audit_by_an_inverted_file_finds_the_copies_and_tells_its_recall(few_
     assert found.copying.copies == exact.copying.copies and found.copying.copies.same_embedding == 30
     for mine, other in zip(found.attacks, exact.attacks, strict=True):
         assert mine.statistics.auc == pytest.approx(other.statistics.auc, abs=0.03)
-    assert "|index:ivf|" in str(found.signature) and any("of the exact ones" in text for text in found.warnings)
+    assert "|index:ivf|" in str(found.signature) and any("of the exact neighbors" in text for text in found.warnings)
 
 
 def test_what_is_within_a_radius_is_counted():
