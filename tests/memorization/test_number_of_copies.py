@@ -43,7 +43,8 @@ from finc_eval.numerics.attack_statistics import threshold_ranks
             Copies(0, 0, 0, 0, 0, None),
             "real",
             "Samples are nearer to real images than fresh samples are, but nothing shows them nearer to the "
-            "training set than to the holdout: 52.5 % of them are (DCR share; 50 % without copies). No copies were found.",
+            "training set than to the holdout: 52.5 % of them are (DCR share; 50 % without copies). No copies were "
+            "found.",
         ),
         (Copies(0, 0, 0, 0, 0, None), None, "No copies of training images were found among 1,000 samples."),
     ],
