@@ -148,14 +148,16 @@ def _estimates(
         held = _difference(sums, np.maximum(sizes, 1))
         kept = _difference(sums.sum(2, keepdims=True) - sums, np.maximum(sizes.sum(2, keepdims=True) - sizes, 1))
         h = _difference(sums.sum(2), sizes.sum(2))
-        for penalty in PENALTIES:
-            theta = kept / (values + penalty)
-            score = (values * theta**2 - 2 * theta * held).sum((1, 2))
-            better = score < least
-            whole = h / (values + penalty)
-            estimate = (2 * whole * h - values * whole**2).sum(1)
-            least, found = np.where(better, score, least), np.where(better, estimate, found)
-            widths, penalties = np.where(better, width, widths), np.where(better, penalty, penalties)
+        # Sums over folds come first, so that all λ are one product.
+        shrunk = 1 / (values[:, None] + np.array(PENALTIES))
+        squares = values[:, None] * shrunk**2
+        scores = np.square(kept).sum(1) @ squares - 2 * (kept * held).sum(1) @ shrunk
+        best = scores.argmin(1)
+        score = scores[np.arange(ways), best]
+        estimate = (np.square(h) @ (2 * shrunk - squares))[np.arange(ways), best]
+        better = score < least
+        least, found = np.where(better, score, least), np.where(better, estimate, found)
+        widths, penalties = np.where(better, width, widths), np.where(better, np.take(PENALTIES, best), penalties)
     return found, widths, penalties
 
 

@@ -76,7 +76,7 @@ def test_a_mode_of_a_baseline_is_consistent_in_itself(found, planted, name):
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_a_baseline_rarely_finds_anything_in_two_halves_of_one_set(digits, name):
-    rows, false = digits[0], 0
+    rows, false = digits[0][:, ::4], 0
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(len(rows))[:400]
         one, other = rows[order[:200]], rows[order[200:]]

@@ -24,10 +24,10 @@ def draw(shares, n, seed):
     return (CENTERS[rng.choice(len(shares), n, p=shares)] + 0.1 * rng.standard_normal((n, 10))).astype(np.float32)
 
 
-REF = draw(REFERENCE, 4000, 100)
+REF = draw(REFERENCE, 2500, 100)
 
 
-def compared(shares, seed, kinds=None, n=4000, ref=REF, **options):
+def compared(shares, seed, kinds=None, n=2500, ref=REF, **options):
     return fe.compare(draw(shares, n, seed), ref, method="clusters", kinds=kinds, **options)
 
 
@@ -133,8 +133,8 @@ def test_kinds_may_come_from_a_file(old, new, tmp_path):
 
 
 def test_only_what_differs_from_the_reference_is_followed_where_nothing_changed():
-    before = compared(REFERENCE, 9, n=2000)
-    assert len(fe.compare_releases(before, compared(REFERENCE, 10, before, n=2000))) == 0
+    before = compared(REFERENCE, 9, n=1000, ref=REF[:1000])
+    assert len(fe.compare_releases(before, compared(REFERENCE, 10, before, n=1000, ref=REF[:1000]))) == 0
 
 
 def test_a_change_is_plain_json(changes):

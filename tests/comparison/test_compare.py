@@ -16,31 +16,31 @@ def pixels(images):
 
 @pytest.fixture(scope="module")
 def thinned(digits):
-    """Digits without most of the zeros against digits with them, as 784 pixels."""
-    x, labels = digits
+    """Digits without most of the zeros against digits with them, as 14 x 14 pixels."""
+    x, labels = digits[0].reshape(-1, 14, 2, 14, 2).mean((2, 4)).reshape(-1, 196), digits[1]
     rng = np.random.default_rng(1)
-    gen, ref = x[:1800], x[1800:3600]
-    kept = (labels[:1800] != 0) | (rng.random(1800) < 0.1)
-    return gen[kept], ref, labels[:1800][kept], labels[1800:3600]
+    gen, ref = x[:1500], x[1500:3000]
+    kept = (labels[:1500] != 0) | (rng.random(1500) < 0.1)
+    return gen[kept], ref, labels[:1500][kept], labels[1500:3000]
 
 
 @pytest.fixture(scope="module")
 def comparison(thinned):
     gen, ref, _, _ = thinned
-    return fe.compare(gen=gen, ref=ref, features=500)
+    return fe.compare(gen=gen, ref=ref, features=300)
 
 
 @pytest.fixture(scope="module")
 def of_directions(thinned):
     gen, ref, _, _ = thinned
-    return fe.compare(gen=gen, ref=ref, features=500, method=fe.Finc(clusters=False))
+    return fe.compare(gen=gen, ref=ref, features=300, method=fe.Finc(clusters=False))
 
 
 def test_a_missing_digit_is_the_first_under_represented_mode(comparison, thinned):
     _, _, _, ref_labels = thinned
     mode = comparison.under[0]
-    assert (ref_labels[mode.top_ref] == 0).mean() == 1.0
-    assert mode.p_value < 1e-6
+    assert (ref_labels[mode.top_ref] == 0).mean() >= 0.96
+    assert mode.p_value < 1e-3
     assert mode.interval[0] > 0
     assert mode.ratio < 0.6
 
@@ -73,7 +73,7 @@ def test_masses_of_tight_clusters_are_their_shares():
     def draw(shares, n):
         return (centers[rng.choice(8, n, p=shares)] + 0.1 * rng.standard_normal((n, 8))).astype(np.float32)
 
-    found = fe.compare(gen=draw(shares_gen, 4000), ref=draw(shares_ref, 5000), sigma=3.0, features=1000)
+    found = fe.compare(gen=draw(shares_gen, 3000), ref=draw(shares_ref, 3500), sigma=3.0, features=500)
     # Directions within a cluster differ too, by its share times its small spread.
     large = [mode for mode in significant(found.directions, 0.05) if mode.excess > 0.01]
     assert [mode.role for mode in large] == ["over", "over", "under", "under"]
@@ -184,7 +184,7 @@ def test_raw_eigenvectors_come_in_the_order_of_their_eigenvalues(thinned):
 
 def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
     gen, ref, _, _ = thinned
-    phi = fe.RandomFourierFeatures(dim=784, features=300, sigma=6.0)
+    phi = fe.RandomFourierFeatures(dim=196, features=300, sigma=3.0)
 
     def sketch(rows, prefix, order):
         result = fe.Sketch(phi)
@@ -276,11 +276,11 @@ def test_cpu_and_gpu_agree(thinned):
 
 def test_a_generator_that_repeats_itself_is_noted(tmp_path):
     images = shipped_digits()[0]
-    few = images[np.random.default_rng(0).integers(0, 40, 1000)]
+    few = images[np.random.default_rng(0).integers(0, 40, 300)]
     gen, ref = (
         fe.extract(gray(part), "pixels", tmp_path / f"{name}.h5")
-        for name, part in (("few", few), ("ref", images[2000:3000]))
+        for name, part in (("few", few), ("ref", images[2000:2300]))
     )
-    notes = " ".join(fe.compare(gen, ref, features=100, modes=2).warnings)
-    assert "gen repeats itself: 40 distinct samples among 1,000, which count as they come" in notes
+    notes = " ".join(fe.compare(gen, ref, features=50, modes=2).warnings)
+    assert "gen repeats itself: 40 distinct samples among 300, which count as they come" in notes
     assert "ref has only" not in notes

@@ -1,8 +1,5 @@
 """Kinds of a comparison: shares that add up, what is found and what is not, FINC alone, files, order of the samples."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from _files import forge
@@ -171,24 +168,6 @@ def test_both_kinds_and_directions_show_what_is_planted_and_point_to_each_other(
     shows = [mode for mode in found.under if mode.kinds[:1] == (first.id,)]
     assert shows and shows[0].shown_by_kinds and shows[0].p_value <= 0.05
     assert shows[0].share_ref == pytest.approx(0.1, abs=0.03) and shows[0].share_gen < 0.01
-
-
-FINC_ALONE = """
-import sys
-import numpy as np
-import finc_eval as fe
-rng = np.random.default_rng(0)
-for options in ({"rotation": None, "clusters": False}, {"clusters": False}):
-    sets = rng.normal(size=(200, 8)) + 1, rng.normal(size=(200, 8))
-    found = fe.compare(*sets, features=50, method=fe.Finc(**options))
-    assert found.directions and found.kinds == found.headings == ()
-print(*sorted(name for name in sys.modules if name.startswith("sknetwork")))
-"""
-
-
-def test_finc_alone_loads_nothing_that_finds_clusters():
-    ran = subprocess.run([sys.executable, "-c", FINC_ALONE], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == ""
 
 
 @pytest.mark.parametrize("options", [{"rotation": None, "clusters": False}, {"clusters": False}])

@@ -133,15 +133,15 @@ def test_sizes_of_sets_are_summed_in_words(sizes, words):
     assert join_sizes(sizes) == words
 
 
-GEN, REF = example_sets(400)
+GEN, REF = (rows[:, ::4] for rows in example_sets(300))
 POLICY = {"kinds": {"lose": 0.5, "new": 0.1, "moved": 0.5}, "metrics": {"kid": {"difference": "noise"}}}
 VERBS = {
     "compare": lambda run: fe.compare(GEN, REF, features=50, run=run),
-    "kinds": lambda run: fe.kinds({"a": GEN[:200], "b": GEN[200:]}, REF, run=run),
-    "leaderboard": lambda run: fe.leaderboard({"a": GEN[:200], "b": GEN[200:]}, REF, run=run),
-    "gate": lambda run: fe.gate(GEN[:200], GEN[200:], REF, {**POLICY, "basics": {"duplicates": 0.1}}, run=run),
-    "gate --init": lambda run: first_policy([GEN[:200]], REF, run=run),
-    "audit": lambda run: fe.audit(GEN[:120], REF[:120], REF[120:240], run=run),
+    "kinds": lambda run: fe.kinds({"a": GEN[:150], "b": GEN[150:]}, REF, run=run),
+    "leaderboard": lambda run: fe.leaderboard({"a": GEN[:150], "b": GEN[150:]}, REF, run=run),
+    "gate": lambda run: fe.gate(GEN[:150], GEN[150:], REF, {**POLICY, "basics": {"duplicates": 0.1}}, run=run),
+    "gate --init": lambda run: first_policy([GEN[:150]], REF, run=run),
+    "audit": lambda run: fe.audit(GEN[:100], REF[:100], REF[100:200], run=run),
     "evaluate": lambda run: fe.evaluate(GEN[:60], REF[:60], features=50, run=run),
 }
 

@@ -89,8 +89,8 @@ def test_fabricated_samples_are_those_of_the_cpu():
 
 
 def test_an_audit_finds_the_copies_that_it_finds_on_the_cpu():
-    train, holdout = mixture(5, 6), mixture(6, 6)
-    gen = np.concatenate([GEN[:100], train[:20]])
+    train, holdout = mixture(5, 6, 100), mixture(6, 6, 100)
+    gen = np.concatenate([GEN[:80], train[:20]])
     found, _ = measured(lambda run: fe.audit(gen, train, holdout, run=run), SMALL_BATCH)
     expected = fe.audit(gen, train, holdout, run=CPU)
     assert found.copying.copies == expected.copying.copies and found.copying.copies.same_embedding == 20

@@ -1,14 +1,15 @@
 """Extraction that a key, a kill, a full disk or a lost folder interrupts, and the run after it."""
 
 import errno
+import os
 import signal
-import subprocess
-import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from _cards import pixel_card
 from _extraction import BATCH, N, Steps, extract, leftovers, message
+from _forks import FORKS, exit_code, forked
 
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -17,43 +18,35 @@ from finc_eval.samples import Sample, open_source
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")
 
-CHILD = """
-import os, pathlib, signal, sys
-import finc_eval.embeddings.writer
-from finc_eval.core.run import Run
-from finc_eval.embeddings.extract import extract
 
-source, out, target, count = *sys.argv[1:4], int(sys.argv[4])
-finc_eval.embeddings.writer.CHECKPOINT_SECONDS = 0
-calls = 0
+def extract_and_die(source, out, target, count):
+    """Extract, and be killed at this call of the target."""
+    calls = 0
 
-def step(*_):
-    global calls
-    calls += 1
-    if calls == count:
-        os.kill(os.getpid(), signal.SIGKILL)
+    def step():
+        nonlocal calls
+        calls += 1
+        if calls == count:
+            os.kill(os.getpid(), signal.SIGKILL)
 
-def progress(stage, done, total):
-    if target == "wait" and stage.startswith("embed"):
-        print("extracting", flush=True)
-        sys.stdin.readline()
-    if stage.startswith(target):
-        step()
+    def killing(function):
+        return lambda *arguments, **options: (step(), function(*arguments, **options))[1]
 
-def killing(function):
-    return lambda *arguments, **options: (step(), function(*arguments, **options))[1]
-
-if target == "fsync":
-    os.fsync = killing(os.fsync)
-if target == "unlink":
-    pathlib.Path.unlink = killing(pathlib.Path.unlink)
-extract(source, "pixels", out=out, run=Run(batch_size=8, progress=progress))
-"""
+    if target == "fsync":
+        os.fsync = killing(os.fsync)
+    if target == "unlink":
+        Path.unlink = killing(Path.unlink)
+    progress = lambda stage, *_: stage.startswith(target) and step()  # noqa: E731
+    extract(source, out=out, batch_size=BATCH, progress=progress)
 
 
-def child(*arguments):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-c", CHILD, *map(str, arguments)], **pipes)
+def extract_and_wait(source, out, begun, may_go_on):
+    def progress(stage, done, total):
+        if stage.startswith("embed"):
+            begun.set()
+            may_go_on.wait(60)
+
+    extract(source, out=out, batch_size=BATCH, progress=progress)
 
 
 def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
@@ -83,9 +76,7 @@ def test_ctrl_c_leaves_a_part_that_the_next_run_resumes(tmp_path, images):
 )
 def test_kill_9_loses_nothing_that_was_done(tmp_path, broken_folder, target, count, resumes_at):
     out = tmp_path / "out" / "gen.h5"
-    process = child(broken_folder, out, target, count)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
+    assert exit_code(forked(extract_and_die, broken_folder, out, target, count)) == -signal.SIGKILL
     assert out.exists() == (resumes_at is None)
 
     steps = Steps()
@@ -100,11 +91,12 @@ def test_kill_9_loses_nothing_that_was_done(tmp_path, broken_folder, target, cou
 
 def test_of_two_extracts_at_once_one_is_refused_and_the_other_unharmed(tmp_path, folder):
     out = tmp_path / "gen.h5"
-    process = child(folder, out, "wait", 0)
-    assert process.stdout.readline() == "extracting\n"
+    begun, may_go_on = FORKS.Event(), FORKS.Event()
+    process = forked(extract_and_wait, folder, out, begun, may_go_on)
+    assert begun.wait(60)
     assert "gen.h5 is being written by another process" in message(extract, folder, out=out)
-    process.communicate("\n" * 20)
-    assert process.returncode == 0
+    may_go_on.set()
+    assert exit_code(process) == 0
     np.testing.assert_array_equal(EmbeddingCache(out), extract(folder, out=tmp_path / "alone.h5"))
 
 

@@ -173,7 +173,7 @@ def test_two_constants_are_one_mode_each(settings):
 
 
 def test_masses_do_not_exceed_one_by_rounding():
-    for seed in range(15):
+    for seed in range(5):
         a, b = normal(2, 4, seed)
         b -= a * (a @ b) / (a @ a)
         # Cosine features of vectors at right angles: each set has all of its mass, 1 up to rounding, on its mode.
@@ -198,7 +198,7 @@ def test_a_generated_set_of_copies_is_one_mode(n):
 
 def test_a_reference_of_copies_has_a_right_answer_under_a_given_bandwidth():
     gen = normal(500, 6)
-    found = compared(gen, np.repeat(gen[:1], 10_000, 0), sigma=2.0)
+    found = compared(gen, np.repeat(gen[:1], 3000, 0), sigma=2.0)
     (mode,) = found.under
     assert mode.mass_ref > 0.95
     assert mode.p_value < 1e-12
@@ -230,7 +230,7 @@ def test_embeddings_of_one_entry_are_enough_for_two_clusters():
 
 
 def test_more_entries_than_samples_are_no_error():
-    ref, gen = normal(60, 20_000), normal(60, 20_000, 1)
+    ref, gen = normal(60, 5000), normal(60, 5000, 1)
     same = compared(gen, ref, features=50)
     assert same.significant() == () and not differing(same)
     gen[:30] = 3 + 0.1 * gen[:30]
@@ -270,7 +270,7 @@ def test_the_unit_of_the_embeddings_does_not_matter(planted, scale, kernel):
 
 def test_sets_of_quite_unlike_scales_differ_in_everything(planted):
     gen, ref = planted
-    for found in (compared(gen * np.float32(1e30), ref), compared(gen, ref * np.float32(1e30))):
+    for found in (compared(gen[:300] * np.float32(1e30), ref[:300]), compared(gen[:300], ref[:300] * np.float32(1e30))):
         assert found.significant()
         assert {kind.share_difference > 0 for kind in found.significant()} == {True, False}
         assert {mode.role for mode in differing(found)} == {"over", "under"}
@@ -302,7 +302,7 @@ def check_same_modes(mine, other, tolerance=1e-3):
 @pytest.fixture(scope="module")
 def thinned(digits):
     x, labels = digits
-    return x[:1800][labels[:1800] > 2], x[1800:3600]
+    return x[:1000, ::4][labels[:1000] > 2], x[1000:2000, ::4]
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", pytest.param("cosine", marks=pytest.mark.long)])
@@ -401,7 +401,7 @@ def test_shares_are_near_the_truth_where_the_mass_is_far_below_it():
 
 def test_equal_sets_have_shares_that_do_not_differ(digits):
     x = digits[0]
-    found = compared(x[:1500], x[1500:3000], features=100)
+    found = compared(x[:1000, ::4], x[1000:2000, ::4], features=100)
     assert found.significant() == () and not differing(found)
     for one in (*found.kinds, *found.directions):
         low, high = one.share_difference_interval
@@ -412,7 +412,7 @@ def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(planted, di
     modes = differing(compared(*planted))
     stable = [mode.stability for mode in modes if mode.excess > 0.03 and mode.stability is not None]
     assert min(stable) > 0.95
-    x = digits[0]
+    x = digits[0][:, ::4]
     of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).directions]
     assert np.mean(of_noise) < 0.75
     assert min(of_noise) < 0.6

@@ -1,14 +1,14 @@
 """Baselines are bundles that never change: promoted after a pass, refused after a regression, followed to the first."""
 
 import json
+import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _forks import exit_code, forked
 from _releases import release
 from typer.testing import CliRunner
 
@@ -17,6 +17,7 @@ from finc_eval.cli.app import app
 from finc_eval.core.errors import UsageError
 from finc_eval.core.locks import only_writer_of
 from finc_eval.embeddings.array_files import read_array_file
+from finc_eval.gates import baseline
 from finc_eval.gates.baseline import Bundle
 from finc_eval.gates.history import History
 
@@ -34,7 +35,11 @@ def gate(*arguments, gen="new.npy", code=0):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A folder with a policy, a reference and releases."""
+    return prepare(tmp_path, monkeypatch)
+
+
+def prepare(tmp_path, monkeypatch):
+    """Work in a folder with a policy, a reference and releases."""
     monkeypatch.chdir(tmp_path)
     for name in ("GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
@@ -49,11 +54,21 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A folder with a history of one baseline."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = prepare(tmp_path_factory.mktemp("begun"), patch)
+        gate("--first", gen="first.npy")
+    return place
+
+
 @pytest.fixture
-def history(place):
-    """A history with one baseline."""
-    gate("--first", gen="first.npy")
-    return place / "releases"
+def history(begun, tmp_path, monkeypatch):
+    """A copy of a history with one baseline, in the present folder."""
+    shutil.copytree(begun, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "releases"
 
 
 def test_the_first_baseline_is_labelled_in_every_output(place):
@@ -174,11 +189,12 @@ def test_a_killed_promotion_leaves_the_history_as_it_was(history, monkeypatch):
 
 def test_a_promotion_that_was_killed_for_good_is_made_again(history):
     """SIGKILL as the samples are written: nothing can clean up, and what is left is in nobody's way."""
-    kill = "import os; from finc_eval.gates import baseline; baseline.write_text = lambda *_: os.kill(os.getpid(), 9); "
-    given = {"gen": "new.npy", "baseline": "releases", "ref": "ref.npy", "policy": "gate.toml", "out": "out"}
-    options = [part for name, value in given.items() for part in (f"--{name}", value)]
-    call = f"from finc_eval.cli.app import app; app({['gate', *options, '--promote', '--force']})"
-    assert subprocess.run([sys.executable, "-c", kill + call], capture_output=True).returncode == -signal.SIGKILL
+
+    def promote_and_die():
+        baseline.write_text = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        gate("--promote")
+
+    assert exit_code(forked(promote_and_die)) == -signal.SIGKILL
     assert (history / ".0002.tmp" / "new.npz").is_file()
     assert [one.folder.name for one in History.open(history).bundles] == ["0001"]
     gate()  # without promotion: compares with the first baseline, and leaves all as it is
@@ -232,7 +248,7 @@ def test_what_a_bundle_holds_is_what_was_judged(history, place):
 def test_slow_drift_fails_against_the_anchor_by_the_third_release(place):
     """Ten releases, each with 1 % more of a new kind, at a limit of 2 %: the last release alone would pass all."""
     policy = {"kinds": {"new": 0.02, "column": "kind"}}
-    n = 20_000
+    n = 12_000
 
     def made(step):
         new = round(n * 0.01 * step)

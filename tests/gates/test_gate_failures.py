@@ -2,13 +2,11 @@
 
 import errno
 import os
-import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
+from _forks import forked
 from _releases import release
 from PIL import Image
 from typer.testing import CliRunner
@@ -115,12 +113,11 @@ def test_no_space_on_the_disk(place, monkeypatch, what):
 @pytest.mark.parametrize("begun", [False, True])
 def test_killed_in_the_middle(place, begun):
     """Whenever the kill comes, there are all four files of a verdict or none, and the same command works again."""
-    command = [sys.executable, "-m", "finc_eval", *words()]
-    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while begun and running.poll() is None and not (place / "out").exists():
+    running = forked(app, words())
+    while begun and running.is_alive() and not (place / "out").exists():
         time.sleep(0.01)
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+    running.kill()
+    running.join()
     written = list((place / "out").glob("verdict.*")) if (place / "out").exists() else []
     assert len(written) in (0, 4)
     assert CliRunner().invoke(app, words()).exit_code == 0

@@ -114,7 +114,11 @@ def embedded(extractor):
     return np.asarray(fe.extract(IMAGES, extractor)[:])
 
 
-@pytest.mark.parametrize("setting, verb", [*product(CHANGING, VERBS), *every_value([*HARMLESS], [*VERBS])])
+EACH = every_value([*SETTINGS], [*VERBS])
+ALL = [pytest.param(*one, marks=pytest.mark.long) for one in product(CHANGING, VERBS) if one not in EACH]
+
+
+@pytest.mark.parametrize("setting, verb", [*EACH, *ALL])
 def test_a_result_does_not_depend_on_settings_of_torch(verb, setting):
     expected = plain(verb)
     with SETTINGS[setting]():

@@ -20,7 +20,7 @@ from finc_eval.memorization.result import Audit
 from finc_eval.report.audit import page as audit_page
 from finc_eval.report.audit import show, summary
 
-SIZE, COPIES = 250, 25
+SIZE, COPIES = 200, 25
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -65,12 +65,12 @@ def caches(images, embed):
 
 @pytest.fixture(scope="module")
 def copied(caches):
-    return fe.audit(caches["copied"], caches["train"], caches["holdout"], suspects=100)
+    return fe.audit(caches["copied"], caches["train"], caches["holdout"], suspects=50)
 
 
 @pytest.fixture(scope="module")
 def fresh(caches):
-    return fe.audit(caches["fresh"], caches["train"], caches["holdout"], suspects=100)
+    return fe.audit(caches["fresh"], caches["train"], caches["holdout"], suspects=50)
 
 
 def test_mirrored_copies_are_found_by_their_hashes_and_by_a_view_but_not_by_the_embedding(copied):
@@ -94,14 +94,14 @@ def test_fresh_pictures_are_not_accused(fresh):
 def test_the_power_against_altered_copies_is_printed_and_a_mirror_does_not_lower_it(fresh):
     by_hash = {(one.kind, one.share): one for one in fresh.copying.power if one.test == "hash"}
     assert {kind for kind, _ in by_hash} == set(alterations.ALTERATIONS)
-    assert by_hash["mirrored", 0.1].copies == 25
+    assert by_hash["mirrored", 0.1].copies == 20
     assert by_hash["mirrored", 0.1].probability > 0.9 > by_hash["shift", 0.1].probability
     assert "mirrored, by hash" in audit_page(fresh, {})
 
 
 def test_the_page_the_terminal_and_the_json_begin_with_the_verdict(copied, capsys):
     sentence = copied.verdict
-    assert re.match(r"At least \d+ of 250 samples are training images, altered: \d+ of 256 bits of their", sentence)
+    assert re.match(r"At least \d+ of 200 samples are training images, altered: \d+ of 256 bits of their", sentence)
     assert summary(copied).startswith(sentence)
     page = audit_page(copied, {})
     below_the_title = page.split('<div class="title">')[1].split("</div>")[1]
@@ -119,7 +119,7 @@ def test_equal_pixels_are_counted_and_named_first(images, caches, embed):
     rows = images["copied"].copy()
     rows[:30] = images["train"][:30]
     found = fe.audit(embed("exact", rows), caches["train"], caches["holdout"], suspects=0)
-    assert found.verdict == "30 of 250 samples are training images, pixel by pixel."
+    assert found.verdict == "30 of 200 samples are training images, pixel by pixel."
     assert all(pair.same_pixels and pair.distance == 0 for pair in found.copying.pairs)
     assert "equal pixels (0.0 %)" in audit_page(found, {})
     assert "views" not in [measure.name for measure in found.copying.measures]

@@ -14,18 +14,18 @@ from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.sides import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.report.audit import summary
 
-SIZE = 400
+SIZE = 300
 
 
 @pytest.fixture(scope="module")
 def real(digits):
-    """Three disjoint sets of digits, as pixels."""
-    return digits[0][: 3 * SIZE].reshape(3, SIZE, 784).astype(np.float32)
+    """Three disjoint sets of digits, as 14 x 14 pixels."""
+    return digits[0][: 3 * SIZE].reshape(3, SIZE, 28, 28)[..., ::2, ::2].reshape(3, SIZE, 196).copy()
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_smooth_samples_point_to_no_set_whichever_of_two_is_called_the_training_set(real, order):
-    smooth = np.stack([gaussian_filter(one.reshape(28, 28), 0.7).ravel() for one in real[2]])
+    smooth = np.stack([gaussian_filter(one.reshape(14, 14), 0.7).ravel() for one in real[2]])
     found = fe.audit(smooth, real[order[0]], real[order[1]])
     assert {"authpct", "c_t", "mifid"} <= set(found.copying.found_by)
     assert found.copying.training_found_by == () and found.nearer_to == "real"
@@ -39,14 +39,14 @@ def test_samples_that_both_sets_have_are_no_copies_of_one_but_those_that_one_has
     train, holdout, gen = real.copy()
     rng = np.random.default_rng(0)
     for part in (train, holdout):  # 40 pictures that all sets have, nearly
-        part[:40] = real[0][:40] + 0.01 * rng.normal(size=(40, 784))
+        part[:40] = real[0][:40] + 0.01 * rng.normal(size=(40, 196))
     gen[:40] = real[0][:40]
     popular = fe.audit(gen, train, holdout)
     measure = popular.copying.measure("calibrated")
     assert measure.adjusted < 0.05 < measure.against_holdout
     assert "calibrated" not in popular.copying.training_found_by
     gen[:40] = real[2][:40]
-    gen[40:60] = train[40:60] + 0.01 * rng.normal(size=(20, 784))
+    gen[40:60] = train[40:60] + 0.01 * rng.normal(size=(20, 196))
     copied = fe.audit(gen, train, holdout)
     measure = copied.copying.measure("calibrated")
     assert max(measure.adjusted, measure.against_holdout) < 0.05

@@ -51,7 +51,7 @@ def accuses(audit):
     return any(word in audit.verdict for word in words)
 
 
-QUICK = ("a class is missing", "1.1 times as wide", "twice as wide", "heavy tails", "noisy")
+QUICK = ("a class is missing", "twice as wide", "heavy tails")
 
 
 @cache
@@ -67,7 +67,7 @@ def test_no_copying_and_no_false_guarantee_is_concluded_from_another_holdout(shi
     assert not accuses(audit) and not audit.stated.is_falsified
 
 
-@pytest.mark.parametrize("shift", QUICK[:3])
+@pytest.mark.parametrize("shift", QUICK[:2])
 def test_the_verdict_and_a_warning_say_that_the_holdout_is_another_set(shift):
     audit = audited(shift)
     assert audit.holdout_differs and audit.nearer_to is None
@@ -108,17 +108,18 @@ def test_sets_of_one_law_are_seldom_called_unlike(draws):
     assert binom.sf(found - 1, draws, 0.05) > 0.001
 
 
-def test_windows_of_videos_are_exchanged_as_videos():
+@pytest.mark.parametrize("draws", [20, pytest.param(60, marks=pytest.mark.long)])
+def test_windows_of_videos_are_exchanged_as_videos(draws):
     rng = np.random.default_rng(1)
     found = 0
-    for _ in range(60):
+    for _ in range(draws):
         both = []
         for _ in range(2):
             rows = np.repeat(rng.normal(size=(60, DIM)), 4, 0) + 0.1 * rng.normal(size=(240, DIM))
             clips = fe.EmbeddingSet(rows.astype(np.float32), metadata={"clip": np.repeat(np.arange(60), 4)})
             both.append(clips.grouped("clip"))
         found += holdout_p_value(*both, 0, Run(device="cpu")) <= 0.05
-    assert binom.sf(found - 1, 60, 0.05) > 0.001
+    assert binom.sf(found - 1, draws, 0.05) > 0.001
 
 
 def test_blanks_of_both_sets_do_not_make_them_unlike():

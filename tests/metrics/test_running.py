@@ -102,7 +102,7 @@ def run_rank(rank, place):
 
 
 def test_two_processes_that_gather_their_objects_get_the_scores_of_whole_sets(tmp_path):
-    processes.spawn(run_rank, (tmp_path,), nprocs=2)
+    processes.start_processes(run_rank, (tmp_path,), nprocs=2, start_method="fork")  # nothing is imported again
     assert pickle.loads((tmp_path / "scores").read_bytes()) == values(fe.metrics(GEN, REF, ["fd", "prdc"]))
 
 

@@ -432,6 +432,5 @@ AS_PROCESSES = [
     done("--version", "finc-eval "),
     refused("compare --gen gone --ref ref", "gone does not exist"),
     refused("compare --gen gen", "Missing option '--ref'"),
-    done("private sketch inspect --ledger spent.ledger", ""),
 ]
 """Commands that are called as a shell calls them."""

@@ -1,6 +1,5 @@
 """Newcomers try the program: each command ends as it should, in one sentence, and touches no file but its own."""
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -37,11 +36,12 @@ def prepare(*words):
 
 
 def state(folder):
-    """Digest of every file below a folder, links not followed."""
+    """Number, size and time of change of every file below a folder, links not followed."""
     return {
-        (Path(top) / name).relative_to(folder).as_posix(): hashlib.blake2b((Path(top) / name).read_bytes()).digest()
+        path.relative_to(folder).as_posix(): (found.st_ino, found.st_size, found.st_mtime_ns)
         for top, _, names in os.walk(folder)
-        for name in names
+        for path in (Path(top) / name for name in names)
+        for found in [path.lstat()]
     }
 
 

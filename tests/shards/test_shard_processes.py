@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from _forks import exit_code, forked
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -14,25 +15,29 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.cli.verbs.extract import shard_of_rank
 from finc_eval.core.device import default_device
+from finc_eval.embeddings import writer
 
 N = 60
 
-KILLED = """
-import os, signal, sys
-import finc_eval.embeddings.writer as writer
-from finc_eval.cli import main
 
-writer.CHECKPOINT_SECONDS, write, calls = 0, writer.CacheWriter.write, []
+def run_alone(words):
+    """Run a command as a shell does: its words are those of the process."""
+    sys.argv = ["finc-eval", *words]
+    app()
 
-def killing(self, *arguments):
-    write(self, *arguments)
-    calls.append(1)
-    if len(calls) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
 
-writer.CacheWriter.write = killing
-main()
-"""
+def run_and_die(words):
+    """Run a command, and be killed when it has written two batches."""
+    write, calls = writer.CacheWriter.write, []
+
+    def killing(self, *arguments):
+        write(self, *arguments)
+        calls.append(1)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    writer.CHECKPOINT_SECONDS, writer.CacheWriter.write = 0, killing
+    run_alone(words)
 
 
 @pytest.fixture(autouse=True)
@@ -51,12 +56,6 @@ def extraction(*more):
     return ["extract", "set", "--extractor", "pixels", "--out", "gen.h5", "--batch-size", "8", "--quiet", *more]
 
 
-def started(*arguments, how=("-m", "finc_eval"), **environment):
-    return subprocess.Popen(
-        [sys.executable, *how, *arguments], env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True
-    )
-
-
 def run(*arguments, **environment):
     return CliRunner().invoke(app, [str(one) for one in arguments], env=environment)
 
@@ -66,8 +65,10 @@ def bytes_of_one_process():
 
 
 def test_two_processes_one_of_which_is_killed_and_resumed_make_the_file_of_one(tmp_path):
-    alive, dead = started(*extraction("--shard", "1/2")), started(*extraction("--shard", "2/2"), how=("-c", KILLED))
-    assert (alive.wait(), dead.wait()) == (0, -signal.SIGKILL)
+    alive, dead = (
+        forked(call, extraction("--shard", f"{number}/2")) for number, call in enumerate((run_alone, run_and_die), 1)
+    )
+    assert (exit_code(alive), exit_code(dead)) == (0, -signal.SIGKILL)
     assert sorted(path.name for path in tmp_path.glob("gen*")) == ["gen.1-of-2.h5", "gen.2-of-2.h5.part"]
     refused = run("extract", "merge", "gen.1-of-2.h5", "--out", "gen.h5")
     assert refused.exit_code == 3
