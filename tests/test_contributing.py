@@ -1,4 +1,6 @@
-"""The recipes in CONTRIBUTING.md, each carried out in a copy of the repository as the text says it.
+"""The recipes in CONTRIBUTING.md, carried out in one copy of the repository as the text says it.
+
+All changes come first, then one process checks what holds, each recipe by itself.
 
 The sentence before a block of code says what to do with it: "New file `path`:", "`path`, after the line `line`:",
 "`path`, in place of the line `line`:", "At the end of `path`:", "Run:", "Then this holds:".
@@ -45,9 +47,10 @@ def steps(recipe):
         yield step, match.groupdict().get("path"), match.groupdict().get("line"), block["code"]
 
 
-@pytest.fixture
-def copy(tmp_path):
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
     """A copy of the package and its cards, which the recipes change."""
+    tmp_path = tmp_path_factory.mktemp("copy")
 
     def without(folder, _):  # a link to the cards, where there is one
         return {"cards"} if Path(folder).name == "extractors" else set()
@@ -82,24 +85,34 @@ def execute(command, folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_does_what_it_says(name, copy):
-    done = []
-    for step, path, line, code in steps(RECIPES[name]):
-        done.append(step)
-        if step == "run":
-            execute(["bash", "-ec", code], copy)
-        elif step == "check":
-            execute([sys.executable, "-c", code], copy)
-        elif step == "create":
-            assert not (copy / path).exists()
-            (copy / path).write_text(code, encoding="utf-8")
-        elif step == "append":
-            with (copy / path).open("a", encoding="utf-8") as file:
-                file.write(code)
-        else:
-            change(copy / path, step, line, code)
-    assert "check" in done and len(done) == RECIPES[name].count("```") // 2
+def test_the_recipes_do_what_they_say(copy):
+    runs, checks = [], {}
+    for name, recipe in RECIPES.items():
+        done = []
+        for step, path, line, code in steps(recipe):
+            done.append(step)
+            if step == "run":
+                runs.append(code)
+            elif step == "check":
+                checks[name] = code
+            elif step == "create":
+                assert not (copy / path).exists()
+                (copy / path).write_text(code, encoding="utf-8")
+            elif step == "append":
+                with (copy / path).open("a", encoding="utf-8") as file:
+                    file.write(code)
+            else:
+                change(copy / path, step, line, code)
+        assert "check" in done and len(done) == recipe.count("```") // 2
+    for name, code in checks.items():
+        (copy / f"{name}.py").write_text(code, encoding="utf-8")
+    execute(
+        [sys.executable, "-c", "import runpy, sys; [*map(runpy.run_path, sys.argv[1:])]"]
+        + [f"{name}.py" for name in checks],
+        copy,
+    )
+    for code in runs:
+        execute(["bash", "-ec", code], copy)
 
 
 def test_there_are_the_four_recipes():

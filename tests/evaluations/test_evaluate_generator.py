@@ -16,10 +16,15 @@ from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.report.evaluation import QUESTIONS, answers, page
 
 
+def small(digits):
+    """Digits as 14 x 14 pixels."""
+    return digits[0].reshape(-1, 28, 28)[:, ::2, ::2].reshape(-1, 196)
+
+
 @pytest.fixture(scope="module")
 def sets(digits):
     """A generator that copies 40 of 150 training samples, its reference, and a holdout."""
-    x = digits[0]
+    x = small(digits)
     return {"gen": np.concatenate([x[400:440], x[700:860]]), "ref": x[:200], "train": x[400:550], "holdout": x[550:700]}
 
 
@@ -63,7 +68,7 @@ def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_p
     def pictured(found, **rows):
         """The parts that show pictures of these digits, of a result that was read from JSON."""
         samples = {
-            name: np.repeat((255 * one.reshape(-1, 28, 28, 1)).astype(np.uint8), 3, axis=-1)
+            name: np.repeat((255 * one.reshape(-1, 14, 14, 1)).astype(np.uint8), 3, axis=-1)
             for name, one in rows.items()
         }
         again = fe.Evaluation.from_dict(found.to_dict())
@@ -71,7 +76,7 @@ def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_p
         assert ("pass samples={" in text) is not bool(samples)
         return [part[1 : part.index('"', 1)] for part in text.split("<h2 id=")[1:] if "data:image/" in part]
 
-    zeros, others = digits[0][digits[1] == 0][:200], digits[0][:200]
+    zeros, others = small(digits)[digits[1] == 0][:200], small(digits)[:200]
     unlike = fe.evaluate(zeros, others, features=50)
     assert pictured(unlike) == []
     assert pictured(unlike, gen=zeros, ref=others) == ["comparison", "methods"]

@@ -1,5 +1,7 @@
 """Kinds of clips are named by how they move: by what was done to them, and not by anything else."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -126,15 +128,25 @@ def named(rows, space="motion@00000000"):
     return name
 
 
+@pytest.fixture(scope="module")
+def made(embed, long, clean, embedded):
+    """A function that returns the embeddings of all clips, the first of which have a fault."""
+
+    @cache
+    def with_fault(plant):
+        whole = long if plant in FASTER.values() else clean
+        return torch.cat([embed(np.stack([plant(one) for one in whole[:FAULTY]])), embedded[FAULTY:]])
+
+    return with_fault
+
+
 @pytest.mark.parametrize("trait", [*FAULTS, *FASTER])
-def test_a_kind_of_faulty_clips_is_named_by_its_fault(embed, long, clean, embedded, trait):
-    plant, whole = (FASTER[trait], long) if trait in FASTER else (FAULTS[trait], clean)
-    faulty = embed(np.stack([plant(one) for one in whole[:FAULTY]]))
-    made = torch.cat([faulty, embedded[FAULTY:]])
-    name = named(made)
+def test_a_kind_of_faulty_clips_is_named_by_its_fault(made, trait):
+    rows = made((FAULTS | FASTER)[trait])
+    name = named(rows)
     assert trait in [evidence.value for evidence in name.evidence]
     assert trait in name.text or trait in FASTER  # these are first of all uneven
-    assert named(made, "pixels@00000000").text is None
+    assert named(rows, "pixels@00000000").text is None
 
 
 def test_clips_without_a_fault_have_no_name(embedded):
@@ -161,8 +173,6 @@ OTHER_TRAITS = {
 
 
 @pytest.mark.parametrize("fault", OTHER_TRAITS)
-def test_a_fault_is_not_taken_for_another(embed, long, clean, embedded, fault):
+def test_a_fault_is_not_taken_for_another(made, fault):
     plant, others = OTHER_TRAITS[fault]
-    whole = long if fault in FASTER else clean
-    made = torch.cat([embed(np.stack([plant(one) for one in whole[:FAULTY]])), embedded[FAULTY:]])
-    assert others.isdisjoint(evidence.value for evidence in named(made).evidence)
+    assert others.isdisjoint(evidence.value for evidence in named(made(plant)).evidence)
