@@ -168,7 +168,7 @@ def evaluate(
         if as_sketch(given[label]) is None:
             missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
 
-    def scored() -> Scores:
+    def score() -> Scores:
         found = compute_scores(given, opened, chosen, None, settings.index, run)
         found.value  # noqa: B018  # raises where no metric could be computed
         return found
@@ -184,7 +184,7 @@ def evaluate(
 
     return Evaluation(
         comparison=None if "comparison" in missing else compare(x, y, settings, run=run),
-        scores=part("scores", scored),
+        scores=part("scores", score),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run.prefixed("methods"))),
         audit=part("audit", lambda: _audit(sets, settings, run)),
         encodings=_encodings(two),

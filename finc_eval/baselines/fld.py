@@ -180,7 +180,7 @@ class Mixture:
     def log_likelihood(self, samples: Embeddings) -> NDArray[np.float64]:
         """Compute the log-likelihood of every sample, in nats, without the background of the fit: shape (n,)."""
         result = np.full(samples.n, -np.inf)
-        for rows, columns, squared in _squared(samples, self.centers, self.device):
+        for rows, columns, squared in _square_distances(samples, self.centers, self.device):
             terms = _log_densities(squared, self.log_variances[columns], samples.dim)
             likelihood = terms.logsumexp(1).cpu().numpy() - log(self.centers.n)
             result[rows] = np.logaddexp(result[rows], likelihood)
@@ -195,9 +195,9 @@ def fit(centers: Embeddings, samples: Embeddings, device: Device = None) -> Mixt
     around the mean of the samples. It keeps the other Gaussians from widening for the sake of an outlier.
     """
     dim = samples.dim
-    kept = list(_squared(samples, centers, device)) if samples.n * centers.n <= MAX_KEPT_DISTANCES else None
+    kept = list(_square_distances(samples, centers, device)) if samples.n * centers.n <= MAX_KEPT_DISTANCES else None
     nearest = np.full(centers.n, np.inf)
-    for _, columns, squared in kept or _squared(samples, centers, device):
+    for _, columns, squared in kept or _square_distances(samples, centers, device):
         nearest[columns] = np.minimum(nearest[columns], squared.amin(0).cpu().numpy())
     log_variances = np.log((nearest + START_OFFSET) / dim).clip(MIN_LOG_VARIANCE, MAX_LOG_VARIANCE)
     to_mean = BACKGROUND_SHRINKAGE * _squared_to_mean(samples)
@@ -205,14 +205,14 @@ def fit(centers: Embeddings, samples: Embeddings, device: Device = None) -> Mixt
     for _ in range(MAX_FIT_STEPS):
         outlying = -0.5 * (to_mean / exp(background) + dim * (background + log(2 * pi)))
         total = outlying.copy()
-        for rows, columns, squared in kept or _squared(samples, centers, device):
+        for rows, columns, squared in kept or _square_distances(samples, centers, device):
             likelihood = _log_densities(squared, log_variances[columns], dim).logsumexp(1).cpu().numpy()
             total[rows] = np.logaddexp(total[rows], likelihood - log(centers.n))
         objective.append(float(total.mean()) / dim)
         if objective[-1] - objective[-2] < MIN_FIT_GAIN:
             break
         share, moment = np.zeros(centers.n), np.zeros(centers.n)
-        for rows, columns, squared in kept or _squared(samples, centers, device):
+        for rows, columns, squared in kept or _square_distances(samples, centers, device):
             given = torch.from_numpy(total[rows, None] + log(centers.n)).to(squared.device)
             weights = _log_densities(squared, log_variances[columns], dim).sub_(given).exp_()
             share[columns] += weights.sum(0).cpu().numpy()
@@ -240,7 +240,9 @@ def _log_variances(
     return np.where(needed, best, before)
 
 
-def _squared(samples: Embeddings, centers: Embeddings, device: Device) -> Iterator[tuple[slice, slice, torch.Tensor]]:
+def _square_distances(
+    samples: Embeddings, centers: Embeddings, device: Device
+) -> Iterator[tuple[slice, slice, torch.Tensor]]:
     """Yield squared distances part by part: a slice of the samples, a slice of the centers, distances (b, c)."""
     for block in blocks(samples, centers, device):
         for start in range(0, len(block.lower), DENSITY_ROWS):

@@ -167,7 +167,7 @@ def compare_in_spaces(
             raise UsageError(f"{name} has no kinds to compare by: pass samples or embeddings, not sketches")
     return Spaces(
         comparisons,
-        _seen(comparisons, _common(opened, comparisons)),
+        _find_seen(comparisons, _common(opened, comparisons)),
         tuple(_clusters(opened, comparisons)),
         provenance=Provenance.here(run.device),
     )
@@ -216,7 +216,7 @@ def _common(
     return found
 
 
-def _seen(
+def _find_seen(
     comparisons: Mapping[str, Comparison], common: Mapping[tuple[str, str], NDArray[np.int64]]
 ) -> tuple[SeenKind, ...]:
     """Return the kinds that differ over all spaces, each with its counterparts."""

@@ -55,14 +55,14 @@ def _without_description(annotation: Any) -> Any:
 def show_options(settings: type[Record]) -> Callable[[F], F]:
     """Show the fields of settings, with their defaults, in the signature of a function that takes them as keywords."""
 
-    def shown(function: F) -> F:
+    def show(function: F) -> F:
         own = signature(function)
         first = [one for one in own.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
         fields = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in signature(settings).parameters.values()]
         function.__signature__ = own.replace(parameters=[*first, *fields])  # type: ignore[attr-defined]
         return function
 
-    return shown
+    return show
 
 
 class Record:

@@ -43,8 +43,8 @@ class Distance(Record):
         """End of the name of a limit on this distance."""
         return f"-{self.to}" if self.to == ANCHOR else ""
 
-    def told(self, *, is_limited: bool) -> str:
-        """Say the distance in one sentence, without its interval where a limit on it has one."""
+    def say(self, *, is_limited: bool) -> str:
+        """Say the distance in one sentence, without its interval if a limit on it has an interval."""
         low, high = (in_percent(end, 2) for end in self.interval)
         interval = "" if is_limited else f" [95 % interval: {low} to {high}]"
         moved = f"{in_percent(self.moved, 2)}{interval} of the samples"

@@ -97,11 +97,11 @@ class PairedLoss(Evidence):
         def with_lost(mean: float) -> PairCounts:
             return replace(counts, kept=counts.old - mean, lost=mean)
 
-        def seen(mean: float) -> bool:
+        def is_seen(mean: float) -> bool:
             few = min(_few(mean, counts.gained), counts.old)
             return replace(self, counts=with_lost(few)).bound("low", level) > self.margin
 
-        mean = _least(seen, counts.old)
+        mean = _least(is_seen, counts.old)
         share = max(counts.old / counts.size, self.least)
         return None if mean is None else (mean - counts.gained) / counts.size / share
 
@@ -138,17 +138,17 @@ class PairedGain(Evidence):
         """Return the gain that is called a regression with probability 0.8; None if no share would be."""
         counts = self.counts
 
-        def seen(mean: float) -> bool:
+        def is_seen(mean: float) -> bool:
             few = min(_few(mean, counts.lost), counts.size - counts.lost)
             return replace(self, counts=replace(counts, gained=few)).bound("low", level) > self.margin
 
-        mean = _least(seen, counts.size - counts.old)
+        mean = _least(is_seen, counts.size - counts.old)
         return None if mean is None else whole_of((mean - counts.lost) / counts.size, self.part)
 
 
-def _least(seen: Callable[[float], bool], most: float) -> float | None:
+def _least(is_seen: Callable[[float], bool], most: float) -> float | None:
     """Return the smallest mean number up to `most` that is seen; None if there is none."""
-    return smallest_between(seen, 0.0, most) if most > 0 and seen(most) else None
+    return smallest_between(is_seen, 0.0, most) if most > 0 and is_seen(most) else None
 
 
 def _few(mean: float, others: float) -> float:

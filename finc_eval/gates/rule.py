@@ -187,8 +187,8 @@ def _judge(one: Evidence, near: float, far: float) -> Judged:
 def _find_needed(one: Evidence, near: float, far: float) -> int | None:
     """Return the samples of each generated set that would decide a limit if the estimate were true."""
 
-    def decided(factor: float) -> bool:
+    def decides(factor: float) -> bool:
         return decide(_bounds(one, near, far, factor), one.margin, harm=one.harm) != "undecided"
 
-    factor = smallest(decided, MAX_FACTOR, FACTOR_HALVINGS)
+    factor = smallest(decides, MAX_FACTOR, FACTOR_HALVINGS)
     return None if factor is None else ceil(factor * one.n)

@@ -194,21 +194,21 @@ def members_to_hold(lose: float, kinds: int) -> float:
     """
     rarely = float(ndtr(ndtri(ALPHA / kinds) / sqrt(2)))  # both counts are as far off as that together
 
-    def shown(mean: float) -> bool:
+    def is_shown(mean: float) -> bool:
         counts = TwoCounts(float(gammaincinv(mean, rarely)), 1e9, float(gammaincinv(mean + 1, 1 - rarely)), 1e9)
         return _loss(lose, counts).bound("high", ALPHA) <= lose
 
-    return smallest(shown, MOST_MEMBERS) or MOST_MEMBERS
+    return smallest(is_shown, MOST_MEMBERS) or MOST_MEMBERS
 
 
 @lru_cache(maxsize=64)
 def members_to_lose(lose: float, level: float) -> float:
     """Return from how many members on a kind that is lost whole is called a regression with probability 0.8."""
 
-    def seen(mean: float) -> bool:
+    def is_seen(mean: float) -> bool:
         return _loss(lose, TwoCounts(mean, 1e9, mean, 1e9)).detectable(level) is not None
 
-    return smallest(seen, MOST_MEMBERS) or MOST_MEMBERS
+    return smallest(is_seen, MOST_MEMBERS) or MOST_MEMBERS
 
 
 def _loss(lose: float, counts: TwoCounts) -> LostShare:

@@ -224,7 +224,7 @@ class Verdict(Document):
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
         limited = {limit.rule for limit in self.limits}
-        parts += [one.told(is_limited=f"kinds.moved{one.suffix}" in limited) for one in self.distances]
+        parts += [one.say(is_limited=f"kinds.moved{one.suffix}" in limited) for one in self.distances]
         return " ".join([*parts, f"Covers {self.noise}."])
 
     def _frame_rows(self) -> tuple[Limit, ...]:

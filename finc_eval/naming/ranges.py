@@ -68,15 +68,15 @@ def _of_dates(values: Sequence[str]) -> list[list[str]] | None:
     ordinals = np.array([day.toordinal() for day in days], float)
     of_months = not any(parts[3] for parts in map(DATE.fullmatch, map(str.strip, values)) if parts)
 
-    def shown(number: float) -> str:
+    def write(number: float) -> str:
         day = date.fromordinal(int(number))
         return f"{month_name[day.month]} {day.year}" if of_months else day.isoformat()
 
-    binned = _bin(ordinals, shown)
+    binned = _bin(ordinals, write)
     return [[*mine, *ours] for mine, ours in zip(named, binned, strict=True)]
 
 
-def _bin(numbers: NDArray[np.float64], shown: Callable[[float], str]) -> list[list[str]]:
+def _bin(numbers: NDArray[np.float64], write: Callable[[float], str]) -> list[list[str]]:
     """Return all ranges of adjacent parts that each number lies in, as texts; the whole range is none."""
     edges = np.unique(np.quantile(numbers, np.linspace(0, 1, BINS + 1)[1:-1]))
     part = np.searchsorted(edges, numbers, side="left")
@@ -89,7 +89,7 @@ def _bin(numbers: NDArray[np.float64], shown: Callable[[float], str]) -> list[li
         for end in range(first, last + 1):
             if (first, end) == (0, last):
                 continue
-            least, most = shown(low[int(start)]), shown(high[int(parts[end])])
+            least, most = write(low[int(start)]), write(high[int(parts[end])])
             text = least if least == most else f"{least} to {most}"
             for one in parts[first : end + 1]:
                 inside[int(one)].append(text)

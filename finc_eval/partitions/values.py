@@ -107,7 +107,7 @@ def shares_by(
     tests = test_kinds(tally_sets({label: one.counts for label, one in found.counted.items()}), rho, part)
     if pairing is not None:
         tests = test_within_blocks(tests, found.within(pairing, seed), part)
-    return _described(
+    return _describe(
         column, found.values, tests, lambda label, number: found.counted[label].examples(sets[label], number)
     )
 
@@ -161,10 +161,10 @@ def shares_of(sets: Mapping[str, Sequence[ValueCounts]], column: str) -> SharesB
     values = tuple(sorted({value for counts in sets.values() for one in counts for value in one.values}))
     tests = test_kinds({label: Tally.pooled([one.at(values) for one in counts]) for label, counts in sets.items()})
     examples = {label: dict(zip(counts[0].values, counts[0].examples, strict=True)) for label, counts in sets.items()}
-    return _described(column, values, tests, lambda label, number: examples[label].get(values[number], Examples()))
+    return _describe(column, values, tests, lambda label, number: examples[label].get(values[number], Examples()))
 
 
-def _described(
+def _describe(
     column: str, values: Sequence[str], tests: KindTests, examples: Callable[[str, int], Examples]
 ) -> SharesBy:
     """Return the tested values, the most certain differences first."""

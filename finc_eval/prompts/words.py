@@ -193,7 +193,7 @@ def _clearest(
             if mean[other] > CLEARER * mean[place] and (name == "  " or name not in text)
         ]
         alone[columns[:, clearer].any(1), place] = 0
-    rest = np.abs(_observed(csr_matrix(alone), data, prompt)[0])
+    rest = np.abs(_observe(csr_matrix(alone), data, prompt)[0])
     among = np.flatnonzero(_p_values(np.minimum(np.abs(z[words]), rest), drawn) / part <= ALPHA)
     if not len(among):
         return None
@@ -219,7 +219,7 @@ def _scales(turned: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> Array
     return np.where(scale > TIE * max(float(squares.max()), TIE), scale, np.inf)
 
 
-def _observed(has: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+def _observe(has: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> tuple[Array, Array, Array]:
     """Return T_w / √Var, Σ_i h_iw·‖D_i‖², and √Var, each of shape (w,)."""
     turned = has.T.tocsr()
     turned.eliminate_zeros()
@@ -235,7 +235,7 @@ def _statistics(
     has: csr_matrix, data: Array, prompt: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Return T_w / √Var as observed, shape (w,), and under random signs, shape (r, w)."""
-    observed, own, scale = _observed(has, data, prompt)
+    observed, own, scale = _observe(has, data, prompt)
     if data.ndim == 1:
         signs = rng.integers(0, 2, (SIGNS, len(data))) * 2.0 - 1
         return observed, ((signs * data) @ has) / scale

@@ -79,7 +79,7 @@ def _spaces(result: Spaces) -> Table:
         {
             "Space": lambda one: one[0],
             "Difference": lambda one: Cell(percent(one[1].difference, 1), _range(one[1])),
-            "Adj. p": lambda one: _adjusted(one[1].difference_p_value, count),
+            "Adj. p": lambda one: _adjust(one[1].difference_p_value, count),
             "Kinds that differ": lambda one: str(sum(kind.space == one[0] for kind in result.kinds)),
         },
         result.comparisons.items(),
@@ -91,7 +91,7 @@ def _range(one: Comparison) -> str:
     return f"[{percent(low, 1)}, {percent(high, 1)}]"
 
 
-def _adjusted(p: float | None, count: int) -> str:
+def _adjust(p: float | None, count: int) -> str:
     return "–" if p is None else p_value(min(1.0, count * p))
 
 

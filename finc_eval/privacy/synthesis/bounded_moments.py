@@ -53,13 +53,13 @@ class BoundedMoments(TotalDegree):
     def diameter(self) -> float:  # type: ignore[override]
         """Sup ‖φ(x) − φ(y)‖ over all x, y."""
 
-        def kept(square: float) -> float:
+        def keep(square: float) -> float:
             return exp(-square) * sum(square**k / factorial(k) for k in range(self.lowest, self.order + 1))
 
         # There is one maximum: the probability of an interval under a Poisson distribution rises, then falls, with its
         # mean.
-        best = minimize_scalar(lambda square: -kept(square), bounds=(0, 2 * self.order), method="bounded")
-        return (1 + DIAMETER_MARGIN) * sqrt(2 * kept(float(best.x)))
+        best = minimize_scalar(lambda square: -keep(square), bounds=(0, 2 * self.order), method="bounded")
+        return (1 + DIAMETER_MARGIN) * sqrt(2 * keep(float(best.x)))
 
     @property
     def left_out(self) -> int:
