@@ -2,11 +2,12 @@
 
 *Equal* models draw images of one law for each prompt: its middle, of so many units between prompts, plus noise of one
 unit within a prompt, in 8 dimensions. *Skewed*: the noise is log-normal, and sets have unlike numbers of images of a
-prompt. *A kind*, *overall*, *a word*: one is significant at .05. *The toy*: words and colored digits
-(`finc_eval.demo.prompts`) as pixels; one model draws ones for sevens, blue for purple, and one picture of each pink
-prompt. *All three faults*: these words are found. *A fault first*: the first word of the table is, or has, such a word.
-*Other words*: draws with a word or phrase that holds none of the three; *all prompts* does not count as a word.
-*Gate*: a policy of `pairs = "prompt"` and `kinds.moved = 0.05`. *All equal models*: all of their runs together.
+prompt. *Rare words*: a word is in three prompts on average, the fewest that are tested. *A kind*, *overall*, *a word*:
+one is significant at .05. *The toy*: words and colored digits (`finc_eval.demo.prompts`) as pixels; one model draws
+ones for sevens, blue for purple, and one picture of each pink prompt. *All three faults*: these words are found. *A
+fault first*: the first word of the table is, or has, such a word. *Other words*: draws with a word or phrase that holds
+none of the three; *all prompts* does not count as a word. *Gate*: a policy of `pairs = "prompt"` and `kinds.moved =
+0.05`. *All equal models*: all of their runs together.
 """
 
 import numpy as np
@@ -30,6 +31,7 @@ EQUAL = {
     "2000 prompts, 1 + 1, effect 3": (2000, 1, 1, 3.0),
     "100 prompts, 4 + 1, skewed": (100, 4, 1, 3.0),
     "100 prompts, 1 to 8 each, skewed": (100, (1, 8), (1, 8), 3.0),
+    "90 prompts, 16 + 1 or 2, skewed, rare words": (90, 16, (1, 2), 3.0),
 }
 GATED = "toy, 200 prompts, 4 + 4"
 SOUND = "toy without faults, 50 prompts, 2 + 2"
@@ -40,9 +42,9 @@ AGAIN = 10_000
 ALL = "all equal models"
 
 
-def equal_models(prompts, first, second, effect, rng, *, is_skewed=False):
+def equal_models(prompts, first, second, effect, rng, *, is_skewed=False, vocabulary=10):
     middles = rng.normal(size=(prompts, 8)) * effect
-    words = rng.integers(0, 10, (prompts, 2))
+    words = rng.integers(0, vocabulary, (prompts, 2))
     names = [f"w{one} v{other} {place}" for place, (one, other) in enumerate(words)]
     found = []
     for each in (first, second):
@@ -71,7 +73,8 @@ def one(regime, seed):
     if regime in TOY:
         sets = toy(*TOY[regime], seed, faults=regime != SOUND)
     else:
-        sets = equal_models(*EQUAL[regime], rng, is_skewed="skewed" in regime)
+        vocabulary = 30 if "rare" in regime else 10
+        sets = equal_models(*EQUAL[regime], rng, is_skewed="skewed" in regime, vocabulary=vocabulary)
     found, words = fe.kinds(sets, pairs="prompt", seed=seed), words_of(sets, seed)
     figures = {"kind": bool(found.significant()), "overall": found.difference_p_value <= ALPHA, "word": bool(words)}
     if regime in TOY and regime != SOUND:

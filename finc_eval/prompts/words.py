@@ -13,11 +13,12 @@ and 1, is tested in the same way, with T_w = Σ_b h_bw·g_b and Var T_w = Σ_b h
 Words are significant by |T_w| / √Var among all words (Westfall and Young 1993). The word with the largest is
 chosen that still differs where others, in whose prompts the difference is larger, are left out: a word is not found for
 what its neighbors do, be they significant or not. Then its prompts are left out, and the rest is tested again.
+Diversity must differ without the prompts of words that differ in content: what stands in for a thing varies otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,7 +124,12 @@ def whiten(differences: Array) -> Array:
 
 
 def choose(
-    phrases: Phrases, differences: Array, prompt: NDArray[np.int64], seed: int, part: float = 0.5
+    phrases: Phrases,
+    differences: Array,
+    prompt: NDArray[np.int64],
+    seed: int,
+    part: float = 0.5,
+    before: Sequence[str] = (),
 ) -> Iterator[Chosen]:
     """Yield the phrases whose prompts differ, one after the other.
 
@@ -133,7 +139,9 @@ def choose(
         prompt: prompt of each pair, shape (pairs,), in order.
         seed: random seed of the signs.
         part: part of the error that this family may spend.
+        before: phrases whose images differ in another way, which others must differ without.
     """
+    known = {f" {text} ": phrases.has[:, [phrases.texts.index(text)]].toarray().ravel() > 0 for text in before if text}
     left = np.ones(phrases.has.shape[0])
     wanted = np.ones(len(phrases.texts))
     rng = np.random.default_rng(seed)
@@ -145,7 +153,7 @@ def choose(
         largest = np.abs(drawn).max(1)[:, None]
         p_values = _p_values(np.abs(z), largest) / part
         alone = np.flatnonzero((_p_values(np.abs(z), np.abs(drawn)) <= ALPHA) & (z != 0))
-        word = _clearest(phrases, has, alone, z, data, prompt, largest, part)
+        word = _clearest(phrases, has, alone, z, data, prompt, largest, part, known)
         if word is None:
             return
         rows = np.flatnonzero(np.asarray(has[:, [word]].todense()).ravel())
@@ -171,6 +179,7 @@ def _clearest(
     prompt: NDArray[np.int64],
     drawn: Array,
     part: float,
+    known: Mapping[str, NDArray[np.bool_]],
 ) -> int | None:
     """Return the significant word with the largest statistic that others do not explain; of equal ones the rarest.
 
@@ -193,6 +202,9 @@ def _clearest(
             if mean[other] > CLEARER * mean[place] and (name == "  " or name not in text)
         ]
         alone[columns[:, clearer].any(1), place] = 0
+        for text, rows in known.items():
+            if name not in text and text not in name:
+                alone[rows, place] = 0
     rest = np.abs(_observe(csr_matrix(alone), data, prompt)[0])
     among = np.flatnonzero(_p_values(np.minimum(np.abs(z[words]), rest), drawn) / part <= ALPHA)
     if not len(among):

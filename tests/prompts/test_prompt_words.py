@@ -67,3 +67,17 @@ def test_words_of_one_fault_are_not_found_as_what_all_prompts_have_in_common():
     has = np.repeat([any(word in prompt for word in ("red", "blue", "green")) for prompt in PROMPTS], 2)
     data[has, 0] += 4.0
     assert sorted(chosen(data, 2)) == ["blue", "green", "red"]
+
+
+def test_a_word_is_not_more_alike_for_prompts_of_words_whose_content_differs():
+    """What is drawn for cats and dogs outside varies less, and what is drawn for all other things does not."""
+    diversity = np.random.default_rng(5).uniform(-0.2, 0.2, len(PROMPTS))
+    diversity[["outside" in prompt and ("cat" in prompt or "dog" in prompt) for prompt in PROMPTS]] = -1
+    phrases, prompt = Phrases.of(PROMPTS), np.arange(len(PROMPTS))
+    found, known, own = (
+        {phrases.texts[one.phrase] for one in choose(phrases, diversity, prompt, 0, 0.5, before)}
+        for before in ((), ("cat", "dog"), ("outside",))
+    )
+    assert "outside" in found
+    assert "outside" not in known
+    assert "outside" in own

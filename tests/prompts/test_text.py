@@ -23,9 +23,9 @@ def path(tmp_path):
     return str(tmp_path / "vectors.npz")
 
 
-def images(seed, wrong=()):
+def images(seed, wrong=(), each=4):
     rng = np.random.default_rng(seed)
-    of = np.repeat(np.arange(len(PROMPTS)), 4)
+    of = np.repeat(np.arange(len(PROMPTS)), each)
     rows = np.eye(len(PROMPTS))[of] * 5 + rng.normal(size=(len(of), len(PROMPTS)))
     rows[np.isin(of, wrong)] += 4
     return fe.EmbeddingSet(rows.astype(np.float32), metadata={"prompt": [PROMPTS[one] for one in of]})
@@ -43,26 +43,36 @@ def gaussian(x, sigma):
     return np.exp(-((x[:, None] - x[None]) ** 2).sum(2) / (2 * sigma**2))
 
 
-def split(x, y, sigma_x, sigma_t):
-    """Eigenvalues of C_{T⊗X} − C_{T⊗Y}, descending, by the kernel of both sets: those of K^½·diag(1/n, −1/m)·K^½."""
-    rows, vectors = np.concatenate([rows_of(x), rows_of(y)]), VECTORS[places(x) + places(y)].astype(float)
-    kernel = gaussian(rows, sigma_x) * gaussian(vectors, sigma_t)
-    values, axes = np.linalg.eigh(kernel)
-    root = axes * np.sqrt(values.clip(0)) @ axes.T
-    signs = np.repeat([1 / x.n, -1 / y.n], [x.n, y.n])
-    return np.linalg.eigvalsh(root * signs @ root)[::-1]
+def features(x, sigma):
+    """φ of some rows, with φ(x)·φ(y) = k(x, y): the rows of K^½."""
+    values, axes = np.linalg.eigh(gaussian(x, sigma))
+    return axes * np.sqrt(values.clip(0)) @ axes.T
 
 
-@pytest.mark.parametrize("options", [{}, {"pairs": "prompt"}, {"sigma": 4.0}])
+def split(x, y, sigma_x, sigma_t, eta):
+    """Eigenvalues of C_{T⊗X} − η·C_{T⊗Y}, descending: means of the outer products of φ_T(t) ⊗ φ_X(x), as they stand."""
+    of_images = features(np.concatenate([rows_of(x), rows_of(y)]), sigma_x)
+    of_prompts = features(VECTORS.astype(float), sigma_t)[places(x) + places(y)]
+    pairs = np.array([np.kron(t, image) for t, image in zip(of_prompts, of_images, strict=True)])
+    first, second = pairs[: x.n], pairs[x.n :]
+    return np.linalg.eigvalsh(first.T @ first / x.n - eta * second.T @ second / y.n)[::-1]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"pairs": "prompt"}, {"sigma": 4.0}, {"rho": 2.0}], ids=["", "paired", "sigma", "eta"]
+)
 def test_the_exact_eigenvalues_are_those_of_promptsplit(path, options):
-    gen, ref = images(1, wrong=(2, 5)), images(2)
+    gen, ref = images(1, wrong=(2, 5), each=2), images(2, each=2)
     found = fe.compare(gen, ref, method=fe.Ken(), text=path, features=50, **options)
     sigma_t = median_bandwidth(torch.from_numpy(VECTORS))
-    expected = split(gen, ref, found.settings.sigma, sigma_t)
-    assert found.settings.sigma == options.get("sigma", found.settings.sigma)
     over, under = found.spectrum.over, found.spectrum.under
+    rho = options.get("rho", 1.0)
+    assert found.settings.sigma == options.get("sigma", found.settings.sigma)
+    assert min(len(over), len(under)) >= 5
+    expected = split(gen, ref, found.settings.sigma, sigma_t, rho)
     assert np.abs(np.array(over) - expected[: len(over)]).max() < 1e-6
-    assert np.abs(np.array(under) + expected[::-1][: len(under)]).max() < 1e-6
+    expected = split(ref, gen, found.settings.sigma, sigma_t, rho)  # the other role: what ref has more of
+    assert np.abs(np.array(under) - expected[: len(under)]).max() < 1e-6
 
 
 def test_random_features_are_those_of_the_product(path):

@@ -1,5 +1,7 @@
 """The page and the terminal of paired sets name the words that differ, with pictures of both sets side by side."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,6 @@ def test_the_three_faults_of_the_toy_are_found_and_nothing_else(found):
         ("pink", "diversity"),
     }
     (pink,) = [one for one in found.prompts.words if one.text == "pink"]
-    assert pink.collapsed == ("gen",)
     assert pink.sets["gen"].distinct * 4 == pink.sets["gen"].n
     assert pink.interval[1] < -0.5
     assert all("seven" in one for word in found.prompts.words if word.text == "seven" for one in word.examples)
@@ -38,7 +39,7 @@ def test_page_headline_and_terminal_name_them(found, tmp_path, capsys):
     report.show(found)
     for text in (page, found.headline, capsys.readouterr().out):
         assert "“purple” or “seven”" in text or "“seven” or “purple”" in text
-        assert "copies of few pictures in gen" in text
+        assert re.search(r"“pink” are more alike in gen: (\d+) of (\d+) are distinct, and \2 of \2 in ref", text)
     section = page[page.index('id="prompts"') : page.index('id="settings"')]
     assert section.count("<img") >= 12
     assert "paired by prompt" in page
