@@ -94,7 +94,7 @@ def test_changes_follows_the_kinds_between_releases(caches, tmp_path):
     for name, release, more in (("old", "gen", ()), ("new", "ref", ("--kinds", old[1]))):
         made = run(
             "compare", "--gen", caches / f"{release}.h5", "--ref", caches / "ref.h5", "--method", "clusters", *more,
-            "--out", tmp_path / name,
+            "--features", 100, "--out", tmp_path / name,
         )  # fmt: skip
         assert made.exit_code == 0, made.stderr
     out = ("--out", tmp_path)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from _library_checks import CHECKS, PYTORCH_FID
+from _library_checks import CHECKS, TORCH_FIDELITY
 from _parity import difference
 from _theirs import KINDS, pair, theirs
 
@@ -30,5 +30,5 @@ def test_statistics_in_their_files_have_their_distance(kind, tmp_path):
     for name, rows in zip("xy", pair(kind), strict=True):
         np.savez(tmp_path / f"{name}.npz", mu=rows.mean(0), sigma=np.cov(rows, rowvar=False))
     found = frechet_distance(tmp_path / "x.npz", tmp_path / "y.npz").value
-    (check,) = (check for check in CHECKS if check.library == PYTORCH_FID)
+    (check,) = (check for check in CHECKS if (check.metric, check.library) == ("fd", TORCH_FIDELITY))
     assert [found] == pytest.approx(theirs(check, kind), rel=1e-6)

@@ -51,7 +51,7 @@ def made(source, of, numbers=None, **options):
     ]
 
 
-@pytest.mark.parametrize("of", [1, 2, 3, 7, 25, 40])
+@pytest.mark.parametrize("of", [1, 3, 25, *(pytest.param(of, marks=pytest.mark.long) for of in (2, 7, 40))])
 def test_merged_shards_have_the_bytes_of_the_file_of_one_process(folder, of):
     whole = fe.extract(folder, "pixels", "whole.h5")
     merged = fe.merge(made(folder, of)[::-1], "merged.h5")
