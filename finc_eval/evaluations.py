@@ -204,7 +204,7 @@ def _methods(sets: Mapping[str, object]) -> tuple[str, ...]:
 
 def _encodings(sets: Mapping[str, object]) -> str:
     """Return how the files of two sets compare, in a sentence."""
-    gen, ref = (one.cache.profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values())
+    gen, ref = (one.cache.seen_profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values())
     if not (gen.n and ref.n):
         return "How the files were encoded is not known of sets that were given as embeddings."
     found = unlike_encodings(gen, ref)

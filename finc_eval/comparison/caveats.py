@@ -50,7 +50,7 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, sent
     if gen.has_rows and ref.has_rows:
         found += unused_columns({one.label: one.at_hand for one in (gen, ref)})
     if gen.cache and ref.cache:
-        found += unlike_encodings(gen.cache.profile, ref.cache.profile)
+        found += unlike_encodings(gen.cache.seen_profile, ref.cache.seen_profile)
     return found
 
 

@@ -22,6 +22,7 @@ from finc_eval.embeddings.columns import to_text, unknown_column
 from finc_eval.embeddings.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.samples.clips import Clip
+from finc_eval.samples.profile import Profile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,6 +148,11 @@ class EmbeddingCache(Shown):
     def content(self) -> npt.NDArray[np.uint64]:
         """Digest of each decoded image, (n,) uint64; exact copies have the same, within and across sets."""
         return cast("npt.NDArray[np.uint64]", self._content.between(0, self.n))
+
+    @property
+    def seen_profile(self) -> Profile:
+        """Profile of the samples as the extractor sees them: of videos, at the rate that they are resampled to."""
+        return self.profile.at_rate(self.clip and self.clip.fps)
 
     @property
     def labels(self) -> list[str] | None:

@@ -68,7 +68,11 @@ def summary(result: Spaces) -> str:
         text = f"{plural(len(own), 'kind')} {'differs' if len(own) == 1 else 'differ'} in {name}"
         few = join_words([f"“{result.kind_of(one).title}”" for one in alone[:TEXT_SAMPLES]])
         which = "no other space shows" if len(result.comparisons) > 2 else "the other space does not show"
-        sentences.append(f"{text}; {which} {few}." if alone else f"{text}.")
+        shared = [
+            f"“{result.kind_of(one).title}” also in {join_words(one.seen_by[1:])}" for one in own if one not in alone
+        ]
+        parts = [text, *shared[:TEXT_SAMPLES], *([f"{which} {few}"] if alone else [])]
+        sentences.append("; ".join(parts) + ".")
     return " ".join(sentences)
 
 

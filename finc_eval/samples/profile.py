@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import accumulate
 from math import log
 from statistics import NormalDist
@@ -129,6 +129,15 @@ class Profile(Record):
         """Median quality of the JPEGs; None without JPEGs of a known quality."""
         return _quantile(self.qualities, 0.5) if self.qualities else None
 
+    def at_rate(self, fps: float | None) -> Profile:
+        """Return the profile of the videos resampled to so many frames a second: slower ones only repeat frames."""
+        if fps is None:
+            return self
+        found = Counter[float]()
+        for rate, count in self.fps.items():
+            found[min(rate, fps)] += count
+        return replace(self, fps=_sort(found))
+
     def share(self, count: int) -> float:
         """Return a number of samples as a share of all samples."""
         return count / self.n if self.n else 0.0
@@ -237,8 +246,8 @@ def _fps(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if _unlike(gen.fps, ref.fps, MAX_FPS_RATIO):
         yield (
             f"gen has {_span(gen.fps)} frames a second and {name} {_span(ref.fps)} (from the 10th to the 90th "
-            "percentile): the same motion looks slower or faster to the network; bring both to one rate, as fps does "
-            "(--fps on the command line), or use an extractor whose card sets clip.fps"
+            "percentile): the same motion looks slower or faster to the network; bring both to the lower rate, as fps "
+            "does (--fps on the command line), or use an extractor whose card sets clip.fps"
         )
     shares = [sum(one.fps.values()) / sum(one.frames.values()) for one in (gen, ref) if one.frames]
     if len(shares) == 2 and abs(shares[0] - shares[1]) > MAX_SHARE_DIFFERENCE:

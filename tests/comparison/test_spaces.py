@@ -50,6 +50,7 @@ def test_one_kind_in_two_spaces_is_one_kind():
     gen, ref = ({"a": space(own, 1), "b": space(own, 2)} for own in labels)
     found = fe.compare(gen, ref, features=200)
     assert seen(found) == {"a": ("a", "b"), "b": ("b", "a")}
+    assert f"1 kind differs in a; “{found.kind_of(found.kinds[0]).title}” also in b" in found.to_markdown()
     for one in found.kinds:
         (other,) = one.elsewhere.values()
         assert other.jaccard > 0.9 > SAME

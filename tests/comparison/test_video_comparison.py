@@ -9,11 +9,13 @@ from importlib import resources
 
 import numpy as np
 import pytest
+from _videos import encode, scene
 from PIL import Image
 
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.numerics.folds import fold_of
+from finc_eval.samples.profile import unlike_encodings
 
 KINETICS = ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4", "WUzgd7C1pWA.mp4", "kinetics_arm_wrestling.mp4")
 ACTIONS = (
@@ -81,3 +83,16 @@ def test_a_result_says_which_frames_were_compared_and_at_which_rate(tmp_path):
     assert found.to_dict()["gen"]["clip"]["fps"] == 8
     page = found.to_html(tmp_path / "page.html").read_text()
     assert page.count("33 frames of each video, resampled to 8 frames a second") == 2
+
+
+@pytest.mark.parametrize(
+    ("fps", "words"), [(8, []), (4, []), (12, ["gen has 8 frames a second and ref 12"]), (None, ["gen has 8 frames"])]
+)
+def test_sets_of_unlike_rates_are_warned_of_unless_both_are_resampled_to_the_lower_one(fps, words, tmp_path):
+    for name, rate in (("gen", 8), ("ref", 24)):
+        (tmp_path / name).mkdir()
+        for number in range(4):
+            (tmp_path / name / f"{number}.mp4").write_bytes(encode("mp4", scene(2 * rate, seed=number), rate=rate))
+    sets = (fe.extract(tmp_path / name, "motion", tmp_path / f"{name}.h5", fps=fps) for name in ("gen", "ref"))
+    found = unlike_encodings(*(one.seen_profile for one in sets))
+    assert [one[: len(start)] for one, start in zip(found, words, strict=True)] == words
