@@ -152,7 +152,7 @@ class EmbeddingCache(Shown):
     @property
     def seen_profile(self) -> Profile:
         """Profile of the samples as the extractor sees them: of videos, at the rate that they are resampled to."""
-        return self.profile.at_rate(self.clip and self.clip.fps)
+        return self.profile if self.clip is None else self.profile.at_rate(self.clip.fps)
 
     @property
     def labels(self) -> list[str] | None:
