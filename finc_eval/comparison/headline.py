@@ -59,9 +59,11 @@ def headline(found: _Compared) -> str:
     return " ".join([*sentences, *qualify(found)])
 
 
-def on_prompts(found: _Compared) -> list[str]:
-    """Return in which words of prompts the images of paired sets differ, in sentences."""
-    return [] if found.prompts is None else list(found.prompts.sentences())
+def on_prompts(found: _Compared, titles: tuple[str, str] = ("gen", "ref")) -> list[str]:
+    """Return in which words of prompts the images of paired sets differ, in sentences with the titles of both sets."""
+    return (
+        [] if found.prompts is None else list(found.prompts.sentences(dict(zip(("gen", "ref"), titles, strict=True))))
+    )
 
 
 def short(found: _Compared) -> str:

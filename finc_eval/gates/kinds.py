@@ -33,7 +33,7 @@ from finc_eval.gates.retraining import Retrained, between_shares
 from finc_eval.gates.sets import BASELINE, GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
 from finc_eval.partitions.answer import kind_counts, within_blocks
-from finc_eval.partitions.blocks import count_by_design, designs
+from finc_eval.partitions.blocks import count_by_design, designs, missing_values
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tally import EffectiveCounts
@@ -300,26 +300,26 @@ def _distance(
             note=" ".join(pairing.info.missing()),
         )
         return Distance(to, within.shares.shape[1], value, (low, high)), moved
-    is_design = bool(designs(judged))
+    found = designs(judged)
 
     def counts_of(*labels: str) -> tuple[EffectiveCounts, EffectiveCounts]:
         chosen = {label: every[label] for label in labels}
-        found = (
+        made = (
             kind_counts(chosen, seed, run)
             if values is None
             else {label: count_by_design(values.tallies[label]) for label in labels}
         )
         last = (REF,) if REF in labels else tuple(sets.baselines)
-        firsts = [found[label] for label in labels if label not in last]
-        return reduce(add, firsts), reduce(add, [found[label] for label in last])
+        firsts = [made[label] for label in labels if label not in last]
+        return reduce(add, firsts), reduce(add, [made[label] for label in last])
 
     new, old = counts_of(GEN, *sets.baselines)
-    whole, note = total_variation(new, old, seed, is_design=is_design), ""
+    whole, notes = total_variation(new, old, seed, is_design=bool(found)), missing_values(judged, found)
     if margin is not None and whole.value > margin:
         now, before = (total_variation(*counts_of(*labels, REF), seed).value for labels in ((GEN,), sets.baselines))
         if now < before:
             ends = f"from {in_percent(before, 2)} to {in_percent(now, 2)}"
-            note = f"towards the reference, {ends} away: if that was wanted, raise moved for this release"
+            notes.append(f"towards the reference, {ends} away: if that was wanted, raise moved for this release")
     evidence = Moved(
         name=rule,
         value=whole.value,
@@ -327,9 +327,9 @@ def _distance(
         n=sets.gen.n,
         new=new,
         old=old,
-        is_design=is_design,
+        is_design=bool(found),
         unchanged=0.0,
-        note=note,
+        note="; ".join(notes),
     )
     return Distance.of(to, len(new.members), whole), evidence
 

@@ -152,8 +152,8 @@ class PromptDifferences(Record):
         shown = [one.sets for one in self.words] + [one.sets for one in self.prompts[:PROMPTS_SHOWN]]
         return [name for sets in shown for name in sets[label].ids]
 
-    def sentences(self) -> Iterator[str]:
-        """Say which words differ, in sentences."""
+    def sentences(self, titles: Mapping[str, str]) -> Iterator[str]:
+        """Say which words differ, in sentences, with the titles of the sets by label."""
         content = [one for one in self.words if one.what == "content"]
         if named := [one.title for one in content if one.text]:
             either = join_words(named, "or")
@@ -164,20 +164,20 @@ class PromptDifferences(Record):
         for one in self.words:
             where = f"with {one.title}" if one.text else "in general"
             if one.what == "diversity":
-                yield f"Images of one {self.column} {where} are {_how_alike(one)}."
+                yield f"Images of one {self.column} {where} are {_how_alike(one, titles)}."
             if one.what == "fit":
-                yield f"Images fit {self.column}s {where} less in {tuple(one.sets)[one.difference > 0]}."
+                yield f"Images fit {self.column}s {where} less in {titles[tuple(one.sets)[one.difference > 0]]}."
 
 
-def _how_alike(word: Word) -> str:
+def _how_alike(word: Word, titles: Mapping[str, str]) -> str:
     """Return "more alike in gen: 20 of 80 are distinct, and 80 of 80 in ref"; without numbers if no image repeats."""
     first, second = word.sets
     label, other = (first, second) if word.difference < 0 else (second, first)
     sets = word.sets
     if all(one.distinct == one.n for one in sets.values()):
-        return f"more alike in {label}"
+        return f"more alike in {titles[label]}"
     distinct, rest = (f"{sets[one].distinct:,} of {sets[one].n:,}" for one in (label, other))
-    return f"more alike in {label}: {distinct} are distinct, and {rest} in {other}"
+    return f"more alike in {titles[label]}: {distinct} are distinct, and {rest} in {titles[other]}"
 
 
 def prompt_differences(

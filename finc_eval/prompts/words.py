@@ -42,7 +42,9 @@ FEWEST = 3
 """Prompts that a word must be in. In the draws of `LONGEST`, 38 of 80 words are found with 2 and 3, and 36 with 5."""
 
 MOST_WORDS = 5000
-"""Words and phrases that are tested, the most frequent first."""
+"""Words and phrases that are tested, the most frequent first, which bounds memory. Of 10 000 captions of twelve words,
+5 000 phrases take 26 s and 210 MB, and all 9 224 take 34 s and 277 MB; both find a word planted in 60 captions.
+Of 2 000 captions, 2 145 phrases are in three or more."""
 
 AXES = 32
 """Axes of the differences of pairs that words are tested on; see `RIDGE`."""

@@ -37,7 +37,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
     gen, ref = titles
     rho = comparison.settings.rho
     text = _of_kinds(comparison, titles) if comparison.kinds else _of_directions(comparison, titles)
-    prompts = " ".join(on_prompts(comparison))
+    prompts = " ".join(on_prompts(comparison, titles))
     if text is None and prompts:
         return prompts
     if text is None:

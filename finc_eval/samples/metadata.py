@@ -38,7 +38,7 @@ LIST_SUFFIXES = (".txt", ".tsv", *NAMED_SUFFIXES)
 
 NUMBER = re.compile(r"\d+")
 
-SEEDED = re.compile(r"(?P<prompt>.+)[ _-](?P<seed>\d+)")
+SEEDED = re.compile(r"(?P<prompt>.+?)[ _-](?:seed[ _-]?)?(?P<seed>\d+)")
 """Name of a file of a prompt and the number of its image."""
 
 PNG_HEADS = (1 << 16, 1 << 22)

@@ -119,6 +119,7 @@ def test_a_release_that_lacks_a_fifth_of_the_prompts_fails_a_limit_of_a_tenth(po
     (limit,) = verdict.limits
     assert verdict.overall == "regression"
     assert limit.interval[0] - 1e-9 <= 0.2 <= limit.interval[1]
+    assert "gen lacks 8 of the 40 values of prompt that another set has, such as" in limit.note
     assert fe.gate(drawn(EVERY, 4, 4), old, ref, limits).overall != "regression"
 
 

@@ -101,7 +101,7 @@ def test_a_word_whose_images_do_not_fit_is_found_with_its_model(vectors, clip):
     assert found.fit.difference == pytest.approx((means[0] - means[1]).mean(), abs=1e-5)
     assert found.fit.p_value == pytest.approx(stats.ttest_rel(*means).pvalue)
     assert found.unmeasured == ""
-    assert "Images fit prompts with “cat” less in gen." in list(found.sentences())
+    assert "Images fit prompts with “cat” less in gen." in list(found.sentences({"gen": "gen", "ref": "ref"}))
     worst = [one for one in found.prompts if one.fit.p_value is not None and one.fit.p_value <= 0.2]
     assert worst
     assert all("cat" in one.text and one.fit.interval[1] < 0 for one in worst)

@@ -49,10 +49,10 @@ def in_pictures(folder):
             picture(folder / f"{number}-{seed}.png", f"{prompt}\nNegative prompt: blurry\nSteps: 20, Seed: {seed}")
 
 
-def in_names(folder):
+def in_names(folder, before=""):
     for prompt in PROMPTS:
         for seed in range(2):
-            picture(folder / f"{prompt.replace(' ', '_')}_{seed}.png")
+            picture(folder / f"{prompt.replace(' ', '_')}_{before}{seed}.png")
 
 
 def listed(folder, name, first):
@@ -70,6 +70,7 @@ FORMS = {
     "json": lambda folder: beside(folder, ".json"),
     "png": in_pictures,
     "names": in_names,
+    "names with seed": lambda folder: in_names(folder, "seed_"),
     "list from 0": lambda folder: listed(folder, "prompts.txt", 0),
     "list from 1": lambda folder: listed(folder, "prompts.txt", 1),
     "table": lambda folder: listed(folder, "prompts.tsv", 0),
@@ -82,8 +83,8 @@ def test_prompts_are_found(tmp_path, form):
     source = open_source(tmp_path)
     found = dict(zip(source.ids, source.prompts, strict=True))
     expected = [one for one in PROMPTS for _ in range(2)]
-    assert [found[name] for name in sorted(found)] == (sorted(expected) if form == "names" else expected)
-    if form in ("json", "names"):
+    assert [found[name] for name in sorted(found)] == (sorted(expected) if "names" in form else expected)
+    if form in ("json", "names", "names with seed"):
         assert sorted(source.columns["seed"]) == ["0", "0", "1", "1"]
     if form == "geneval":
         assert set(source.columns["tag"]) == {"color"}
