@@ -170,7 +170,7 @@ def evaluate(
 
     def score() -> Scores:
         found = compute_scores(given, opened, chosen, None, settings.index, run)
-        found.value  # noqa: B018  # raises where no metric could be computed
+        found.value  # noqa: B018  # raises if no metric could be computed
         return found
 
     def part(name: PartName, compute: Callable[[], T]) -> T | None:

@@ -39,7 +39,7 @@ def read_defaults(cls: type[Any], path: Path | None) -> Any:
 
 
 def refuse_network_of(settings: object, given: Path | None) -> None:
-    """Raise DataError where a file that nobody named chooses a network by its card.
+    """Raise DataError if a file that nobody named chooses a network by its card.
 
     A network in TorchScript is a program, and the working folder may be a colleague's.
 

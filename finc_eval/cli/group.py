@@ -48,7 +48,7 @@ class Group(TyperGroup):
         super().__init__(**_unwrap(attributes))
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments, or print the help where there are none."""
+        """Read the arguments, or print the help if there are none."""
         return super().parse_args(ctx, args or ["--help"])
 
     def get_params(self, ctx: Any) -> list[Any]:
@@ -57,7 +57,7 @@ class Group(TyperGroup):
 
 
 class DefaultGroup(Group):
-    """A group of verbs, the first of which is meant where none is named."""
+    """A group of verbs, the first of which is meant if none is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, with the name of the first verb before them where they do not begin with one.

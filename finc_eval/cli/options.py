@@ -136,7 +136,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
 
     Every kind of field has its kind of option:
 
-    - `bool`: a flag `--field`, or `--field/--no-field` where the default is True;
+    - `bool`: a flag `--field`, or `--field/--no-field` if the default is True;
     - `Literal["a", "b"]`: one of these words;
     - `Literal["a"] | None` with the default "a": a flag `--no-field`, which means None;
     - `int | Literal["auto"]`: a number or the word;
@@ -154,7 +154,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
         cls: frozen dataclass. `about("…")` in the annotation of a field is the help text of its option, and the first
             line of the docstring is the heading of all of them.
         argument: name of the verb's argument that receives the settings.
-        narrower: narrower types of some fields, such as `method=Finc` where only one method can be used; None for a
+        narrower: narrower types of some fields, such as `method=Finc` if only one method can be used; None for a
             field that is not an option of the verb.
 
     A verb that takes the size of a picture::

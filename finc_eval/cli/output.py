@@ -96,7 +96,7 @@ class Output:
         return {suffix: self.folder / f"{self.stem}{suffix}" for suffix in suffixes}
 
     def check(self) -> None:
-        """Raise UsageError where a file would be lost that another job made."""
+        """Raise UsageError if a file would be lost that another job made."""
         own = mark(self.type_name, self.job)
 
         def is_own(path: Path) -> bool:
@@ -210,7 +210,7 @@ def check_suffix(out: Path, *suffixes: str, option: str = "--out") -> None:
 
 
 def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option: str = "--out") -> None:
-    """Raise UsageError where a file would be lost that the command did not make; call it before the work.
+    """Raise UsageError if a file would be lost that the command did not make; call it before the work.
 
     Args:
         path: file to write.
@@ -235,7 +235,7 @@ def make_room(path: Path, type_name: str, force: bool) -> None:
 
 
 def refuse_loss_of_pictures(page: Path, force: bool) -> None:
-    """Raise UsageError where a page with pictures would be overwritten by one without."""
+    """Raise UsageError if a page with pictures would be overwritten by one without."""
     if page.exists() and not force and PICTURE in read_bytes(page):
         raise UsageError(f"{page} shows pictures, which are not kept: pass --samples, another --out, or --force")
 

@@ -165,7 +165,7 @@ class EigenProblem:
 
 @dataclass(frozen=True)
 class EigenDirections:
-    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated where there is a sample to rotate by.
+    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated if there is a sample to rotate by.
 
     Attributes:
         problem: eigenproblem of the two sets.

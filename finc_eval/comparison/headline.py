@@ -169,7 +169,7 @@ def say_untested(found: _Compared) -> str | None:
 
 
 def say_missed(detectable: float | None) -> list[str]:
-    """Return how rare a kind may have been missed, in a sentence; none where that is not known."""
+    """Return how rare a kind may have been missed, in a sentence; none if that is not known."""
     if detectable is None:
         return []
     if detectable >= 1:

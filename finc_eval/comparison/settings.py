@@ -243,7 +243,7 @@ class Settings(SketchSettings):
 
     @property
     def parts(self) -> tuple[float, float]:
-        """Parts of the family-wise error that tests of directions, and of kinds, may spend, where there are any."""
+        """Parts of the family-wise error that tests of directions, and of kinds, may spend, if there are any."""
         return (1 - KINDS_PART, KINDS_PART) if self.families == 2 else (1.0, 1.0)
 
     def signature(self) -> tuple[tuple[str, str], ...]:

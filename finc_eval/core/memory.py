@@ -71,7 +71,7 @@ def excess(size: int) -> str | None:
 
 
 def check_decoded(size: int, what: str) -> None:
-    """Raise DataError where something, named as in a sentence, takes more than is decoded at once."""
+    """Raise DataError if something, named as in a sentence, takes more than is decoded at once."""
     if found := excess(size):
         raise DataError(f"{what} takes {found}: make it smaller, or set {VARIABLE} to {-(-size // 2**30)}GiB")
 

@@ -153,7 +153,7 @@ def reserve(path: str | Path, size: int) -> Iterator[Callable[[Callable[[Path], 
 
 
 def check_free(path: Path) -> None:
-    """Raise UsageError where there is a file already, for content that is paid for."""
+    """Raise UsageError if there is a file already, for content that is paid for."""
     if path.exists():
         raise UsageError(f"{path} exists, and what it cost would be lost: choose another name")
 

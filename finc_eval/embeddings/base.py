@@ -130,7 +130,7 @@ class Embeddings(ABC):
         return prefetch(self._batches(size, place))
 
     def column(self, name: str) -> list[str]:
-        """Return a column of the metadata: one text a sample, "" where it is missing.
+        """Return a column of the metadata: one text a sample, "" if it is missing.
 
         Raises:
             UsageError: the set does not have this column.

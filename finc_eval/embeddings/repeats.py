@@ -113,7 +113,7 @@ def repeats_as_groups(
     are groups, unless the other sets have them about as often, as draws of a law with few values.
 
     Returns:
-        The sets, grouped where that is needed, and sentences on sets with many repeats and on samples they share.
+        The sets, grouped if that is needed, and sentences on sets with many repeats and on samples they share.
     """
     free = {label for label, one in sets.items() if one.group_hashes() is None}
     hashes = sample_hashes(sets, run) if free else {}

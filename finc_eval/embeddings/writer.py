@@ -219,7 +219,7 @@ class CacheWriter:
 
 
 def _check_room(path: Path, needed: int) -> None:
-    """Raise DataError if the disk cannot hold a file; HDF5 crashes where not even its metadata fits."""
+    """Raise DataError if the disk cannot hold a file; HDF5 crashes if not even its metadata fits."""
     free = shutil.disk_usage(path.parent).free
     if free < needed:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Download of one file from one address, resumed where a cut connection left it; pooch would start again."""
+"""Download of one file from one address, resumed if a cut connection left it; pooch would start again."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class KindEvidence:
     """Evidence on a kind, and what to show of it.
 
     Attributes:
-        above: None for a limit. Else it counts only where it regressed, and is shown where none of these did: names of
+        above: None for a limit. Else it counts only if it regressed, and is shown if none of these did: names of
             the evidence on the kinds that hold this one.
         counts: counts of all kinds; None if no kind is meant.
         kind: place of the kind in them.

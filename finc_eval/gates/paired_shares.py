@@ -26,7 +26,7 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Counts of pairs by a kind; effective numbers where pairs are grouped.
+    """Counts of pairs by a kind; effective numbers if pairs are grouped.
 
     Attributes:
         kept: pairs with both samples of the kind.

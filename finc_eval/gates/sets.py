@@ -34,7 +34,7 @@ class GateSets:
         anchor: an old baseline, which slow drift is seen against; None without one.
         sources: what the caller passed, by label.
         replicates: labels of the baselines that the noise of training is measured on.
-        pairs: row of an older release that belongs to each row of `gen`, by its label; none where samples are not
+        pairs: row of an older release that belongs to each row of `gen`, by its label; none if samples are not
             paired.
         part: name of the slice that these sets are; "" for whole sets.
         blocks: column whose values, such as prompts, the release and its baselines are compared within, or the

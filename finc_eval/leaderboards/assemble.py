@@ -30,7 +30,7 @@ from finc_eval.partitions.tests import test_kinds
 from finc_eval.partitions.values import SharesBy, shares_of
 
 SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
-"""Noise that ranks cover where every model was trained once."""
+"""Noise that ranks cover if every model was trained once."""
 
 
 def assemble(

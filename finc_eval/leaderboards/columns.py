@@ -22,7 +22,7 @@ SHARES = {
 """Numbers from counts of kinds: what each is, in words."""
 
 RULES = {"missing": ShareRule(True, FACTOR), "novel": ShareRule(False, FACTOR)}
-"""Rules of the shares that count a kind where one set has much more of it."""
+"""Rules of the shares that count a kind if one set has much more of it."""
 
 NOT_MEASURED = "it was not measured"
 """Why a model of a stored board is not ranked by a metric that its entry lacks."""
@@ -33,7 +33,7 @@ class Column:
     """One number of all models.
 
     Attributes:
-        bounds: smallest and largest value that the number can have, where estimates may go beyond.
+        bounds: smallest and largest value that the number can have, if estimates may go beyond.
         estimates: estimate of each model that has one, by its name: the mean of its training runs.
         training_error: standard deviation of the number between training runs; None if it was not measured.
         values: value of each model without an estimate that has one.

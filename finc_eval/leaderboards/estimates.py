@@ -31,8 +31,8 @@ class Estimate:
         ref_influence: vector whose product with another model's vector is the covariance of the two from the sampling
             of the reference; one entry per random part of the reference, or per kind. None if the estimate shares
             nothing with others.
-        training_variance: variance from the training of the model, where it was measured.
-        degrees: degrees of freedom of the training variance; infinite where it was not measured.
+        training_variance: variance from the training of the model, if it was measured.
+        degrees: degrees of freedom of the training variance; infinite if it was not measured.
         own_interval: 95 % interval of this estimate alone from sampling, where it does not follow from the variance.
     """
 
@@ -64,7 +64,7 @@ class Estimate:
 
 
 def quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the half-width of an interval in standard errors: normal, or Student's t where degrees are few."""
+    """Return the half-width of an interval in standard errors: normal, or Student's t if degrees are few."""
     return normal_quantile(confidence) if degrees == inf else student_quantile(degrees, confidence)
 
 

@@ -205,7 +205,7 @@ class Measuring:
 
 
 def lowest(metric: str) -> float:
-    """Return the smallest value that a metric can have, where its estimates may go below it."""
+    """Return the smallest value that a metric can have, if its estimates may go below it."""
     return 0.0 if metric in FRECHET else -inf
 
 

@@ -115,7 +115,7 @@ class BoardReference:
         return self.kinds.tree.with_another()
 
     def leaves(self, tallies: Iterable[Tally]) -> NDArray[np.int64]:
-        """Return kinds that do not overlap, by which numbers are computed: the far one only where it has samples."""
+        """Return kinds that do not overlap, by which numbers are computed: the far one only if it has samples."""
         last = self.kinds.tree.leaves
         return np.arange(last + any(one.members[last] for one in tallies))
 
@@ -273,7 +273,7 @@ def _near(kinds: KindTree) -> KindTree:
 
 
 def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, ...]:
-    """Return the metrics of a board for which none was named: fd where it has an interval, else kid."""
+    """Return the metrics of a board for which none was named: fd if it has an interval, else kid."""
     fd, kid = DEFAULT_METRICS
     return (fd,) if all(has_full_rank(one, ref) for one in sets) else (kid,)
 

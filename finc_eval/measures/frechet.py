@@ -122,7 +122,7 @@ def frechet_distance(gen: object, ref: object, *, run: Run | None = None) -> Fre
     """Compute the Fréchet distance of two sets.
 
     With FᵀF = Σ, the trace of the square root is the sum of the singular values of F₁F₂ᵀ. They are the square roots of
-    the eigenvalues of the symmetric F₁Σ₂F₁ᵀ, and more exact where those are small. A set of n ≤ d samples is its own
+    the eigenvalues of the symmetric F₁Σ₂F₁ᵀ, and more exact if these are small. A set of n ≤ d samples is its own
     F, so a covariance without full rank needs no offset.
 
     Args:

@@ -99,7 +99,7 @@ class Metrics:
             extractor: how to embed sets of samples; default: by the extractor that defines a metric, or else the
                 extractor behind the other set.
             index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
-                inverted file of faiss where there are more than 10^10 pairs. A note states its recall.
+                inverted file of faiss for more than 10^10 pairs. A note states its recall.
             run: device, portions, threads and progress; default: CUDA if available, silent.
 
         Returns:

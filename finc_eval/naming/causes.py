@@ -56,7 +56,7 @@ def frequency_or_appearance(
     Members must come from directions and thresholds that were chosen on other samples, and samples must be independent.
 
     Args:
-        labels: the label of each sample of both sets, "" where it is missing; the first set is the one that has more.
+        labels: the label of each sample of both sets, "" if it is missing; the first set is the one that has more.
         members: indices of all members in each set.
         alpha: family-wise error of the two tests.
     """

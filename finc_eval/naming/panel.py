@@ -28,7 +28,7 @@ class Described(Protocol):
     columns: tuple[str, ...]
 
     def column(self, name: str) -> list[str]:
-        """Return one value for each row, "" where it is missing."""
+        """Return one value for each row, "" if it is missing."""
 
     def group_hashes(self) -> NDArray[np.uint64] | None:
         """Return a hash of the group of each row, or None."""

@@ -5,7 +5,7 @@ With w_b the weight of block b, and n_sb its samples of set s, the difference of
     D = Σ_b w_b·d_b,   d_b = mean of x in set s − mean of x in the others,   w_b ∝ 1 / Σ_s (1 / n_sb),
 
 which are the weights of Cochran, Mantel and Haenszel. Where, given its block, a sample has one law in all sets, the
-labels of the sets may be exchanged inside each block: its samples are permuted, and the tests are exact where these are
+labels of the sets may be exchanged inside each block: its samples are permuted, and the tests are exact if these are
 independent given their block. Samples that are not, such as windows of a video, are exchanged as a whole in
 blocks of two sets of one size: d_b changes its sign.
 """

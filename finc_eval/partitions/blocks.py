@@ -34,7 +34,7 @@ TOO_EVEN = 1e-4
 """Probability of counts as even as these, or more so, from which down they are a design. Random draws of equal shares
 are called a design at this rate. Designs of 4 or 16 images of a value are recognized in 80 % of draws from 8 values on;
 where a tenth of the images is lost, from 15, and a fifth, from 30. With 1e-3, it is 8, 12 and 20; with 1e-5, 10, 20 and
-40. A design of 2 images is not recognized where one is lost, and a design of 1 never."""
+40. A design of 2 images is not recognized if one is lost, and a design of 1 never."""
 
 NAMED = 3
 """Values that a sentence names."""
@@ -165,7 +165,7 @@ class Design:
 def pair(
     sets: Mapping[str, Embeddings], pairs: str | None, groups: str | None = None
 ) -> tuple[Pairing | None, list[str]]:
-    """Pair sets by a column, or by the column of groups where they share it; return sentences on pairs and designs.
+    """Pair sets by a column, or by the column of groups if they share it; return sentences on pairs and designs.
 
     Raises:
         UsageError: a set does not have the column.

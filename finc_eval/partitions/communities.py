@@ -34,7 +34,7 @@ class Communities(NamedTuple):
 def communities(x: torch.Tensor, seed: int, device: torch.device) -> Communities:
     """Divide rows into small communities of their graph of shared neighbors.
 
-    Two samples are linked where one is among the other's nearest neighbors, with the Jaccard index of their neighbors
+    Two samples are linked if one is among the other's nearest neighbors, with the Jaccard index of their neighbors
     as weight (Levine et al. 2015). Communities maximize the modularity (Blondel et al. 2008). Communities by Leiden's
     algorithm meet planted kinds as well, but scikit-network's draws numbers that no seed governs.
 

@@ -85,7 +85,7 @@ def total_variation(
     a variance that is too large would explain the plain one away.
 
     Args:
-        first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
+        first: number of samples of each kind in one set, shape (kinds,); effective numbers if samples are grouped.
         second: numbers of the other set.
         seed: random seed of the permutations.
         confidence: confidence of the interval.
@@ -164,7 +164,7 @@ def permutation_p_value(
     rounded sums are permuted, and each observed term is in units of its own variance.
 
     Args:
-        first: number of samples of each kind in one set, shape (kinds,); effective numbers where samples are grouped.
+        first: number of samples of each kind in one set, shape (kinds,); effective numbers if samples are grouped.
         second: numbers of the other set.
         seed: random seed of the permutations.
         least: effective samples that each set must have.

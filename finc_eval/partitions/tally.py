@@ -29,7 +29,7 @@ class EffectiveCounts:
 
     @classmethod
     def of(cls, counts: EffectiveCounts | ArrayLike) -> EffectiveCounts:
-        """Take plain numbers of samples as independent ones."""
+        """Take plain numbers of samples as independent."""
         if isinstance(counts, EffectiveCounts):
             return counts
         members = np.asarray(counts, float)
@@ -56,7 +56,7 @@ class Tally:
     Attributes:
         n: number of samples.
         members: number of samples of each kind, shape (t,).
-        effects: factor by which the samples of each kind inform less than independent ones, shape (t,).
+        effects: factor by which the samples of each kind inform less than independent samples, shape (t,).
         even: that factor if all kinds came in groups of the same sizes, shape (t,).
         within: number of samples in groups that are not larger than the largest with a member of the kind, shape (t,).
     """

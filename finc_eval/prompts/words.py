@@ -217,7 +217,7 @@ def _clearest(
 
 
 def _scales(turned: csr_matrix, data: Array, prompt: NDArray[np.int64]) -> Array:
-    """Return √Var T_w, shape (w,); infinite where no sign changes T_w."""
+    """Return √Var T_w, shape (w,); infinite if no sign changes T_w."""
     start = np.flatnonzero(np.diff(prompt, prepend=-1))
     if data.ndim == 1:
         scale = np.sqrt(turned @ data**2)

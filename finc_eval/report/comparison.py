@@ -229,7 +229,7 @@ def _links_to_kinds(comparison: Comparison, mode: Direction) -> Iterator[tuple[s
 
 
 def _say_unshown(comparison: Comparison, mode: Direction) -> str:
-    """Return that no kind shows a direction; "" where one does, and for a comparison without kinds."""
+    """Return that no kind shows a direction; "" if one does, and for a comparison without kinds."""
     return SHOWN_BY_NONE if comparison.kinds and not mode.shown_by_kinds else ""
 
 
@@ -339,7 +339,7 @@ def own_ids(mode: Direction) -> Sequence[str]:
 
 
 def tests_in_words(comparison: Comparison) -> str:
-    """Return "371 kinds and 26 directions", "" where nothing was tested."""
+    """Return "371 kinds and 26 directions", "" if nothing was tested."""
     tested = ((comparison.kinds_tested, "kind"), (comparison.tested, "direction"))
     return join_words([plural(count, thing) for count, thing in tested if count])
 

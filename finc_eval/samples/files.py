@@ -73,7 +73,7 @@ class Files(Protocol):
         """Return the paths of all files that are not hidden."""
 
     def open(self, name: str) -> IO[bytes]:
-        """Open a file; FileNotFoundError or KeyError where it is missing."""
+        """Open a file; FileNotFoundError or KeyError if it is missing."""
 
     def size(self, name: str) -> int:
         """Return the bytes of a file when unpacked, or raise as `open` does."""
@@ -111,7 +111,7 @@ class UrlFiles:
         return [name for name in self._sizes if not is_hidden(name)]
 
     def open(self, name: str) -> IO[bytes]:
-        self.size(name)  # KeyError where it is missing, without a request
+        self.size(name)  # KeyError if it is missing, without a request
         return open_file(local(f"{self._url}/{name}"))
 
     def size(self, name: str) -> int:

@@ -86,7 +86,7 @@ def open_zip_file(path: Path) -> zipfile.ZipFile:
 
 
 def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
-    """Open a member of a zip file, to be read in pieces; ValueError where it can only be unpacked whole."""
+    """Open a member of a zip file, to be read in pieces; ValueError if it can only be unpacked whole."""
     if info.compress_type not in PACKED:
         raise ValueError("packed by another method than deflate: pack it again")
     return archive.open(info)

@@ -211,7 +211,7 @@ def check_layout(path: str | Path, type_name: str, layout: object, reads: int, r
 
 
 def check_type(source: object, name: str, *allowed: str) -> None:
-    """Raise DataError where a set is a file or a result of finc-eval of a type that cannot be one.
+    """Raise DataError if a set is a file or a result of finc-eval of a type that cannot be one.
 
     The message advises the first allowed type. `name` is what it calls an object.
     """

@@ -177,7 +177,7 @@ class NpzRows:
 
 
 def blocks(stream: IO[bytes], n: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
-    """Yield the n values that follow in a stream, a block at a time; EOFError where there are fewer."""
+    """Yield the n values that follow in a stream, a block at a time; EOFError if there are fewer."""
     size = max(1, BLOCK_BYTES // max(1, dtype.itemsize))
     for start in range(0, n, size):
         count = min(size, n - start)

@@ -195,7 +195,7 @@ class StoredFile:
         return data
 
     def check(self) -> None:
-        """Read all arrays and raise DataError where one is not what was written."""
+        """Read all arrays and raise DataError if one is not what was written."""
         for name in self.arrays:
             found = self.stored(name)
             for start in range(0, found.nbytes, BLOCK_BYTES):

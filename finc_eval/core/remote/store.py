@@ -1,4 +1,4 @@
-"""Requests to object stores and web servers, by fsspec: repeated where that helps, and refused in one sentence."""
+"""Requests to object stores and web servers, by fsspec: repeated if that helps, and refused in one sentence."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
     Attributes:
         size: its bytes; None if the server does not state them.
-        version: text that another version does not have; "" where the server does not state one.
+        version: text that another version does not have; "" if the server does not state one.
         is_folder: whether it is the beginning of the names of other objects.
     """
 
@@ -75,7 +75,7 @@ def list_below(url: str) -> dict[str, Found]:
         found = store.find(url, detail=True)
         names = {name.removeprefix(below): _parse_info(info) for name, info in found.items() if name.startswith(below)}
         if not names:
-            store.info(url)  # raises where neither folder nor bucket exists
+            store.info(url)  # raises if neither folder nor bucket exists
         return {name: one for name, one in names.items() if name and not one.is_folder}
 
     return request(url, "listed", ask)
@@ -95,7 +95,7 @@ def download(url: str, path: Path, size: int) -> None:
 
 
 def _meter(url: str, size: int) -> Callable[..., None]:
-    """Return a function that is called with the bytes that arrived, and raises where a server sends more or crawls."""
+    """Return a function that is called with the bytes that arrived, and raises if a server sends more or crawls."""
     begun = time.monotonic()
 
     def check(_: object, arrived: int, **__: object) -> None:

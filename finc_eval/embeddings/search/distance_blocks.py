@@ -296,7 +296,7 @@ class Smallest:
     """The k smallest keys of every query so far, each with its row of the base; keys may depend on balls of the base.
 
     Attributes:
-        keys: shape (n, k), ascending; infinite where there are fewer than k.
+        keys: shape (n, k), ascending; infinite if there are fewer than k.
         indices: shape (n, k), of equal keys the first in the base; −1 if there are fewer than k.
     """
 

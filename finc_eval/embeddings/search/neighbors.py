@@ -173,7 +173,7 @@ def nearest(
         k: number of neighbors.
         exclude_self: whether queries and base are the same set, and no sample is a neighbor of itself; its copies are.
         device: device to compute on; default: CUDA if available.
-        index: "exact", or "auto" for an inverted file of faiss where there are more than 10^10 pairs. It holds the base
+        index: "exact", or "auto" for an inverted file of faiss for more than 10^10 pairs. It holds the base
             in memory.
     """
     check_choice("index", index, get_args(SearchIndex))
@@ -244,12 +244,12 @@ def least_recall(*recalls: float | None) -> float | None:
 
 
 def index_signature(recall: float | None) -> tuple[tuple[str, str], ...]:
-    """Return the field of a signature that says that neighbors were approximate; none where all are exact."""
+    """Return the field of a signature that says that neighbors were approximate; none if all are exact."""
     return () if recall is None else (("index", "ivf"),)
 
 
 def recall_notes(recall: float | None) -> tuple[str, ...]:
-    """Return a note on the recall of approximate neighbors; none where all are exact."""
+    """Return a note on the recall of approximate neighbors; none if all are exact."""
     if recall is None:
         return ()
     return (f"an inverted file of faiss found the neighbors, in a sample {recall:.1%} of the exact neighbors",)

@@ -11,7 +11,7 @@ from finc_eval.gates.verdict import FIRST, Limit, Verdict
 def junit_xml(verdict: Verdict) -> str:
     """Return the verdict as JUnit XML.
 
-    A regression is a failure, what is missing an error. What is undecided is an error or, where the policy says "warn",
+    A regression is a failure, what is missing an error. What is undecided is an error or, if the policy says "warn",
     skipped. Times are 0, so that equal verdicts are equal files.
     """
     counts = {"failure": 0, "error": 0, "skipped": 0}

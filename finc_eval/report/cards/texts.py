@@ -54,7 +54,7 @@ def kind_tables(
 
 
 def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
-    """Return how kinds differ because of the models, and of unlike mixes of prompts; none where the mixes are equal."""
+    """Return how kinds differ because of the models, and of unlike mixes of prompts; none if the mixes are equal."""
     mixes = [(kind, kind.mix) for kind in kinds if kind.mix]
     largest = sorted(mixes, key=lambda one: -max(abs(one[1].plain), abs(one[1].value)))[:KINDS_OF_MIX]
     if not largest:
