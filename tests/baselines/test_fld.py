@@ -76,7 +76,7 @@ def test_the_likelihood_of_a_mixture_is_that_of_its_definition():
 
 
 def test_blocks_and_what_is_kept_change_nothing(monkeypatch):
-    sets = law(90, 2), law(120, 1), law(100, 0)
+    sets = law(40, 2), law(50, 1), law(45, 0)
     whole, scores = fld(*sets), sample_likelihoods(*sets).scores
     for name, value in (("BLOCK_ROWS", 17), ("HELD_BLOCKS", 2)):
         monkeypatch.setattr(distance_blocks, name, value)

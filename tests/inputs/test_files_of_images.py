@@ -72,8 +72,7 @@ VERBS = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
-@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("verb, side", every_value([*VERBS], [0, 1]))
 def test_files_left_out_are_named_in_every_result(verb, side, tmp_path):
     sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES[::-1])
     VERBS[verb](*sets)  # the embeddings of the same samples are there already
