@@ -60,10 +60,10 @@ class Whole:
         self._progress, self._stage, self._total, self._begun = progress, stage, total, 0
 
     def part(self, size: int) -> Progress:
-        """Return the progress of the next part, whose stage is the stage of the whole."""
+        """Return the progress of the next part, in any unit; its stage is the stage of the whole."""
         start = self._begun
         self._begun += size
-        return lambda _, done, total: self._progress(self._stage, start + done, self._total)
+        return lambda _, done, total: self._progress(self._stage, start + size * done // max(total, 1), self._total)
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -194,7 +194,8 @@ def _lines() -> Progress:
         left, now = pace.seconds_left(stage, done, total), time.monotonic()
         text = pace.announcement(stage, done, total, left)
         if text is None and now - last >= min(max(LONG, (now - pace.begun) / 4), MAX_SECONDS_BETWEEN_LINES):
-            text = f"{stage}: {done:,} of {total:,}" + ("" if not left else f", {duration(left)} left")
+            of = f": {done:,} of {total:,}" if total > 1 else ""  # a single step says its name
+            text = f"{stage}{of}" + ("" if not left else f", {duration(left)} left")
         if text is not None:
             last = now
             print(text, file=sys.stderr, flush=True)

@@ -55,7 +55,7 @@ def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None
                 yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
         return
     found = NearTraining.of(
-        sets.sources[GEN], train, sets.sources[REF], extractor=sets.extractor, run=run.prefixed("copying")
+        sets.as_embedded(GEN), train, sets.as_embedded(REF), extractor=sets.extractor, run=run.prefixed("copying")
     )
     if limits.near is not None and found.same_law <= AUDIT_ALPHA:
         note = (

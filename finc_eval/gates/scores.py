@@ -19,6 +19,7 @@ from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores, widen
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.measures.metrics import metrics as compute
+from finc_eval.measures.registry import get_metric
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import ALPHA, normal_quantile
 
@@ -54,7 +55,7 @@ def score_evidence(
     for label in labels:
         same = [other for other in scores if sets.infos[other].digest == sets.infos[label].digest]
         known = scores[same[0]] if same else None  # a first policy takes its baseline as the release
-        scores[label] = known or _scores(sets, label, metrics, list(limits), run.prefixed(label))
+        scores[label] = known or _scores(sets, label, metrics, list(limits), run.prefixed(f"metrics of {label}"))
     found: list[Evidence] = []
     for name, limit in limits.items():
         measured = {label: _measure(scores[label][name], sets, label) for label in labels}
@@ -71,7 +72,8 @@ def score_evidence(
 def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], run: Run) -> dict[str, Score | str]:
     """Return each score, or the reason why there is none."""
     found: dict[str, Score | str] = {}
-    pair = sets.sources[label], sets.sources[REF]
+    alone = any(get_metric(one).extractor for one in metrics)  # FID embeds samples by a network of its own
+    pair = [sets.sources[one] if alone else sets.as_embedded(one) for one in (label, REF)]
     extractor = sets.extractor if any(map(is_samples, pair)) else None  # no extractor is asked of embeddings
     try:
         scores = compute(*pair, metrics, extractor=extractor, run=run)

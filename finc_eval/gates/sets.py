@@ -13,6 +13,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.columns import unknown_column
+from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
@@ -59,6 +60,10 @@ class GateSets:
         """All sets by label."""
         anchor = {} if self.anchor is None else {ANCHOR: self.anchor}
         return {GEN: self.gen, **self.baselines, **anchor, REF: self.ref}
+
+    def as_embedded(self, label: str) -> object:
+        """Return what the caller passed, but samples as they were embedded: they are not read again."""
+        return self.all[label] if is_samples(self.sources[label]) else self.sources[label]
 
     @property
     def space(self) -> str:

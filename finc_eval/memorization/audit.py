@@ -29,7 +29,6 @@ from finc_eval.embeddings.search.neighbors import (
     least_recall,
     nearest,
     open_pair,
-    radii,
     recall_notes,
 )
 from finc_eval.embeddings.set_info import notes_on, set_info
@@ -51,7 +50,7 @@ from finc_eval.memorization.copying import (
     suspicious_threshold,
     tail,
 )
-from finc_eval.memorization.distances import Halves, SetDistances, measure
+from finc_eval.memorization.distances import Halves, SetDistances, measure_all
 from finc_eval.memorization.nearness import Near, Nearness, find_nearness, same_pixels
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, training_found_by
@@ -134,16 +133,8 @@ def audit(
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     halves, k = _cut_in_two(sets), min(CALIBRATION_NEIGHBORS, members.n // 2)
     half, rest = halves["train"].stand_in, halves["train"].other
-    control = measure(half, rest, others, 1, "control", run, settings.index)
-    fresh = _time(
-        run.progress,
-        "holdout against train",
-        lambda: nearest(others, members, k, device=run.torch_device, index=settings.index),
-    )
-    overlap = int((fresh.distances[:, 0] == 0).sum())
-    measured = measure(x, members, others, k, "gen", run, settings.index)
-    spaced = _time(run.progress, "train against train", lambda: radii(members, 1, run.torch_device, settings.index))
-    spacings = np.sqrt(spaced.squared)
+    measured, control, fresh, spaced = measure_all(sets, half, rest, k, run, settings.index)
+    overlap, spacings = int((fresh.distances[:, 0] == 0).sum()), np.sqrt(spaced.squared)
     _check_overlap(int(((fresh.distances[:, 0] == 0) & (spacings[fresh.indices[:, 0]] > 0)).sum()), others)
     same_law = _time(
         run.progress, "training set against holdout", lambda: holdout_p_value(members, others, settings.seed, run)

@@ -6,18 +6,31 @@ generator of the training set's distribution that copied nothing, whatever the h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.progress import Progress, Whole
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks
-from finc_eval.embeddings.search.neighbors import Neighbors, by_index, inverted_file, least_recall, nearest
+from finc_eval.embeddings.search.neighbors import (
+    Neighbors,
+    Radii,
+    by_index,
+    inverted_file,
+    least_recall,
+    nearest,
+    radii,
+)
 from finc_eval.numerics.folds import fold_of
 from finc_eval.numerics.names import SearchIndex
+
+STAGE = "distances between samples"
+"""Stage of the progress, whose unit is a pair of samples."""
 
 RADIUS_SAMPLES = 1000
 """Number of members, and of non-members, whose median distance to the generated set is the radius of the balls."""
@@ -68,29 +81,59 @@ class Halves:
         return cls(*(Subset(samples, np.flatnonzero(folds == fold)) for fold in (0, 1)))
 
 
+def measure_all(
+    sets: Mapping[str, Embeddings], half: Embeddings, rest: Embeddings, k: int, run: Run, index: SearchIndex
+) -> tuple[SetDistances, SetDistances, Neighbors, Radii]:
+    """Measure all distances of an audit, as one stage whose unit is a pair of samples.
+
+    Args:
+        sets: the sets by label.
+        half: the half of the training set that stands in for the generated set.
+        rest: the other half.
+        k: number of nearest training samples.
+        run: device and progress.
+        index: index that finds neighbors.
+
+    Returns:
+        Distances of the generated set and of the control, the k nearest training samples of the holdout, and the
+        distance of each training sample to its nearest neighbor in the training set.
+    """
+    gen, train, holdout = sets["gen"], sets["train"], sets["holdout"]
+    pairs = [gen.n * (train.n + holdout.n), half.n * (rest.n + holdout.n), holdout.n * train.n, train.n**2]
+    whole = Whole(run.progress, STAGE, sum(pairs))
+    of_gen, of_control, of_fresh, of_train = map(whole.part, pairs)
+    measured = measure(gen, train, holdout, k, replace(run, progress=of_gen), index)
+    control = measure(half, rest, holdout, 1, replace(run, progress=of_control), index)
+    fresh = nearest(holdout, train, k, device=run.torch_device, index=index)
+    of_fresh(STAGE, 1, 1)
+    spaced = radii(train, 1, run.torch_device, index)
+    of_train(STAGE, 1, 1)
+    return measured, control, fresh, spaced
+
+
 def measure(
     gen: Embeddings,
     train: Embeddings,
     non_members: Embeddings,
     k: int,
-    name: str,
     run: Run,
     index: SearchIndex = "exact",
 ) -> SetDistances:
     """Measure all distances of a set: one pass with the training set, one with the non-members."""
     squared = _squared_radius(gen, train, non_members, device=run.torch_device)
-    to_train, members = _pass(gen, train, k, squared, f"{name} against train", run, index)
-    to_non_members, others = _pass(gen, non_members, 1, squared, f"{name} against holdout", run, index)
+    both = Whole(run.progress, STAGE, train.n + non_members.n)
+    to_train, members = _pass(gen, train, k, squared, both.part(train.n), run, index)
+    to_non_members, others = _pass(gen, non_members, 1, squared, both.part(non_members.n), run, index)
     return SetDistances(to_train, to_non_members, members, others, float(np.sqrt(squared)))
 
 
 def _pass(
-    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, run: Run, index: SearchIndex
+    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, progress: Progress, run: Run, index: SearchIndex
 ) -> tuple[Neighbors, AttackedDistances]:
     if by_index(index, gen.n, base.n):
-        return _approximate(gen, base, k, squared_radius, stage, run)
+        return _approximate(gen, base, k, squared_radius, progress, run)
     to_base, from_base = Smallest(gen.n, k), Smallest(base.n, 1)
-    within, done, total = np.zeros(base.n, np.int64), 0, gen.n * base.n
+    within, done = np.zeros(base.n, np.int64), 0
     for block in blocks(gen, base, run.torch_device):
         to_base.update(block)
         from_base.update(block.transposed)
@@ -98,7 +141,7 @@ def _pass(
         _, columns = block.within(column_radii=np.full(width, squared_radius), closed=True)
         within[block.columns] += np.bincount(columns, minlength=width)
         done += block.lower.numel()
-        run.progress(stage, done, total)
+        progress(STAGE, done, gen.n * base.n)
     return (
         Neighbors(np.sqrt(to_base.keys), to_base.indices),
         AttackedDistances(np.sqrt(from_base.keys[:, 0]), within),
@@ -106,16 +149,15 @@ def _pass(
 
 
 def _approximate(
-    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, stage: str, run: Run
+    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, progress: Progress, run: Run
 ) -> tuple[Neighbors, AttackedDistances]:
     """Find the same by two inverted files, one of either set."""
-    run.progress(stage, 0, 2)
     to_base = nearest(gen, base, k, device=run.torch_device, index="auto")
-    run.progress(stage, 1, 2)
+    progress(STAGE, 1, 2)
     inverted, recall = inverted_file(base, gen, 1, device=run.torch_device)
     squared, _ = inverted.search(base, 1)
     within = inverted.within(base, squared_radius)
-    run.progress(stage, 2, 2)
+    progress(STAGE, 2, 2)
     least = least_recall(to_base.recall, recall)
     return Neighbors(to_base.distances, to_base.indices, least), AttackedDistances(np.sqrt(squared[:, 0]), within)
 

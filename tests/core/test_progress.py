@@ -91,7 +91,7 @@ def test_a_stage_is_announced_once_though_another_comes_between(said):
 
 def test_many_short_stages_are_a_line_now_and_then(said):
     lines = said([(0.5, f"count {number}", 1, 1) for number in range(240)]).splitlines()
-    assert 5 <= len(lines) <= 12 and lines[0] == "count 19: 1 of 1"
+    assert 5 <= len(lines) <= 12 and lines[0] == "count 19"
 
 
 def test_a_terminal_has_one_bar_with_the_present_stage_and_leaves_only_the_announcement(said):
@@ -156,6 +156,39 @@ def test_no_stage_is_begun_twice_under_one_name(verb):
 
     VERBS[verb](fe.Run("cpu", progress=tell))
     assert last and again == []
+
+
+READ_ONCE = {
+    "compare": lambda sets, **how: fe.compare(*sets[:2], features=50, **how),
+    "metrics": lambda sets, **how: fe.metrics(*sets[:2], ["fd", "kid"], **how),
+    "leaderboard": lambda sets, **how: fe.leaderboard({"a": sets[0], "b": sets[1]}, sets[2], **how),
+    "gate": lambda sets, **how: fe.gate(*sets[:3], POLICY | {"copying": {"exact": 5}}, train=sets[3], **how),
+    "gate --init": lambda sets, **how: first_policy([sets[0]], sets[1], **how),
+    "audit": lambda sets, **how: fe.audit(*sets[:3], **how),
+}
+
+
+@pytest.mark.parametrize("verb", READ_ONCE)
+def test_the_samples_of_a_set_are_read_and_embedded_once(verb, tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
+    sets, read = [], []
+    for number in range(4):
+        sets.append(tmp_path / f"{number}.npy")
+        np.save(sets[-1], np.random.default_rng(number).integers(0, 256, (120, 8, 8, 3), np.uint8))
+
+    def tell(stage, done, total):
+        read.extend([stage.split(": ")[-2]] if stage.endswith(": check samples") and done == total else [])
+
+    READ_ONCE[verb](sets, extractor="pixels", run=fe.Run("cpu", progress=tell))
+    assert read and len(read) == len(set(read)), read
+
+
+def test_all_distances_of_an_audit_are_one_stage_to_its_end():
+    told = []
+    fe.audit(GEN[:120], REF[:120], REF[120:240], run=fe.Run("cpu", progress=lambda *one: told.append(one)))
+    steps = [(done, total) for stage, done, total in told if stage == "distances between samples"]
+    assert len({total for _, total in steps}) == 1 and steps == sorted(steps) and steps[-1][0] == steps[-1][1]
+    assert len(steps) >= 6  # both ways of the generated set and of the control, the holdout, and the training set
 
 
 def test_only_what_is_missing_is_counted_and_a_board_that_was_stopped_goes_on(tmp_path, monkeypatch):

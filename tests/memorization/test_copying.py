@@ -56,7 +56,7 @@ def closeness(x, k=50):
 
 
 def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls():
-    known = measure(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, "gen", Run())
+    known = measure(as_embeddings(FRESH), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 5, Run())
     for base, to_base, attacked in (
         (TRAIN, known.to_train, known.members),
         (HOLDOUT, known.to_non_members, known.non_members),
@@ -71,7 +71,7 @@ def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls()
 
 
 def test_a_ball_of_radius_zero_holds_the_copies_of_its_center():
-    known = measure(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, "gen", Run())
+    known = measure(as_embeddings(TRAIN), as_embeddings(TRAIN), as_embeddings(TRAIN[:50]), 1, Run())
     assert known.radius == 0
     assert known.members.within.tolist() == [1] * 400
 
@@ -116,18 +116,18 @@ def test_a_few_copies_move_the_tail_and_nothing_else():
 def test_the_dcr_share_is_one_half_for_fresh_samples_however_unequal_the_sets_are():
     for n, m in ((400, 300), (400, 60)):
         train, holdout = as_embeddings(TRAIN[:n]), as_embeddings(HOLDOUT[:m])
-        known = measure(as_embeddings(FRESH), train, holdout, 1, "gen", Run())
+        known = measure(as_embeddings(FRESH), train, holdout, 1, Run())
         found = dcr(known, known, 0.95)
         assert found.interval[0] < 0.5 < found.interval[1]
         ours = (known.to_train.distances < known.to_non_members.distances).mean()
         assert found.value == pytest.approx((ours / n) / (ours / n + (1 - ours) / m))
-    copied = measure(as_embeddings(COPIES), train, holdout, 1, "gen", Run())
+    copied = measure(as_embeddings(COPIES), train, holdout, 1, Run())
     assert dcr(copied, known, 0.95).value > found.value
 
 
 def test_the_p_value_of_the_dcr_share_is_that_of_permuted_labels():
     gen, real = FRESH[:200], np.concatenate([TRAIN, HOLDOUT])
-    known = measure(as_embeddings(gen), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", Run())
+    known = measure(as_embeddings(gen), as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, Run())
     owners, rng = between(gen, real).argmin(1), np.random.default_rng(0)
     seen = (owners < 400).sum()
     permuted = np.array([(rng.permutation(700)[owners] < 400).sum() for _ in range(4000)])
@@ -137,14 +137,14 @@ def test_the_p_value_of_the_dcr_share_is_that_of_permuted_labels():
 
 def test_samples_of_one_owner_count_as_one_and_owners_of_the_two_sets_are_told_apart():
     gen = np.concatenate([np.repeat(TRAIN[:1], 150, axis=0), np.repeat(HOLDOUT[:1], 50, axis=0)])
-    known = measure(as_embeddings(gen), as_embeddings(TRAIN[:300]), as_embeddings(HOLDOUT), 1, "gen", Run())
+    known = measure(as_embeddings(gen), as_embeddings(TRAIN[:300]), as_embeddings(HOLDOUT), 1, Run())
     deviation = np.sqrt((150**2 + 50**2) / 200**2 / 4)
     assert dcr(known, known, 0.95).p_value == pytest.approx(norm.sf((0.75 - 0.5) / deviation))
 
 
 def test_the_dcr_share_of_samples_with_few_owners_is_little_known():
     one = as_embeddings(np.repeat(FRESH[:3], 100, axis=0))
-    known = measure(one, as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, "gen", Run())
+    known = measure(one, as_embeddings(TRAIN), as_embeddings(HOLDOUT), 1, Run())
     low, high = dcr(known, known, 0.95).interval
     assert high - low > 0.6
 
