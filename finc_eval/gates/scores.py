@@ -73,10 +73,10 @@ def _scores(sets: GateSets, label: str, metrics: list[str], names: list[str], ru
     """Return each score, or the reason why there is none."""
     found: dict[str, Score | str] = {}
     alone = any(get_metric(one).extractor for one in metrics)  # FID embeds samples by a network of its own
-    pair = [sets.sources[one] if alone else sets.as_embedded(one) for one in (label, REF)]
-    extractor = sets.extractor if any(map(is_samples, pair)) else None  # no extractor is asked of embeddings
+    gen, ref = (sets.sources[one] if alone else sets.as_embedded(one) for one in (label, REF))
+    extractor = sets.extractor if is_samples(gen) or is_samples(ref) else None  # no extractor is asked of embeddings
     try:
-        scores = compute(*pair, metrics, extractor=extractor, run=run)
+        scores = compute(gen, ref, metrics, extractor=extractor, run=run)
     except DataError as error:
         return dict.fromkeys(names, str(error))
     for name in names:
