@@ -8,12 +8,15 @@ import numpy as np
 import pytest
 import torch
 from _documents import one_of_each
+from threadpoolctl import threadpool_limits
 
 from finc_eval.demo.planted import shipped_digits
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 
 # The matrices here are small: threads gain nothing, and where other work shares the cores they cost a lot.
 torch.set_num_threads(1)
+threadpool_limits(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
 
 
 @pytest.fixture(scope="session")

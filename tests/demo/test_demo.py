@@ -88,6 +88,7 @@ def test_without_kinds_nothing_is_found():
     assert (planted.kind, planted.share_gen, planted.recall) == (None, 0.3, 0)
 
 
+@pytest.mark.long  # of the same sets: tests/report/test_prompts_page.py
 def test_the_demo_of_prompts_finds_the_three_faults(tmp_path):
     from finc_eval.demo.prompts import FAULTS
     from finc_eval.demo.run import run_prompts_demo

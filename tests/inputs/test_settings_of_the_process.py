@@ -125,8 +125,14 @@ def test_a_result_does_not_depend_on_settings_of_torch(verb, setting):
         assert VERBS[verb](*ROWS) == expected
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-@pytest.mark.parametrize("extractor", ["pixels", "efficientnet-lite0"])
+@pytest.mark.parametrize(
+    "extractor, setting",
+    [
+        *product(["pixels"], SETTINGS),
+        *product(["efficientnet-lite0"], CHANGING),
+        *(pytest.param("efficientnet-lite0", setting, marks=pytest.mark.long) for setting in HARMLESS),
+    ],
+)
 def test_embeddings_do_not_depend_on_settings_of_torch(setting, extractor, assets):
     expected = embedded(extractor)
     with SETTINGS[setting]():

@@ -76,6 +76,7 @@ def test_a_random_subset_is_divided_like_a_set(folder):
     assert merged.path.read_bytes() == whole.path.read_bytes()
 
 
+@pytest.mark.long
 def test_rows_of_a_network_are_those_of_one_process_within_the_tolerance_of_batches(folder):
     whole = fe.extract(folder, out="whole.h5")
     parts = [fe.extract(folder, out="part.h5", shard=f"{number}/2").path for number in (1, 2)]
