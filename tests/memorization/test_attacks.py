@@ -42,7 +42,7 @@ COPIES = noisy(MEMBERS, 0.1, 9)
 
 
 def measured(gen):
-    return measure(gen, MEMBERS, OTHERS, 1, "gen", Run())
+    return measure(gen, MEMBERS, OTHERS, 1, Run())
 
 
 def aucs(gen):
