@@ -34,7 +34,6 @@ from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import kth_distances, nearest
 from finc_eval.memorization import views
-from finc_eval.memorization.alterations import ALTERATIONS
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
 from finc_eval.memorization.hashes import PLAIN_VIEWS, SHIFTED_VIEWS, TRAIN_VIEWS, hash_pictures, nearest_hashes
@@ -44,7 +43,7 @@ from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.memorization.settings import MEASURES_PART, STRATA_PART, AuditSettings
 from finc_eval.memorization.sides import find_sides
 from finc_eval.memorization.tails import tail_p_value
-from finc_eval.memorization.views import Scores, multi_view_distances
+from finc_eval.memorization.views import ALTERATIONS, Scores, multi_view_distances
 from finc_eval.numerics.inference import wilson
 
 PARTS = ("train", "holdout", "reference", "gen")

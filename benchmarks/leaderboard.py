@@ -22,9 +22,8 @@ from _runs import rate, run
 
 import finc_eval as fe
 from finc_eval.leaderboards.columns import RULES, SHARES
-from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.measures import Measuring, lowest
-from finc_eval.leaderboards.ranks import rank
+from finc_eval.leaderboards.ranks import Estimate, joint_covariance, rank
 from finc_eval.leaderboards.shares import estimate_unmatched, share_estimates
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import count, tally_sets

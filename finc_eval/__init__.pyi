@@ -28,7 +28,7 @@ from .evaluations import Evaluation as Evaluation
 from .evaluations import evaluate as evaluate
 from .extractors.catalog import load_card as load_card
 from .extractors.settings import Extraction as Extraction
-from .feature_maps.cosine import CosineFeatures as CosineFeatures
+from .feature_maps.base import CosineFeatures as CosineFeatures
 from .feature_maps.fourier import RandomFourierFeatures as RandomFourierFeatures
 from .gates.gate import gate as gate
 from .gates.policy import Policy as Policy

@@ -14,7 +14,7 @@ import torch
 from finc_eval.core.provenance import installed_version
 from finc_eval.core.record import Record
 from finc_eval.embeddings.folder import cache_folder
-from finc_eval.extractors.weights_folder import weights_folder
+from finc_eval.extractors.weights import weights_folder
 
 DIAGNOSED_PACKAGES = (
     "torch",

@@ -53,11 +53,7 @@ class Rarity:
         return np.lexsort((np.arange(len(levels)), -levels, self.inside))
 
     def novel(self, share: float) -> NDArray[np.int64]:
-        """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one.
-
-        Raises:
-            UsageError: the share is out of range.
-        """
+        """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
         check_fraction("share", share, one=True)
         return self.order[: max(round(share * len(self.inside)), 1)]
 

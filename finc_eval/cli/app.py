@@ -18,11 +18,11 @@ from typing import Annotated, Any
 
 import typer
 
-from finc_eval.cli.claims import claims
 from finc_eval.cli.group import INTERRUPTED, PIPE_CLOSED, USAGE_OR_DATA, Group, Verb, VerdictExit
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.provenance import package_version
 from finc_eval.core.secrets import redact
+from finc_eval.core.storage import claims
 from finc_eval.core.terminal import visible, visible_output
 
 VERBS: dict[str, dict[str, str]] = {

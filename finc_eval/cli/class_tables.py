@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 import finc_eval as fe
 from finc_eval.cli.output import print_json, refuse_loss
-from finc_eval.core.doors.creating import create_text
-from finc_eval.core.doors.reading import NotAFileError, lines_of
+from finc_eval.core.doors import NotAFileError, create_text, lines_of
 from finc_eval.core.record import plain
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import write_whole
@@ -33,12 +32,8 @@ def all_ids(embeddings: Embeddings) -> list[str]:
 def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = None) -> bool:
     """Return whether a .csv file begins with these lines, but for the last digits of numbers.
 
-    Two sets may have the same ids, such as row numbers, so their numbers must agree, too.
-
-    Args:
-        path: the file.
-        lines: its columns and rows, of which the first `BATCH_SIZE` are looked at.
-        rows: number of rows that it must have.
+    Two sets may have the same ids, such as row numbers, so their numbers must agree, too. The first `BATCH_SIZE` of
+    `lines`, columns and rows, are compared; there must be `rows` in all.
     """
     wanted = list(islice(lines, BATCH_SIZE))
     try:

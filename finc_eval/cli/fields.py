@@ -52,9 +52,7 @@ class Option:
 def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
     """Return the options of a settings class, in the order of its fields.
 
-    Args:
-        cls: the class.
-        narrower: types to use instead of the types of some fields; None leaves the field out.
+    `narrower` replaces the types of some fields; None leaves a field out.
     """
     hints, panel = {**get_type_hints(cls, include_extras=True), **narrower}, heading_of(cls)
     made: dict[tuple[str, ...], Option] = {}

@@ -1,4 +1,4 @@
-"""Options: those that several verbs share, and `takes`, which makes the options of a settings class."""
+"""Options that several verbs share, `takes`, which makes the options of a settings class, and `finc-eval.toml`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 
-from finc_eval.cli.config import config_file, read_defaults, record_defaults, refuse_network_of
 from finc_eval.cli.fields import flag, options_of, parameter, settings_with
+from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.progress import Progress, silent, terminal
+from finc_eval.core.provenance import config_in_use
 from finc_eval.core.record import CONFIG_NAME, Configured, about
 from finc_eval.core.run import WORKERS, Run
+from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import EXTRACTOR, Extraction
 from finc_eval.gallery.counts import MAX_SHOWN
 
@@ -79,6 +82,11 @@ Verb = Callable[..., None]
 
 GIVEN = ("COMMANDLINE", "ENVIRONMENT")
 """Sources of a value that a person chose."""
+
+T = TypeVar("T", bound=Configured)
+
+TABLES = ("run", "extract", "compare", "methods", "sketch", "kinds", "leaderboard", "audit")
+"""Tables of the file: the `table` of every class of settings that a verb takes."""
 
 
 @dataclass(frozen=True)
@@ -209,3 +217,50 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
     return source is not None and source.name in GIVEN
+
+
+def config_file(given: Path | None) -> Path | None:
+    """Return the file of defaults: the one that was given, or finc-eval.toml in the working folder, or None."""
+    here = Path(CONFIG_NAME)
+    return given or (here if here.exists() else None)
+
+
+def read_defaults(cls: type[Any], path: Path | None) -> Any:
+    """Return the settings of a class from the file of defaults; None if the file lacks its table."""
+    if path is None or not issubclass(cls, Configured):
+        return None
+    content = read_toml(path)
+    for name, value in content.items():
+        if name not in TABLES:
+            raise DataError(f"{path}: unknown table [{name}]{did_you_mean(name, TABLES)}: use {', '.join(TABLES)}")
+        if not isinstance(value, dict):
+            raise DataError(f"{path}: {name} must be a table, got {value!r}: write [{name}] on a line of its own")
+    return cls.read(path) if cls.table in content else None
+
+
+def refuse_network_of(settings: object, given: Path | None) -> None:
+    """Raise DataError if a file that nobody named chooses a network by its card.
+
+    A network in TorchScript is a program, and the working folder may be a colleague's. `given` is the file that the
+    caller named, if any.
+    """
+    card = getattr(settings, "extractor", None)
+    if given is None and str(card).endswith(".toml") and load_card(str(card)).loader.kind != "pixels":
+        raise DataError(
+            f"{CONFIG_NAME} of this folder chooses the network of {card}: pass that card as --extractor if you trust it"
+        )
+
+
+def default_keys(cls: type[Configured], path: Path | None) -> set[str]:
+    """Return the keys that the file of defaults has in the table of a class."""
+    return set() if path is None else set(read_toml(path).get(cls.table, {}))
+
+
+@contextmanager
+def record_defaults(path: Path | None) -> Iterator[None]:
+    """Let every result that is made in the block name the file of defaults in its provenance."""
+    token = config_in_use.set(None if path is None else str(path))
+    try:
+        yield
+    finally:
+        config_in_use.reset(token)

@@ -1,4 +1,4 @@
-"""The output of a verb: files that are named by what they are, nothing that others made overwritten, and a table.
+"""Output of a verb: files named by what they are, nothing that others made overwritten, and a table.
 
 A verb that writes one file takes `--out FILE` and checks its suffix; one that writes several takes `--out DIR`.
 """
@@ -16,9 +16,8 @@ from typing import Annotated, Any
 import typer
 
 from finc_eval import report
-from finc_eval.cli.claims import claim
 from finc_eval.cli.sets import title_of
-from finc_eval.core.doors.reading import read_bytes
+from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
@@ -26,7 +25,7 @@ from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
 from finc_eval.core.serialize import Document
-from finc_eval.core.storage import write_text, write_together
+from finc_eval.core.storage import claim, write_text, write_together
 from finc_eval.core.terminal import print_data
 from finc_eval.extractors.settings import Extraction
 
@@ -106,11 +105,7 @@ class Output:
             refuse_loss(path, is_own, self.force)
 
     def write(self, result: Any, texts: Mapping[str, str], samples: Mapping[str, Any]) -> None:
-        """Write the files of the result, which is marked, all together.
-
-        Raises:
-            UsageError: another job has put its files there since this one began.
-        """
+        """Write the files of the result, which is marked, all together."""
         self.check()
         files = self.files
         with write_together():
@@ -138,16 +133,7 @@ def output_folder(
 ) -> Output:
     """Choose the files of a result, and claim their names for the command: call it before any work.
 
-    Args:
-        verb: the verb.
-        type_name: type of its result.
-        inputs: paths of its inputs by label, which distinguish its job from others.
-        out: folder that the user names; None for the default.
-        force: whether to overwrite files of other jobs.
-        how: how sets are embedded, once for each space. A result of the same sets, wherever they were then, is of this
-            job, too.
-        stem: name of the files; default: the type.
-        titles: titles that name the default folder; default: the titles of the inputs.
+    `how` is how sets are embedded, once for each space: a result of the same sets, wherever they were, is of this job.
     """
     folder = out or default_folder(titles or [title_of(place, label) for label, place in inputs.items()])
     if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():
@@ -212,11 +198,7 @@ def check_suffix(out: Path, *suffixes: str, option: str = "--out") -> None:
 def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option: str = "--out") -> None:
     """Raise UsageError if a file would be lost that the command did not make; call it before the work.
 
-    Args:
-        path: file to write.
-        is_own: whether the file that is there is what this command made of the same inputs before.
-        force: whether to overwrite any other file.
-        option: option that names the file.
+    A file that `is_own` was made of the same inputs before; `option` names it in the message.
     """
     refresh(path)
     if path.is_dir():

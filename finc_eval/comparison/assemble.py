@@ -19,12 +19,11 @@ from finc_eval.comparison.scored import DirectionMembers, ScoredProposal, Scored
 from finc_eval.comparison.settings import Settings
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
-from finc_eval.naming.causes import CauseKind, frequency_or_appearance
-from finc_eval.naming.links import look_different
+from finc_eval.naming.causes import CauseKind, frequency_or_appearance, look_different
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
 from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
-from finc_eval.partitions.assigning import KindsOfSamples
+from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind
 
 ANY = (0.0, 1.0)
@@ -305,14 +304,8 @@ def place_in_kinds(
 ) -> Direction:
     """Return a direction with the kinds that most of its best samples lie in, of the set that has more.
 
-    Kinds show a direction if most of these samples are of kinds that differ in the same way.
-
-    Args:
-        direction: the direction.
-        at: embeddings of that set.
-        kinds: the listed kinds.
-        alike: which of them show a difference of the same way, shape (k,).
-        divided: assigns samples to them.
+    Kinds show a direction if most of these samples are of kinds that differ in the same way. `at` has the embeddings of
+    that set; `alike`, shape (k,), marks the kinds that differ in the same way.
     """
     best = direction.tails[0].gen if direction.role == "over" else direction.tails[0].ref
     if not len(best):

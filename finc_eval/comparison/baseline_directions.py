@@ -29,7 +29,7 @@ from finc_eval.core.run import BATCH_SIZE, Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.numerics.folds import fold_of, without_fold
+from finc_eval.numerics.arrays import fold_of, without_fold
 from finc_eval.numerics.names import SearchIndex
 
 

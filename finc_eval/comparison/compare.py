@@ -53,7 +53,7 @@ from finc_eval.gallery.gallery import Captions, captions_of
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
-from finc_eval.partitions.assigning import KindsOfSamples
+from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.values import shares_by

@@ -41,15 +41,7 @@ class DirectionFinder(Protocol):
     def __call__(
         self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
     ) -> tuple[Directions, list[torch.Tensor]]:
-        """Find the directions in the samples of some folds.
-
-        Args:
-            folds: folds that count.
-            parts: sets of entries of φ.
-
-        Returns:
-            The directions, and the directions of the feature map with the entries of each of `parts` only, each (p, t).
-        """
+        """Find directions in samples of some folds, also with the entries of each of `parts` of φ only, each (p, t)."""
 
 
 def cross_fit(
@@ -59,14 +51,10 @@ def cross_fit(
 ) -> CrossFit:
     """Fit directions to all data, to each half of the samples, and with each half of the frequencies.
 
-    Every direction of a half is paired with one of the full fit, none is left out, so that pairing cannot select
-    the half's lucky directions: as a family, the out-of-fold masses stay unbiased. A direction for which a half has
-    none left gets one without mass there.
-
-    Args:
-        find: finder of directions.
-        sets: moments of the sets that directions are fitted to.
-        frequency_halves: entries of φ of either half of the frequencies; None for a map without frequencies.
+    Every direction of a half is paired with one of the full fit, none is left out, so that pairing cannot select the
+    half's lucky directions: as a family, the out-of-fold masses stay unbiased. A direction for which a half has none
+    left gets one without mass there. `frequency_halves` are the entries of φ of either half of the frequencies; None
+    for a map without frequencies.
     """
     full, restricted = find((0, 1), frequency_halves or ())
     size, count = full.vectors.shape
@@ -89,15 +77,9 @@ def cross_fit(
 def r_squared(
     vectors: torch.Tensor, refits: Sequence[torch.Tensor], sets: Sequence[FoldedMoments]
 ) -> list[torch.Tensor]:
-    """Return squared correlations of scores φ(x)·v over all samples, each fold of each set weighing the same.
+    """Return squared correlations of φ(x)·v between directions (q, t) and each of `refits` (q, u): (t, u), on the CPU.
 
-    Args:
-        vectors: directions, shape (q, t).
-        refits: other directions, each (q, u).
-        sets: moments of the sets whose samples are scored.
-
-    Returns:
-        For each of `refits`, the squared correlation of every pair, shape (t, u), on the CPU.
+    Each fold of each set weighs the same.
     """
     folds = [fold for one in sets for fold in one.folds]
     columns = torch.cat([vectors, *refits], 1).to(folds[0].first)
@@ -115,13 +97,6 @@ def squared_overlap(targets: torch.Tensor, candidates: torch.Tensor) -> torch.Te
 
 
 def match(similarity: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Pair targets with candidates one to one, so that the similarities of the pairs sum to the most.
-
-    Args:
-        similarity: shape (t, u).
-
-    Returns:
-        The rows and the columns of the min(t, u) pairs, rows ascending.
-    """
+    """Pair rows with columns of similarities (t, u) one to one, so that their sum is largest; rows ascend."""
     rows, columns = linear_sum_assignment(similarity.numpy(), maximize=True)
     return torch.from_numpy(rows), torch.from_numpy(columns)

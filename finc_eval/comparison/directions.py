@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
+from finc_eval.numerics.arrays import rows_of
 from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, Eigenpairs, LowRank, extreme_eigenpairs, top_eigenpairs
-from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.varimax import varimax
 
@@ -84,10 +84,9 @@ def covariance_difference(
 def fit_directions(pairs: Eigenpairs, scores: Callable[[torch.Tensor], torch.Tensor] | None) -> Directions:
     """Turn leading eigenpairs of Λ into directions.
 
-    Args:
-        pairs: leading eigenvalues, and the eigenvectors of the first t of them, (q, t).
-        scores: φ(x)·v of some samples of both sets on directions, (q, t) → (m, t). The eigenspace is rotated (varimax)
-            so that each of these samples lies on few directions. None keeps the eigenvectors, as the paper does.
+    The first t eigenvalues have eigenvectors, (q, t). With `scores`, φ(x)·v of samples of both sets, (q, t) → (m, t),
+    the eigenspace is rotated (varimax) so that each sample lies on few directions. None keeps the eigenvectors, as the
+    paper does.
     """
     values, vectors = pairs
     excess = values[: vectors.shape[1]]
@@ -115,10 +114,7 @@ class RotationSample:
     ) -> torch.Tensor:
         """Return φ(x)·v of the samples, of all or of one fold: (q, t) → (m, t).
 
-        Args:
-            vectors: directions; with `entries`, directions among these entries of φ only.
-            fold: fold that counts; default: both.
-            entries: entries of φ.
+        With `entries`, the directions are among these entries of φ only.
         """
         if entries is not None:
             vectors = pad(vectors, entries, self.features[0].shape[1])

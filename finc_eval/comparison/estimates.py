@@ -48,13 +48,8 @@ class Masses:
         """Compute masses from moments, and their variances with the help of a sample.
 
         The moments give E[s²]; E[s⁴] is E[s²] times the sample's Σs⁴ / Σs². Both are at most 1, as ‖φ‖ = ‖v‖ = 1, so
-        that a ratio of 1, of an empty sample, bounds the variance.
-
-        Args:
-            folds: moments of φ over fold 0 and fold 1.
-            vectors: directions that score fold 0, and those that score fold 1, each (q, t).
-            concentration: Σs⁴ / Σs² in a sample of either fold, shape (2, t).
-            effect: design effect to assume.
+        that a ratio of 1, of an empty sample, bounds the variance. `vectors` are the directions that score fold 0, and
+        those that score fold 1, each (q, t); `concentration` is Σs⁴ / Σs² in a sample of either fold, (2, t).
         """
         mean = torch.stack(
             [(v * moments.apply(v)).sum(0).double() for moments, v in zip(folds, vectors, strict=True)]
@@ -98,11 +93,7 @@ class Estimates:
     def of(cls, first: Masses, second: Masses, rho: float, paired: torch.Tensor | None = None) -> Estimates:
         """Compute excess and standard error from the masses of two sets.
 
-        Args:
-            first: masses of the set that may have more.
-            second: masses of the other set.
-            rho: ρ.
-            paired: variance of the excess of paired sets, shape (t,); None for independent sets.
+        `paired` is the variance of the excess of paired sets, shape (t,); None for independent sets.
         """
         floors = variance_floors([first, second], [1.0, rho])
         (mass_first, variance_first), (mass_second, variance_second) = (
@@ -130,15 +121,11 @@ def standard_error(variance: torch.Tensor) -> torch.Tensor:
 def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[torch.Tensor]:
     """Return the least variance of s² to assume in each set, shape (t,), from what all sets show together.
 
-    A kind that a small set lacks by chance has variance 0 there, and makes the set look far more certain than it
-    is. Where no set has an excess, the variance of s² is the same in all, up to scale: so the pooled one is a floor,
-    with a weight of 1 − (n/n_max)⁴, where n is the effective number of samples. Sets of one size keep the
-    variances of their own, which has more power: there, what is too small in one set is too large in the other.
-
-    Args:
-        sets: masses of the sets.
-        scales: variance of each set relative to the first, inverted, under the null hypothesis: ρ for the set that ρ
-            multiplies.
+    A kind that a small set lacks by chance has variance 0 there, and makes the set look far more certain than it is.
+    Where no set has an excess, the variance of s² is the same in all, up to scale: so the pooled one is a floor, with a
+    weight of 1 − (n/n_max)⁴, where n is the effective number of samples. Sets of one size keep the variances of their
+    own, which has more power: there, what is too small in one set is too large in the other. `scales` are variances of
+    each set relative to the first, inverted, under the null hypothesis: ρ for the set that ρ multiplies.
     """
     sizes = torch.stack([one.n.sum() / one.effect for one in sets])
     spreads = torch.stack([scale * one.spread() for scale, one in zip(scales, sets, strict=True)])

@@ -23,8 +23,8 @@ from finc_eval.embeddings.repeats import few_groups, near_repeat_warnings, too_f
 from finc_eval.embeddings.set_info import SetInfo, set_info
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.arrays import fold_of, rows_of
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
-from finc_eval.numerics.folds import fold_of, rows_of
 from finc_eval.partitions.blocks import Pairing, pair
 from finc_eval.partitions.counts import DRAWN
 from finc_eval.partitions.sets import MIN_SAMPLES

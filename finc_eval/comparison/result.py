@@ -28,8 +28,8 @@ from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.gallery import Captions, check_captions, store_captions
 from finc_eval.gallery.pictured import Pictured
-from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
 from finc_eval.partitions.blocks import Pairs
+from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.values import SharesBy
@@ -325,12 +325,7 @@ class SideBySide(Pictured):
 
 
 def as_comparison(one: object, name: str) -> Comparison:
-    """Return a comparison, or read it from a path.
-
-    Raises:
-        UsageError: it is neither.
-        DataError: the file is not a comparison.
-    """
+    """Return a comparison, or read the one at a path."""
     if isinstance(one, str | Path):
         return Comparison.load(one)
     if isinstance(one, Comparison):

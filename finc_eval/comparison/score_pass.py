@@ -67,11 +67,7 @@ class ScorePass:
     ) -> None:
         """Add φ of samples of one fold; all is on the device of the directions.
 
-        Args:
-            features: φ, shape (b, q).
-            fold: their fold.
-            index: index of each, shape (b,).
-            groups: number of the group of each, shape (b,); None if ungrouped.
+        Shapes: `features` (b, q), `index` and `groups` (b,); `groups` is None if ungrouped.
         """
         with arithmetic("float32"):
             scores = features @ self._vectors
@@ -142,8 +138,7 @@ class Scores:
     def grouped(self, typical: torch.Tensor) -> GroupedShares:
         """Return how alike the samples of a group are in s².
 
-        Args:
-            typical: s² of a member of the kind that each direction shows, shape (t,).
+        `typical` is s² of a member of the kind that each direction shows, shape (t,).
         """
         members = (self.powers[:, 1].sum(0) / typical.square()).numpy()
         if not len(self.group_sizes):

@@ -17,8 +17,8 @@ from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass, Scores
 from finc_eval.core.device import send
 from finc_eval.core.run import Run
+from finc_eval.numerics.arrays import rows_of
 from finc_eval.numerics.design_effects import design_effects
-from finc_eval.numerics.folds import rows_of
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of

@@ -145,13 +145,7 @@ def compare_in_spaces(
     options: Mapping[str, object],
     compare_opened: Callable[[OpenSets, Settings, Run], Comparison],
 ) -> Spaces:
-    """Compare two sets in several embedding spaces, each by `compare_opened`; see `compare`.
-
-    Raises:
-        UsageError: there are fewer than two spaces, two have the same name, or no kinds are asked for.
-        IncompatibleError: the spaces do not hold the same samples in the same order.
-        DataError: a set cannot be used.
-    """
+    """Compare two sets in several embedding spaces, each by `compare_opened`; see `compare`."""
     opened: dict[str, OpenSets] = {}
     comparisons: dict[str, Comparison] = {}
     for name, given, extractor in _inputs(gen, ref, extractors):

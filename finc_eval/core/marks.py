@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import check_layout
 from finc_eval.core.files.parsed import read_json, read_text
@@ -96,12 +96,7 @@ def read_sealed(
 ) -> dict[str, Any]:
     """Read a file, and check that it is what was written.
 
-    Args:
-        path: the file.
-        what: what a message calls a file of these types, such as "a result".
-        types: types that it may be of.
-        layout: layout that this version reads.
-        again: what to do where it is anything else.
+    A message calls such files `what`, as in "a result", and says to do `again` about anything else.
     """
     data = read_json(path)
     if not isinstance(data, dict) or data.get("program") != PROGRAM or data.get("type") not in [*types]:

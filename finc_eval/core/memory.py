@@ -39,11 +39,7 @@ BYTES_PER_TEXT_BYTE = 8
 
 
 def max_decoded() -> int:
-    """Return how many bytes anything may take when it is decoded.
-
-    Raises:
-        UsageError: the environment variable is not a size.
-    """
+    """Return how many bytes anything may take when it is decoded."""
     return size_variable(VARIABLE, DEFAULT_MAX_DECODED)
 
 

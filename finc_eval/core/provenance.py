@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finc_eval.core.doors.reading import NotAFileError, at_most, open_file
+from finc_eval.core.doors import NotAFileError, at_most, open_file
 from finc_eval.core.record import Record
 from finc_eval.core.secrets import redact, redact_word
 

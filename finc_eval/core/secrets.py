@@ -46,9 +46,7 @@ MIN_ECHO, MIN_SECRET = 4, 8
 def redact(text: str, about: str = "") -> str:
     """Return a text whose URLs have no user, password, query and fragment, and that quotes no secret.
 
-    Args:
-        text: the text; without secrets, it is returned as it is.
-        about: URL that another program's message is about. Its secrets are cut also where they stand alone.
+    The secrets of `about`, the URL that another program's message is about, are cut also where they stand alone.
     """
     if BEGINNING.search(text):
         text = re.sub(r"\S+", _redact_run, text)

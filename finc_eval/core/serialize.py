@@ -26,11 +26,7 @@ LAYOUT = 3
 
 
 def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:
-    """Read a result of one of these types in JSON, and check that it is what was written.
-
-    Raises:
-        DataError: the file cannot be read, is not a result, or was changed.
-    """
+    """Read a result of one of these types in JSON, and check that it is what was written."""
     return read_sealed(path, "a result", types, LAYOUT)
 
 

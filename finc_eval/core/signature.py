@@ -69,11 +69,7 @@ class Signature:
         ]
 
     def check_comparable(self, other: Signature, ignored: tuple[str, ...] = ()) -> None:
-        """Refuse to rank two results whose signatures differ in anything but the ignored fields.
-
-        Raises:
-            IncompatibleError: they differ; the message says in what.
-        """
+        """Refuse to rank two results whose signatures differ in anything but the ignored fields."""
         unlike = [line for line in self.differences(other) if line.split(":", 1)[0] not in ignored]
         if unlike:
             raise IncompatibleError(f"these results do not compare: {'; '.join(unlike)}")

@@ -1,4 +1,8 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, by one process at a time, under names that a command has claimed.
+
+A lock is a hidden file next to the file that one process alone may write, gone when nobody holds it. The package
+filelock makes it: it follows no link, and drops the lock of a file that was removed meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +10,26 @@ import errno
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Callable, Container, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
-from finc_eval.core.doors.creating import create_file, create_text
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import NotAFileError, check_regular, create_file, create_text, open_file
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.locks import only_writer_of
-from finc_eval.core.remote.mirror import make_folder_of, put_in_place, remove
+from finc_eval.core.remote.mirror import check_writable, make_folder_of, put_in_place, remove
 from finc_eval.core.remote.urls import out_path
 
 PROGRAM = "finc-eval"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 RESERVED_AT_ONCE = 1 << 20
 """Bytes of a reserved file that are written at once."""
+
+SILENT_SECONDS = 1.0
+"""Longest wait for a lock without a warning."""
+
+IN_THE_WAY = "remove it, and run the same command again"
 
 
 @contextmanager
@@ -176,3 +184,88 @@ def check_own_folder(folder: Path, names: Container[str]) -> None:
     others = [name for name in others if name not in names and not name.startswith(".")]
     if others:
         raise UsageError(f"{folder} has other files, such as {others[0]}: name a new folder")
+
+
+def only_writer_of(path: Path) -> AbstractContextManager[None]:
+    """Hold the lock of `path` until the block ends; DataError if another process holds it."""
+    return _hold(path, wait=False)
+
+
+def after_other_writers_of(path: Path) -> AbstractContextManager[None]:
+    """Wait for the lock of `path`, hold it until the block ends, and warn if the wait is long."""
+    return _hold(path, wait=True)
+
+
+def lock_of(path: Path) -> Path:
+    """Return the path of the lock of a file, whose folder is made."""
+    check_writable(path)
+    make_folder_of(path)
+    return path.with_name(f".{path.name}.lock")
+
+
+@contextmanager
+def _hold(path: Path, *, wait: bool) -> Iterator[None]:
+    from filelock import FileLock, Timeout  # slow to import, and many commands write nothing
+
+    place = lock_of(path)
+    _check_place(place)
+    lock = FileLock(place, fallback_to_soft=False)
+    try:
+        lock.acquire(timeout=SILENT_SECONDS if wait else 0)
+    except Timeout as error:
+        if not wait:
+            raise DataError(
+                f"{path} is being written by another process: wait for it, or choose another output file"
+            ) from error
+        warnings.warn(f"another process holds {path}: waiting until it is done", stacklevel=3)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        # The holder alone removes the file, and before it lets go: whoever waited for this file then begins again.
+        with suppress(OSError):  # a folder that has become read-only keeps it, and it is in nobody's way
+            place.unlink()
+        lock.release()
+
+
+def _check_place(place: Path) -> None:
+    if place.is_symlink():
+        raise DataError(f"{place} is a link in the place of a lock: {IN_THE_WAY}")
+    try:
+        check_regular(place)
+    except FileNotFoundError:
+        pass
+    except NotAFileError as error:
+        raise DataError(f"{place} is {error.kind} in the place of a lock: {IN_THE_WAY}") from error
+
+
+@contextmanager
+def claims() -> Iterator[None]:
+    """Hold what is claimed in the block until it ends."""
+    with ExitStack() as held:
+        held.callback(_claims.reset, _claims.set(held))
+        yield
+
+
+def claim(path: Path) -> None:
+    """Claim the name of a file for the command that runs, and make its folder, which goes again if it stays empty."""
+    if held := _claims.get():
+        held.enter_context(_only_command_of(path))
+
+
+@contextmanager
+def _only_command_of(path: Path) -> Iterator[None]:
+    made = [folder for folder in path.parents if not folder.exists()]
+    try:
+        with ExitStack() as held:
+            with disk_errors(path):
+                held.enter_context(only_writer_of(path))
+            yield
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+_claims: ContextVar[ExitStack | None] = ContextVar("_claims", default=None)
+"""Names that the running command holds; None outside of commands."""

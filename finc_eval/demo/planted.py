@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.core.doors.creating import create_file
+from finc_eval.core.doors import create_file
 
 RARE_DIGIT = 6
 RARE_KEPT = 0.1

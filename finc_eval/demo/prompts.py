@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.core.doors.creating import create_file
+from finc_eval.core.doors import create_file
 from finc_eval.demo.planted import shipped_digits
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

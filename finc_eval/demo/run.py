@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.compare import compare
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.run import Run
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.demo.prompts import prompted_sets
+from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
 from finc_eval.partitions.kind import Kind
 
 FOUND_PURITY = 0.8
 """A planted kind is found when at least this share of the samples of some kind that differs are of it."""
+
+Compare = Callable[..., Comparison]
+"""`fe.compare`, which the caller hands over."""
 
 Shares = tuple[dict[str, float], dict[str, float]]
 """The share of each planted kind in the generated and in the reference set."""
@@ -69,14 +73,8 @@ def find_planted(
 ) -> Planted:
     """Look for one planted kind among the kinds that differ.
 
-    Args:
-        what: the difference, in words.
-        name: the kind that was planted.
-        kinds: the kinds that differ.
-        places: place among these of the kind of each sample of the set that has more of the planted kind, shape (n,);
-            any other number for a sample of none.
-        names: planted kinds of the same samples, n of them.
-        shares: share of every planted kind in the generated and in the reference set.
+    `places`, shape (n,), has the place among `kinds` of each sample of the set that has more of the planted kind, or
+    any other number; `names` has their planted kinds.
     """
     is_planted = np.array([one == name for one in names])
     both = [int((is_planted & (places == place)).sum()) for place in range(len(kinds))]
@@ -103,23 +101,15 @@ def _shares(kinds: Sequence[str]) -> dict[str, float]:
     return dict(zip(names.tolist(), (counts / len(kinds)).tolist(), strict=True))
 
 
-def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None, *, force: bool = False) -> Experiment:
-    """Plant differences between two sets of about 2 000 digits, and find them.
+def run_demo(
+    folder: str | Path, compare: Compare, run: Run | None = None, job: str | None = None, *, force: bool = False
+) -> Experiment:
+    """Plant differences between two sets of about 2 000 digits, and find them with `compare`.
 
     Half of the generated digits are colored by class, most gray sixes are missing, and 20 digits are copies of
     reference digits. The sets take the path of any others: folders of images, embeddings, a comparison, a report.
     """
-    out, run = Path(folder), Run.of(run)
-    for done, (name, planted_set) in enumerate(zip(("gen", "ref"), planted_sets(), strict=True)):
-        run.progress("write samples", done, 2)
-        planted_set.write(out / "samples" / name)
-    run.progress("write samples", 2, 2)
-    gen, ref = (
-        extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)
-        for name in ("gen", "ref")
-    )
-    comparison = compare(gen, ref, run=run).marked(job)
-    comparison.save(out / "comparison.h5")
+    gen, ref, comparison, report = _compared(Path(folder), planted_sets(), compare, Run.of(run), job, force)
     in_gen, in_ref = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
     found, shares = comparison.significant(), shares_of(in_gen, in_ref)  # `significant` are the first of `kinds`
     of_gen, of_ref = (comparison.assign(cache) for cache in (gen, ref))
@@ -131,25 +121,28 @@ def run_demo(folder: str | Path, run: Run | None = None, job: str | None = None,
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
     planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
-    report = comparison.to_html(out / "comparison.html")
     return Experiment("Digits", comparison, tuple(planted), report, COPIES)
 
 
 def run_prompts_demo(
-    folder: str | Path, run: Run | None = None, job: str | None = None, *, force: bool = False
+    folder: str | Path, compare: Compare, run: Run | None = None, job: str | None = None, *, force: bool = False
 ) -> tuple[Comparison, Path]:
-    """Let two models draw the same prompts, and compare them within prompts; the first model has known faults.
+    """Compare two models within prompts, of which the first has known faults; return the result and its page."""
+    return _compared(Path(folder), prompted_sets(), compare, Run.of(run), job, force, pairs="prompt")[2:]
 
-    Returns:
-        The comparison, and the path of its report.
-    """
-    out, run = Path(folder), Run.of(run)
-    for name, one in zip(("gen", "ref"), prompted_sets(), strict=True):
+
+def _compared(
+    out: Path, sets: Sequence[Any], compare: Compare, run: Run, job: str | None, force: bool, **options: str
+) -> tuple[EmbeddingCache, EmbeddingCache, Comparison, Path]:
+    """Write and embed the samples of two sets, compare them, and write the result and its page."""
+    for done, (name, one) in enumerate(zip(("gen", "ref"), sets, strict=True)):
+        run.progress("write samples", done, 2)
         one.write(out / "samples" / name)
+    run.progress("write samples", 2, 2)
     gen, ref = (
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)
         for name in ("gen", "ref")
     )
-    comparison = compare(gen, ref, pairs="prompt", run=run).marked(job)
+    comparison = compare(gen, ref, run=run, **options).marked(job)
     comparison.save(out / "comparison.h5")
-    return comparison, comparison.to_html(out / "comparison.html")
+    return gen, ref, comparison, comparison.to_html(out / "comparison.html")

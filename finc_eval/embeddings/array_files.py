@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, map_array
@@ -48,9 +48,6 @@ def is_array_file(path: str | Path) -> bool:
     """Return whether a file may hold embeddings of another program.
 
     An .npz of integers holds images; a mean beside a covariance is the statistics of a Fréchet distance.
-
-    Raises:
-        DataError: it holds several means and covariances.
     """
     path = Path(path)
     suffix = path.suffix.lower()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from finc_eval.core.doors.reading import read_text
+from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.csv_text import check_cells, csv_rows, gather_columns
 from finc_eval.core.files.parquet import parquet_table
@@ -86,11 +86,8 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     """Return the columns of a table in the order of the samples, and counts of what has no partner.
 
     The column "file_name" or "id" holds the ids; the id of a video serves all its windows. A table without such a
-    column has a row for each sample, in the order of their numbers.
-
-    Args:
-        metadata: path of a .csv, .jsonl or .parquet file, a mapping of columns, or a pandas data frame.
-        ids: ids of the samples.
+    column has a row for each sample, in the order of their numbers. `metadata` is the path of a .csv, .jsonl or
+    .parquet file, a mapping of columns, or a pandas data frame.
     """
     name = str(metadata) if isinstance(metadata, str | Path) else "the metadata"
     raw = _read(local(metadata)) if isinstance(metadata, str | Path) else columns_in(metadata, "the set")

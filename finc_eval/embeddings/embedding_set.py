@@ -141,15 +141,8 @@ def take_arrays(
 ) -> tuple[dict[str, object], dict[str, Any]]:
     """Return sets with their labels and groups as columns, and options that name these columns.
 
-    Args:
-        sets: sets by label.
-        labels: labels of the samples of each set, by label or in the order of the sets: the column "label", by which
-            shares are compared.
-        options: options. `groups` is the name of a column or, instead of it, groups of the samples of each set, as
-            labels: the column "group".
-
-    Raises:
-        UsageError: a set is not an array, has no array of groups or labels, or has one of another length.
+    `labels` become the column "label", by which shares are compared; `groups`, unless it names a column, the column
+    "group".
     """
     chosen, given = dict(options), {label: dict[str, object]() for label in sets}
     asked = {"label": ("labels", labels), "group": ("groups", chosen.get("groups"))}

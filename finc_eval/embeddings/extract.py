@@ -177,11 +177,7 @@ class SetExtraction:
         )
 
     def opened(self, cache: EmbeddingCache, job: Job) -> EmbeddingCache:
-        """Return the cache of the set with its columns, and warn of values that are replaced.
-
-        Raises:
-            DataError: the job is strict, and samples could not be read.
-        """
+        """Return the cache of the set with its columns, and warn of values that are replaced."""
         if job.strict and cache.failures:
             cache.close()
             raise unreadable_error(job.samples.name, cache.failures)

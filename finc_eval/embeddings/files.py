@@ -10,10 +10,9 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.reading import StoredFile, copy_content
 from finc_eval.core.files.writing import NewFile, new_file
-from finc_eval.core.locks import lock_of, only_writer_of
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
-from finc_eval.core.storage import disk_errors, remove_leftovers
+from finc_eval.core.storage import disk_errors, lock_of, only_writer_of, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache
 from finc_eval.embeddings.journal import new_of, title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, Identity, column_array, origin_of
@@ -34,16 +33,8 @@ def whole_cache(
 ) -> EmbeddingCache | None:
     """Open the cache at `path` if it has this key; return None if there is none, or if it may be replaced.
 
-    Args:
-        path: path of the cache.
-        key: digest of what the rows are to be made of.
-        origin: set and extractor, which may replace their own embeddings, finished or not; "" may replace none.
-        force: whether any file may be replaced.
-        n: size of the subset that was asked for, which may not replace a larger one; None for the whole set.
-
-    Raises:
-        UsageError: a folder, another file or the embeddings of another set would be lost.
-        DataError: the cache is damaged, or of another layout.
+    `key` is the digest of what the rows are to be made of. The same `origin`, set and extractor, may replace its own
+    embeddings, finished or not, but a subset of `n` no larger one.
     """
     refresh(path)
     if path.is_dir():

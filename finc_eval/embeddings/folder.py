@@ -104,17 +104,7 @@ def explain(
 ) -> list[str]:
     """Explain why a cache would not be used again: list the parts of its key that have changed.
 
-    Args:
-        cache: the cache.
-        samples: set to compare with, in any form that `open_source` takes; default: the source of the cache.
-        card: extractor to compare with.
-        recipe: recipe of that extractor (`finc_eval.embeddings.recipe.recipe_of`).
-        n: number of samples that would be taken.
-        seed: random seed of that subset.
-        progress: called with the number of samples that are read.
-
-    Returns:
-        One line for each part of the key that differs; an empty list if the cache would be used.
+    `samples` are by default the source of the cache; the list is empty if the cache would be used.
     """
     if samples is None:
         now = open_stated(cache.source, clip=card.clip, n=n, seed=seed, reading=cache.reading)

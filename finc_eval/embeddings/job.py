@@ -142,9 +142,7 @@ class Job:
     def made(self, progress: Progress, tell: Progress) -> EmbeddingCache:
         """Return the finished cache of a set that was looked at, making what is missing.
 
-        Args:
-            progress: progress of what is beside the embedding.
-            tell: progress of the embedding.
+        `tell` takes the progress of the embedding, `progress` everything else.
         """
         if self.samples.once:
             return self._stream(progress, tell)

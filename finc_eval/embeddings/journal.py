@@ -19,8 +19,7 @@ from typing import IO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors.creating import create_file
-from finc_eval.core.doors.reading import NotAFileError, open_file, open_to_change
+from finc_eval.core.doors import NotAFileError, create_file, open_file, open_to_change
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, parse_json
 from finc_eval.core.storage import PROGRAM

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_bytes, text_of
-from finc_eval.numerics.folds import FOLD_BIT
+from finc_eval.numerics.arrays import FOLD_BIT
 from finc_eval.samples.clips import video_of
 
 Hashes = tuple[NDArray[np.uint64], NDArray[np.uint64] | None]

@@ -40,13 +40,7 @@ Opened = TypeVar("Opened", bound=HasSpace)
 def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
     """Open the embeddings in an array, a tensor, an `EmbeddingSet`, a cache, or a file.
 
-    Args:
-        source: array-like or tensor of shape (n, d), `EmbeddingSet`, `EmbeddingCache`, or the path of a cache or of
-            an .npy, .npz, .pt, .safetensors or .parquet file of embeddings.
-        name: name of an array in messages.
-
-    Raises:
-        DataError: the embeddings are a shard.
+    A file is a cache, or an .npy, .npz, .pt, .safetensors or .parquet file of embeddings, but not a shard.
     """
     found = as_embeddings_of_any_shard(source, name)
     if found.shard is not None:
@@ -80,10 +74,7 @@ def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embe
 def label_sets(sets: Mapping[str, object] | Sequence[object], what: str, taken: str | None = None) -> dict[str, object]:
     """Return sets by label; the sets of a list get the names of their files and folders, or else numbers.
 
-    Args:
-        sets: the sets.
-        what: word for one of them, such as "model".
-        taken: label that none of a list can have.
+    None of a list can have the label `taken`.
     """
     if isinstance(sets, Mapping):
         if not all(str(label).strip() for label in sets):
@@ -116,13 +107,8 @@ def open_sets(
 ) -> dict[str, Opened]:
     """Open sets by label, and embed those that are samples, all with one extractor.
 
-    Args:
-        sources: the sets: paths of samples, or anything that `open_one` takes.
-        open_one: opens a set that is embedded, from the set and its label.
-        extractor: how to embed; without a name, by the extractor behind the other sets, or else the default one.
-        run: device, portions, threads and progress.
-        spaces: spaces of further sets that these are compared with.
-        preferred: extractor to use where `extractor` names none.
+    `open_one` opens a set that is embedded, from the set and its label. An extractor without a name is the one behind
+    the other sets, or else `preferred`, or the default; `spaces` are those of further sets to compare with.
     """
     ready, waiting = _look_at(sources, open_one, extractor, run, spaces, preferred)
     if not waiting:

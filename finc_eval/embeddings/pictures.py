@@ -35,11 +35,7 @@ class EmbeddedSamples:
         self._reading = cache.reading
 
     def read(self, ids: Iterable[str]) -> Iterator[Sample]:
-        """Yield the samples with these ids, except samples that are missing or have other pixels.
-
-        Raises:
-            DataError: the samples or the cache have gone.
-        """
+        """Yield the samples with these ids, except samples that are missing or have other pixels."""
         digests, source = self._digests(set(ids)), self._source
         for sample in source.take([number for number, name in enumerate(source.ids) if name in digests]):
             if sample.pixels is not None and fingerprint(sample.pixels) == digests[sample.id]:

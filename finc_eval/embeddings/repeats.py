@@ -110,10 +110,8 @@ def repeats_as_groups(
 
     Draws of a generator are independent, also where they repeat: equal samples of a set other than the reference stay
     single, unless nearly all occur equally often, as in a folder whose files were duplicated. Repeats of the reference
-    are groups, unless the other sets have them about as often, as draws of a law with few values.
-
-    Returns:
-        The sets, grouped if that is needed, and sentences on sets with many repeats and on samples they share.
+    are groups, unless the other sets have them about as often, as draws of a law with few values. The sentences are on
+    sets with many repeats and on samples that sets share.
     """
     free = {label for label, one in sets.items() if one.group_hashes() is None}
     hashes = sample_hashes(sets, run) if free else {}
@@ -224,11 +222,9 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
 
     The neighbors of a sample are found in all sets together. Around independent samples the normalized spacings
     j·log(d_{j+1}/d_j) of their distances are exponential with the local dimension as their rate, whatever the density
-    (Rényi; Hill's estimator). A sample has near-repeats where one of the first spacings is a gap; they are copies
-    where all neighbors within the gap are of its own set more often than sizes explain.
-
-    Returns:
-        The share of each set by its label, without sets that have too few neighbors to say anything.
+    (Rényi; Hill's estimator). A sample has near-repeats where one of the first spacings is a gap; they are copies where
+    all neighbors within the gap are of its own set more often than sizes explain. Sets that have too few neighbors to
+    say anything are left out.
     """
     run = Run.of(run)
     sizes = {label: one.n for label, one in sets.items()}
@@ -252,10 +248,7 @@ def near_repeats(sets: Mapping[str, Embeddings], labels: Sequence[str], run: Run
 def _near_copies(neighbors: Mapping[str, Neighbors], label: str, chance: float) -> float:
     """Estimate the share of queries from one set that have a near-copy in it.
 
-    Args:
-        neighbors: neighbors of the queries in every set; a query is infinitely far from itself.
-        label: set of the queries.
-        chance: share of that set among all other samples.
+    A query is infinitely far from itself; `chance` is the share of its set among all other samples.
     """
     found, among = list(neighbors.values()), list(neighbors).index(label)
     # Of neighbors at the last distance that is seen of a set, some may be unseen.
@@ -286,13 +279,8 @@ def _by_rank(
     """Return how much more often the first neighbor is of the own set than those further off.
 
     Sets of unlike laws show this without copies, but then the first neighbor is not nearer than the spacings of the
-    others let expect.
-
-    Args:
-        spacings: normalized spacings of the neighbors, shape (q, FAR).
-        scale: mean spacing around each sample, shape (q,).
-        own: whether each neighbor is of the own set, nearest first, shape (q, FAR + 1).
-        surely: whether no neighbor as near as this one is unseen, shape (q, FAR + 1).
+    others let expect. Shapes: `spacings` (q, FAR), their means `scale` (q,), and `own` and `surely` (q, FAR + 1),
+    nearest first: whether a neighbor is of the own set, and whether none as near is unseen.
     """
     if not surely[:, NEAR:].any():
         return 0.0
@@ -309,11 +297,7 @@ def _by_rank(
 def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDArray[np.bool_], chance: float) -> float:
     """Return the share of samples that have neighbors of the own set alone before a gap.
 
-    Args:
-        spacings: normalized spacings of the neighbors, shape (q, FAR).
-        scale: mean spacing around each sample, shape (q,).
-        own: whether each neighbor is of the own set, nearest first, shape (q, FAR + 1).
-        chance: share of the own set among all samples.
+    Arguments are as in `_by_rank`.
     """
     gaps = spacings[:, :NEAR] > GAP * scale[:, None]
     gapped = gaps.any(1)
@@ -353,8 +337,7 @@ def warn_of_ungrouped(label: str, embeddings: Embeddings, column: str) -> list[s
 def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[str]:
     """Warn of n samples in groups of mean size `per_group`, by `name`, that are equivalent to few independent ones.
 
-    Raises:
-        DataError: they are equivalent to fewer than 4. Exact repeats, which nobody named, are not tested then.
+    Fewer than 4 are a DataError, except for exact repeats, which nobody named: these are not tested then.
     """
     independent = n / per_group
     if per_group <= 1 or independent >= FEW_INDEPENDENT:

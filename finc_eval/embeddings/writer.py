@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors.reading import open_to_change
+from finc_eval.core.doors import open_to_change
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import NewFile, fill_file
 from finc_eval.core.progress import Progress, silent
@@ -95,12 +95,8 @@ class CacheWriter:
     ) -> None:
         """Append a batch.
 
-        Args:
-            rows: embeddings and all further outputs side by side, (b, sum of widths) float32; rows of failed samples
-                are ignored.
-            content: digests of the decoded samples, (b,) uint64.
-            reasons: reason of each sample's failure, or None.
-            traits: encoding of each sample, or None.
+        `rows` has embeddings and further outputs side by side, (b, sum of widths) float32; rows with a reason, of
+        failed samples, are ignored. `content` has digests of the decoded samples, (b,) uint64.
         """
         encoded = [one.encode().decode("ascii") if one else "" for one in traits]
         batch = Batch(rows, content, [None if reason is None else _short(reason) for reason in reasons], encoded)
@@ -129,14 +125,7 @@ class CacheWriter:
     ) -> None:
         """Copy the good rows to a whole cache, put it in place, and remove the unfinished one.
 
-        Args:
-            identity: what the rows were made of.
-            target: path of the cache; default: the path of the writer.
-            labels: classes of the samples, one per id.
-            prompts: prompts of the samples, one per id.
-            columns: further columns of metadata, one text per id.
-            digests: content digests of the samples, which a shard keeps.
-            progress: called with the number of rows that are copied.
+        Labels, prompts and columns have one text per id; a shard also keeps the content digests.
         """
         new = new_of(self.path)
         with resumable(self.path, self._worth_keeping), _remove_on_error(new):

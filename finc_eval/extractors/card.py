@@ -1,4 +1,4 @@
-"""Extractor cards: the dataclasses that a card's TOML file fills, and so its format.
+"""Extractor cards: the dataclasses that a card's TOML file fills, so its format, and the rules between their values.
 
 A card says everything that decides the numbers of an embedding. It has the fields below, of their types, and no others;
 `card_rules` has the rules beyond types, and `catalog` finds and reads cards.
@@ -6,13 +6,17 @@ A card says everything that decides the numbers of an embedding. It has the fiel
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.samples.clips import CLIPS, Clip
 
@@ -20,6 +24,20 @@ NetworkPrecision = Literal["float32", "bfloat16", "float16"]
 """Arithmetic of a network: float32 is exact on every device, the others run under autocast."""
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
+
+BY_FRAMES = ":frames"
+"""End of the name of an extractor of clips that a network of images makes, frame by frame."""
+
+TWO_SECONDS = Clip(frames=16, stride=1, windows=1, short="hold", fps=8.0)
+"""Frames of a clip that a network of images embeds, unless a card of the user's says otherwise."""
+
+RESIZE_METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "pil": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("uint8",)},
+    "clean": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("none",)},
+    "tensorflow1": {"interpolation": ("bilinear",), "antialias": (False,), "rounding": ("none",)},
+    "torch": {"interpolation": ("bicubic", "bilinear"), "antialias": (True, False), "rounding": ("none", "uint8")},
+}
+"""Values that each method of resizing supports."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +70,7 @@ class Weights(Record):
         package: installed package that contains the file, as "import_name/folder"; None for a download.
         size: size in bytes, for display.
         layout: naming scheme of the file's tensors where it is not the network's own: an entry of
-            `finc_eval.extractors.networks.layouts.LAYOUTS`.
+            `finc_eval.extractors.networks.tensors.LAYOUTS`.
     """
 
     file: str
@@ -94,13 +112,6 @@ class Preprocessing(Record):
     mean: tuple[FiniteFloat, FiniteFloat, FiniteFloat]
     std: tuple[Positive, Positive, Positive]
     crop_fraction: Annotated[Positive, Field(le=1)] = 1.0
-
-
-BY_FRAMES = ":frames"
-"""End of the name of an extractor of clips that a network of images makes, frame by frame."""
-
-TWO_SECONDS = Clip(frames=16, stride=1, windows=1, short="hold", fps=8.0)
-"""Frames of a clip that a network of images embeds, unless a card of the user's says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -236,12 +247,7 @@ class Card(Record):
         return replace(self, name=self.name + BY_FRAMES, clip=TWO_SECONDS, output=output, golden=None)
 
     def resampled(self, fps: float | None = None, seconds: float | None = None) -> Card:
-        """Return the same extractor for videos that are brought to one rate first.
-
-        Args:
-            fps: frames a second.
-            seconds: duration that the frames of a window span, which gives the rate; instead of `fps`.
-        """
+        """Return the same extractor for videos at one rate: `fps`, or the rate at which a window spans `seconds`."""
         if fps is None and seconds is None:
             return self
         given = f"fps {fps:g}" if fps is not None else f"seconds {seconds:g}"
@@ -256,3 +262,42 @@ class Card(Record):
             raise UsageError(f"{given.partition(' ')[0]} must be a positive number, got {given.partition(' ')[2]}")
         rate = fps if seconds is None else self.clip.frames * self.clip.stride / seconds
         return replace(self, clip=replace(self.clip, fps=rate))
+
+
+def check_rules(card: Card, where: str) -> None:
+    """Check the values that have the right type and still make no sense."""
+    for fault in _faults(card):
+        raise DataError(f"{where}: {fault}")
+
+
+def _faults(card: Card) -> Iterator[str]:
+    how, golden = card.preprocessing, card.golden
+    if not how.range[0] < how.range[1]:
+        yield f'"preprocessing.range" must be a lower and a higher value, got {list(how.range)}'
+    for name, possible in RESIZE_METHODS[how.method].items():
+        if getattr(how, name) not in possible:
+            choices = " or ".join(json.dumps(choice) for choice in possible)
+            got = json.dumps(getattr(how, name))
+            yield f'"preprocessing.{name}" must be {choices} with method = "{how.method}", got {got}'
+    for name in card.extra:
+        if not re.fullmatch("[a-z][a-z0-9_]*", name):
+            yield f'"extra.{name}" must have a name of lower-case letters, digits and underscores'
+    if card.output.frames and not card.clip:
+        yield '"output.frames" pools the frames of clips: add a table [clip], or remove it'
+    axes = ("frames", "height", "width", "3") if card.clip else ("height", "width", "3")
+    if golden and (len(golden.shape) != len(axes) or golden.shape[-1] != 3):
+        yield f'"golden.shape" must be [{", ".join(axes)}], got {list(golden.shape)}'
+    if card.weights:
+        yield from _faults_of_weights(card.weights)
+
+
+def _faults_of_weights(weights: Weights) -> Iterator[str]:
+    if Path(weights.file).name in ("", "..") or "\0" in weights.file:
+        yield f'"weights.file" must name a file, got {weights.file!r}'
+    if not re.fullmatch("[0-9a-f]{8,64}", weights.sha256 or "0" * 64):
+        yield f'"weights.sha256" must be 8 to 64 lower-case hex digits, got {weights.sha256!r}'
+    for url in weights.urls:
+        if not url.startswith(("https://", "http://", "file://")):
+            yield f'"weights.urls" must begin with https://, http:// or file://, got {url!r}'
+    if weights.package is not None and not re.fullmatch(r"\w+(/\w[\w.-]*)*", weights.package):
+        yield f'"weights.package" must be an import name and folders, such as "package/models", got {weights.package!r}'

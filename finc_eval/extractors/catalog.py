@@ -6,13 +6,12 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from finc_eval.core.doors.reading import read_text
+from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import parse_toml
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.record import read_table
-from finc_eval.extractors.card import BY_FRAMES, Card
-from finc_eval.extractors.card_rules import check_rules
+from finc_eval.extractors.card import BY_FRAMES, Card, check_rules
 
 CARDS = "finc_eval.extractors.cards"
 """Package of the cards that come with finc-eval."""

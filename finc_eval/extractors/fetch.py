@@ -1,21 +1,45 @@
-"""Fetching weights: from mirrors, then from the card's addresses, into the folder of weights."""
+"""Fetching weights, from mirrors, then from the card's addresses, into the folder of weights, resumed after a cut.
+
+The package pooch would start a download again.
+"""
 
 from __future__ import annotations
 
+import errno
+import http.client
+import json
 import os
+import shutil
+import urllib.error
+import urllib.request
 from pathlib import Path
 
+from finc_eval.core.digest import sha256_of
+from finc_eval.core.doors import create_file, create_text, open_to_change
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.locks import after_other_writers_of
+from finc_eval.core.files.parsed import read_json
 from finc_eval.core.progress import Progress, silent
-from finc_eval.core.storage import disk_errors
+from finc_eval.core.secrets import redact, redact_word
+from finc_eval.core.storage import after_other_writers_of, disk_errors
 from finc_eval.extractors.card import Card, Weights
-from finc_eval.extractors.download import download, note_of
-from finc_eval.extractors.weights import check_weights, objection_to, pin_first_use
-from finc_eval.extractors.weights_folder import file_digest, hash_file, remember_digest, weights_folder
+from finc_eval.extractors.weights import (
+    check_weights,
+    file_digest,
+    hash_file,
+    objection_to,
+    pin_first_use,
+    remember_digest,
+    weights_folder,
+)
 
 MIRROR_VARIABLE = "FINC_EVAL_MIRROR"
 OFFLINE_VARIABLES = ("FINC_EVAL_OFFLINE", "HF_HUB_OFFLINE")
+
+SILENCE_SECONDS = 30
+
+CHUNK_BYTES = 1 << 20
+
+SCHEMES = ("https://", "http://", "file://")
 
 
 def fetch_weights(card: Card, progress: Progress = silent) -> Path:
@@ -83,3 +107,120 @@ def _addresses(card: Card, weights: Weights) -> list[str]:
             f"or set {MIRROR_VARIABLE} to a file:// address"
         )
     return local if offline else addresses
+
+
+class _Cut(Exception):
+    """Failed connection, or one that ended before the file did."""
+
+
+def download(url: str, part: Path, progress: Progress, stage: str) -> None:
+    """Download all of `url` into the file `part`.
+
+    Bytes that an earlier call left there are kept if the server confirms that they belong to the same file (an HTTP
+    range, guarded by its ETag or date); otherwise the download starts again. A connection that is cut is resumed as
+    long as each attempt brings more bytes. Remove `part` together with the note `note_of(part)`, which says which file
+    it belongs to.
+    """
+    if not url.startswith(SCHEMES):
+        raise DataError(f"{url} is not an address to fetch from: it must begin with {', '.join(SCHEMES)}")
+    while True:
+        before = _size(part)
+        try:
+            return _attempt(url, part, progress, stage)
+        except urllib.error.HTTPError as error:
+            words = http.client.responses.get(error.code, "an unknown answer")  # not the server's, which knows the URL
+            raise DataError(f"{url} answers {error.code} ({words})") from None
+        except _Cut as cut:
+            if _size(part) <= before:
+                raise DataError(f"{url} cannot be read ({redact(str(cut), about=url)})") from None
+
+
+def note_of(part: Path) -> Path:
+    """Return the path of the note on the bytes of `part`."""
+    return part.with_name(f"{part.name}.json")
+
+
+def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
+    have, (validator, total) = _size(part), _read_note(part, url)
+    if have and have == total:
+        return
+    answer = _open(url, have, validator)
+    if answer is None:
+        # The bytes here are more than the file has, so they belong to another one.
+        part.unlink()
+        _attempt(url, part, progress, stage)
+        return
+    with answer:
+        resumed = (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
+        have = have if resumed else 0
+        length = answer.headers.get("Content-Length")
+        total = have + int(length) if length else 0
+        if total - have > shutil.disk_usage(part.parent).free:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
+        with open_to_change(part) if resumed else create_file(part) as file:
+            file.seek(have)
+            _note(part, url, answer.headers, total)
+            while chunk := _read(answer):
+                file.write(chunk)
+                have += len(chunk)
+                progress(stage, have, total)
+            file.flush()
+            os.fsync(file.fileno())
+    if total and have != total:
+        raise _Cut(f"the connection ended after {have} of {total} bytes")
+
+
+def _open(url: str, have: int, validator: str) -> http.client.HTTPResponse | None:
+    """Request the file, from byte `have` on if a validator guards the range; None if the file has fewer bytes."""
+    headers = {"User-Agent": "finc-eval", "Accept-Encoding": "identity"}
+    if have and validator:
+        headers |= {"Range": f"bytes={have}-", "If-Range": validator}
+    try:
+        request = urllib.request.Request(url, headers=headers)
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=SILENCE_SECONDS)
+    except urllib.error.HTTPError as error:
+        if have and error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return None
+        raise
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
+        raise _Cut(_reason(error)) from error
+    return answer
+
+
+def _read(answer: http.client.HTTPResponse) -> bytes:
+    try:
+        return answer.read(CHUNK_BYTES)
+    except (http.client.HTTPException, OSError) as error:
+        raise _Cut(_reason(error)) from error
+
+
+def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) -> None:
+    etag = headers.get("ETag") or ""
+    # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
+    validator = etag if etag.startswith('"') else headers.get("Last-Modified") or ""
+    with create_text(note_of(part)) as note:
+        json.dump({"url": _redact_address(url), "validator": validator, "total": total}, note)
+
+
+def _read_note(part: Path, url: str) -> tuple[str, int]:
+    """Return the validator and the size of the file in `part`, from its note; ("", 0) if it is for another URL."""
+    try:
+        note = read_json(note_of(part))
+        return (str(note["validator"]), int(note["total"])) if note["url"] == _redact_address(url) else ("", 0)
+    except (DataError, ValueError, KeyError, TypeError):
+        return "", 0
+
+
+def _redact_address(url: str) -> str:
+    """Return an address as a note has it: a digest stands for its password and signature."""
+    shown = redact_word(url)
+    return url if shown == url else f"{shown} {sha256_of(url)}"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _reason(error: Exception) -> str:
+    reason = getattr(error, "reason", None) or error
+    return getattr(reason, "strerror", None) or str(reason) or type(error).__name__

@@ -1,24 +1,36 @@
-"""A card's network on a device: resized samples in, embeddings out."""
+"""A card's networks on a device: resized samples to embeddings, texts to vectors, embeddings to classes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from finc_eval.core.device import send, usable_device
+from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision, Output
 from finc_eval.extractors.networks import load_backbone
+from finc_eval.extractors.networks.tensors import fill_network, load_tensors
 from finc_eval.extractors.preprocess import normalize_values
-from finc_eval.extractors.weights import check_weights
+from finc_eval.extractors.weights import check_weights, locate
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.process import kept_random_states, own_settings
 from finc_eval.samples.clips import ASSUMED_FPS
 
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
+
+TEXTS = 64
+"""Prompts of a batch."""
+
+NO_IMAGES = {"image_size": 16, "layers": 1, "width": 16, "patch_size": 16, "head_width": 16}
+"""Smallest image tower of open_clip, which makes both towers; it is not used."""
 
 
 class Embedder:
@@ -56,13 +68,9 @@ class Embedder:
     def __call__(self, pixels: torch.Tensor, times: torch.Tensor | None = None) -> torch.Tensor:
         """Embed a batch of resized samples.
 
-        Args:
-            pixels: (m, height, width, 3) or (m, frames, height, width, 3), from `preprocess.resize_frames`.
-            times: instants in seconds at which the frames of clips are shown, (m, frames); default: evenly spaced at
-                `ASSUMED_FPS`.
-
-        Returns:
-            (m, d) float32 on the device: the values of the embedding, then of the card's further outputs.
+        Pixels are (m, height, width, 3) or (m, frames, height, width, 3), from `preprocess.resize_frames`; frames are
+        shown at `times` in seconds, (m, frames), by default evenly at `ASSUMED_FPS`. The result is (m, d) float32 on
+        the device: the embedding, then the card's further outputs.
         """
         rows: list[torch.Tensor] = []
         start = 0
@@ -161,3 +169,137 @@ class Embedder:
 def _out_of_memory(error: Exception) -> bool:
     """Return whether memory was too small: CUDA has its own class of error, the CPU only RuntimeError."""
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A linear layer with named classes.
+
+    Attributes:
+        weight: shape (c, d).
+        bias: shape (c,).
+        names: names of the classes, c of them.
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+    names: tuple[str, ...]
+
+    def probabilities(self, rows: torch.Tensor) -> torch.Tensor:
+        """Compute the probability of each class, shape (n, c), from embeddings of shape (n, d)."""
+        return torch.softmax(rows.float().cpu() @ self.weight.T + self.bias, 1)
+
+
+def load_classifier(card: Card) -> Classifier | None:
+    """Read the card's last layer; None if it states none or its weights are not on this machine."""
+    if card.head is None or card.weights is None or locate(card.weights) is None:
+        return None
+    found = check_weights(card)
+    names = imagenet_names()
+    if found is None or names is None:
+        return None
+    tensors = load_tensors(found[0])
+    weight, bias = (
+        _tensor(card, tensors, name, shape)
+        for name, shape in ((card.head.weight, (len(names), card.output.dimension)), (card.head.bias, (len(names),)))
+    )
+    return Classifier(weight, bias, names)
+
+
+def imagenet_names() -> tuple[str, ...] | None:
+    """Return the first name of each of the 1000 classes of ImageNet; None if timm does not have its lists.
+
+    They are timm's, read without importing it, which takes seconds.
+    """
+    spec = importlib.util.find_spec("timm")
+    folder = Path((spec.submodule_search_locations or [""])[0] if spec else "") / "data" / "_info"
+    try:
+        synsets = read_text(folder / "imagenet_synsets.txt").split()
+        lines = read_text(folder / "imagenet_synset_to_lemma.txt").splitlines()
+    except OSError:
+        return None
+    lemmas = dict(line.split("\t", 1) for line in lines)
+    return tuple(lemmas[synset].partition(",")[0] for synset in synsets)
+
+
+def _tensor(card: Card, tensors: dict[str, torch.Tensor], name: str, shape: tuple[int, ...]) -> torch.Tensor:
+    if name not in tensors:
+        raise DataError(
+            f'card {card.name}: its weights have no tensor "{name}"{did_you_mean(name, tensors)}: '
+            "correct the table [head]"
+        )
+    if tuple(tensors[name].shape) != shape:
+        raise DataError(
+            f"card {card.name}: the tensor {name} has shape {tuple(tensors[name].shape)}, not {shape}: "
+            "correct the table [head]"
+        )
+    return tensors[name].float()
+
+
+class TextTower:
+    """The text tower of a card, ready to embed.
+
+    Args:
+        card: an extractor of images with a table [text].
+        device: device of the network; default: CUDA if available.
+
+    Raises:
+        UsageError: the card has no text tower, or open_clip is not installed.
+        DataError: the weights are missing, or do not fit the model.
+    """
+
+    def __init__(self, card: Card, device: str | torch.device | None = None) -> None:
+        if card.text is None or card.weights is None:
+            raise UsageError(
+                f"{card.name} has no text tower, which embeds prompts as its images: take clip-vitb32 or "
+                "clip-vitl14-336, or add a table [text] and [weights] to your card"
+            )
+        found = check_weights(card)
+        try:
+            import open_clip
+        except ImportError as error:
+            raise UsageError(f"the text tower of {card.name} needs open_clip: pip install open_clip_torch") from error
+        name, self.name, self.device = card.text.model, card.name, usable_device(device)
+        config = open_clip.get_model_config(name)
+        if config is None:
+            near = did_you_mean(name, open_clip.list_models())
+            raise DataError(f'card {card.name}: open_clip has no model "{name}"{near}: correct text.model')
+        wanted: dict[str, Any] = {**config["text_cfg"], **card.text.options}
+        if wanted.keys() & {"hf_model_name", "hf_tokenizer_name"}:
+            raise DataError(
+                f"card {card.name}: the tokens of {name} are in files of a hub, which are not fetched: choose a model "
+                "of CLIP's own tokens, such as ViT-B-32"
+            )
+        self.tokens = open_clip.get_tokenizer(name, context_length=wanted.get("context_length"))
+        with own_settings(), kept_random_states():
+            try:
+                network = open_clip.CLIP(card.output.dimension, NO_IMAGES, wanted, config.get("quick_gelu", False))
+            except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+                raise DataError(
+                    f"card {card.name}: open_clip cannot make {name} with {card.text.options} ({error}): correct "
+                    "text.options"
+                ) from error
+        del network.visual
+        of_text = replace(card, weights=replace(card.weights, layout="open-clip-text"))
+        self._network: Any = fill_network(network, of_text, found and found[0])
+        self._network.requires_grad_(False).eval().to(self.device)
+
+    @arithmetic("float32")
+    @torch.inference_mode()
+    def __call__(self, texts: Sequence[str]) -> torch.Tensor:
+        """Return the vectors of texts, (n, dimension) float32 on the CPU.
+
+        The last tokens of a text that is longer than the model reads are left out, as CLIP does.
+        """
+        rows = [
+            self._network.encode_text(self.tokens(list(texts[start : start + TEXTS])).to(self.device)).float().cpu()
+            for start in range(0, len(texts), TEXTS)
+        ]
+        return torch.cat(rows)
+
+    def unread(self, texts: Sequence[str]) -> str:
+        """Say how many texts are longer than the model reads, if any are."""
+        most = self.tokens.context_length
+        cut = sum(len(self.tokens.encode(text)) + 2 > most for text in texts)  # a token begins a text, another ends it
+        ends = f"the end of {cut:,} of {len(texts):,} prompts is not read: the text tower of {self.name} takes {most}"
+        return f"{ends} tokens" if cut else ""

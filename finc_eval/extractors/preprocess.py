@@ -32,13 +32,8 @@ Size = tuple[int, int]
 def resize_frames(pixels: Bytes, how: Preprocessing) -> Resized:
     """Resize an image, or every frame of a clip, to `how.size`.
 
-    Args:
-        pixels: uint8 RGB, (height, width, 3) or (frames, height, width, 3).
-        how: the card's preprocessing.
-
-    Returns:
-        (*how.size, 3) or (frames, *how.size, 3): uint8 if `how.rounding` is "uint8", otherwise float32 in 0…255. An
-        image that already has the right size is not resampled.
+    Pixels are uint8 RGB, (height, width, 3) or (frames, height, width, 3); the result is uint8 if `how.rounding` is,
+    else float32 in 0…255. An image of the right size is not resampled.
     """
     if pixels.ndim == 4:
         frames: list[npt.NDArray[Any]] = [resize_frames(frame, how) for frame in pixels]
@@ -59,12 +54,8 @@ def resize_frames(pixels: Bytes, how: Preprocessing) -> Resized:
 def normalize_values(batch: torch.Tensor, how: Preprocessing) -> torch.Tensor:
     """Scale to `how.range`, subtract the mean, divide by the standard deviation.
 
-    Args:
-        batch: resized samples, (n, height, width, 3) or (n, frames, height, width, 3), on any device.
-        how: the card's preprocessing.
-
-    Returns:
-        float32, (n, 3, height, width) or (n, 3, frames, height, width), channels last in memory.
+    Samples (n, height, width, 3) or (n, frames, height, width, 3) become float32, (n, 3, height, width) or (n, 3,
+    frames, height, width), channels last in memory.
     """
     low, high = how.range
     width = batch.shape[-2]

@@ -127,11 +127,7 @@ def extraction_of(extractor: AnyExtractor) -> Extraction:
 
 
 def extractions_by_space(extractors: Sequence[AnyExtractor]) -> dict[str, Extraction]:
-    """Return how to embed in each of several spaces: with an extractor of clips, an extractor of images embeds frames.
-
-    Raises:
-        UsageError: there are fewer than two extractors, or two have the same name.
-    """
+    """Return how to embed in each of several spaces: beside an extractor of clips, one of images embeds frames."""
     named = [how for how in map(extraction_of, extractors) if how.extractor is not None]
     cards = [load_card(str(how.extractor)) for how in named]
     of_clips = any(card.clip is not None for card in cards)

@@ -29,15 +29,11 @@ def length_scale_of(rho: float) -> float:
 def hermite(x: torch.Tensor, order: int, rho: float | torch.Tensor) -> torch.Tensor:
     """Compute φ_0(x), …, φ_C(x) of every number: any shape (…) → (…, C+1).
 
-    φ_c(x) = (1−ρ²)^¼ √(ρ^c / (2^c c!)) H_c(x) exp(−ρx²/(1+ρ)), H_c the physicists' polynomials (eq. 6 of the paper),
-    by the recursion of its appendix E: φ_{c+1} = √(2ρ/(c+1)) x φ_c − ρ √(c/(c+1)) φ_{c−1}. The exponential is kept
-    apart as a logarithm: for |x| > 14 it underflows in float32, where features of high order do not.
-
-    Args:
-        x: numbers, in units in which the kernel has the length scale `length_scale_of(rho)`.
-        order: highest degree C ≥ 0.
-        rho: ρ in (0, 1), one for all numbers, or a tensor of the type of x that has one for each entry of its last
-            dimension.
+    φ_c(x) = (1−ρ²)^¼ √(ρ^c / (2^c c!)) H_c(x) exp(−ρx²/(1+ρ)), H_c the physicists' polynomials (eq. 6 of the paper), by
+    the recursion of its appendix E: φ_{c+1} = √(2ρ/(c+1)) x φ_c − ρ √(c/(c+1)) φ_{c−1}. The exponential is kept apart
+    as a logarithm: for |x| > 14 it underflows in float32, where features of high order do not. ρ is one number, or a
+    tensor with one for each entry of the last dimension of x, in units in which the kernel has the length scale
+    `length_scale_of(rho)`.
     """
     if x.requires_grad and torch.is_grad_enabled():
         features: torch.Tensor = _Hermite.apply(x, order, rho)
@@ -90,14 +86,8 @@ def degree_probabilities(radius: float, length_scale: float, rho: float, order: 
     """Return the distribution of ‖φ(x)‖² = 1 over total degrees 0, …, C at a point of this norm: (C+1,), float64.
 
     Degrees and kernel do not change under rotations, so the point may lie on one axis. The other coordinates, which are
-    0, together have a negative binomial distribution. The mass beyond the order is exactly 1 − the sum.
-
-    Args:
-        radius: norm ‖x − μ‖, in the units of the length scale.
-        length_scale: length scale l > 0.
-        rho: ρ in (0, 1), as in `HermiteFeatures`.
-        order: highest degree C.
-        dims: number of coordinates.
+    0, together have a negative binomial distribution. The mass beyond the order is exactly 1 − the sum. `radius` is ‖x
+    − μ‖ in the units of the length scale l.
     """
     scaled = torch.tensor(radius * length_scale_of(rho) / length_scale, dtype=torch.double)
     on_axis = hermite(scaled, order, rho).square()

@@ -174,10 +174,7 @@ REACH, COLOR = 0.8 / LINES, (255, 214, 0)
 def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], shown: npt.NDArray[np.int64]) -> None:
     """Draw on pictures of frames how each eighth of them moves until the next picture.
 
-    Args:
-        pictures: small pictures of the shown frames, which are drawn on.
-        frames: all frames of the clip, RGB, shape (frames, height, width, 3).
-        shown: places of the shown frames, ascending.
+    `shown` has the places of the pictures among all frames, ascending.
     """
     small = [
         np.asarray(Image.fromarray(one).convert("L").resize((SIDE, SIDE))) for one in frames[shown[0] : shown[-1] + 1]

@@ -22,17 +22,15 @@ from zipfile import ZipFile
 
 import numpy as np
 
-from finc_eval.core.doors.creating import PRIVATE_FILE, PRIVATE_FOLDER, copy_file, create_file
-from finc_eval.core.doors.reading import inside, open_file
+from finc_eval.core.doors import PRIVATE_FILE, PRIVATE_FOLDER, copy_file, create_file, inside, open_file
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
-from finc_eval.core.locks import only_writer_of
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, structure
 from finc_eval.core.serialize import read_document
-from finc_eval.core.storage import disk_errors, write_text
+from finc_eval.core.storage import disk_errors, only_writer_of, write_text
 from finc_eval.embeddings.array_files import SINGULAR
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.gates.verdict import Verdict
@@ -146,10 +144,6 @@ def new_bundle(folder: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes a bundle when the block ends well, and is removed otherwise.
 
     What a kill left of the same bundle is removed first.
-
-    Raises:
-        UsageError: the folder exists.
-        DataError: it cannot be written, or another process writes it.
     """
     temporary = folder.with_name(f".{folder.name}.tmp")
     with disk_errors(folder), only_writer_of(folder):

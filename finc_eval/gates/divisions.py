@@ -20,7 +20,7 @@ from finc_eval.partitions.answer import kind_id, node_tallies
 from finc_eval.partitions.counts import Counted, Counter, tally_sets
 from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.tree import Tree
 from finc_eval.partitions.values import count_values
 

@@ -41,10 +41,7 @@ class Evidence(ABC):
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the one-sided bound that the true value lies beyond with probability `level` at most.
 
-        Args:
-            side: lower or upper bound.
-            level: error of this bound.
-            factor: factor on the number of generated samples, at the same shares.
+        `factor` multiplies the number of generated samples, at the same shares.
         """
 
     def without_change(self) -> Evidence | None:
@@ -52,11 +49,7 @@ class Evidence(ABC):
         return None
 
     def detectable(self, level: float) -> float | None:
-        """Return the true value that is called a regression with probability 0.8.
-
-        Returns:
-            The value; None if no value would be seen with so few samples.
-        """
+        """Return the value that is called a regression with probability 0.8; None if no value would be."""
         return None
 
 

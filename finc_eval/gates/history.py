@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from finc_eval.core.doors.reading import inside
+from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import text_digest
 from finc_eval.core.run import Run
@@ -35,11 +35,7 @@ class History:
 
     @classmethod
     def open(cls, folder: str | Path) -> History:
-        """Open a history, and check that each baseline is what was promoted, after the baseline before.
-
-        Raises:
-            DataError: a file was changed, or a baseline is missing.
-        """
+        """Open a history, and check that each baseline is what was promoted, after the baseline before."""
         folder = Path(folder)
         found = sorted((one for one in _within(folder) if NUMBER.fullmatch(one.name)), key=lambda one: int(one.name))
         bundles = tuple(Bundle.open(inside(folder, f"{one.name}/{STATED}").parent) for one in found)
@@ -63,11 +59,7 @@ class History:
 
     @property
     def latest(self) -> Bundle:
-        """The baseline that the next release is compared with.
-
-        Raises:
-            DataError: there is none.
-        """
+        """The baseline that the next release is compared with."""
         self.check_begun()
         return self.bundles[-1]
 
@@ -112,12 +104,7 @@ class History:
     ) -> Path | None:
         """Make a release the next baseline, if it passed or there is a reason; otherwise keep its verdict alone.
 
-        Returns:
-            The folder of the new baseline; None if the release was refused.
-
-        Raises:
-            UsageError: the release is the latest baseline already, or the verdict is on another release.
-            DataError: the bundle cannot be written.
+        Return the folder of the new baseline; None if the release was refused.
         """
         if verdict.overall != "pass" and not reason:
             # The same release, judged again by the same policy, counts once.

@@ -36,7 +36,7 @@ from finc_eval.partitions.answer import kind_counts, within_blocks
 from finc_eval.partitions.blocks import count_by_design, designs, missing_values
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.tally import EffectiveCounts
+from finc_eval.partitions.tests import EffectiveCounts
 
 LACKED = 0.25
 """A kind that the reference has less of than this part of the limit on new kinds is one that it lacks."""
@@ -202,13 +202,8 @@ def lost_evidence(
 ) -> Iterator[KindEvidence]:
     """Yield the evidence on kinds that may be lost.
 
-    Args:
-        sets: the sets.
-        found: the counted sets.
-        judged: the kinds.
-        lose: part of its share that no kind may lose.
-        before: None for kinds that are limited. Other kinds are shown if they regressed, and neither a kind that holds
-            them nor the evidence of these names did.
+    No kind may lose this part of its share (`lose`). `before` is None for kinds that are limited; others are shown if
+    they regressed, unless a kind that holds them or the evidence of `before` did.
     """
     counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.lose"), sets.gen.n
     titles = {kind: f"{rule} {found.names[kind]}" for kind in judged.limited}

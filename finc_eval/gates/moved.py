@@ -18,7 +18,7 @@ from finc_eval.partitions.difference import (
     paired_variation,
     total_variation,
 )
-from finc_eval.partitions.tally import EffectiveCounts
+from finc_eval.partitions.tests import EffectiveCounts
 
 
 @dataclass(frozen=True)

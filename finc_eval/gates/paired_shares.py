@@ -18,7 +18,7 @@ from scipy.special import gammaincinv
 from finc_eval.gates.evidence import Evidence, Side
 from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound, whole_of
 from finc_eval.numerics.design_effects import GroupedKinds, design_effects
-from finc_eval.numerics.search import smallest_between
+from finc_eval.numerics.thresholds import smallest_between
 
 Interval = tuple[float, float, float]
 """Lower bound, estimate and upper bound."""

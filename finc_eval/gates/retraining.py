@@ -45,10 +45,7 @@ class Moderated:
 def moderate(ratios: Array, degrees: int) -> Moderated:
     """Draw ratios of variances towards their common value (Smyth 2004, section 6.2).
 
-    Args:
-        ratios: observed over expected variances, shape (t,); NaN if nothing was observed, which takes the mean or
-            the common value.
-        degrees: degrees of freedom of each.
+    Shapes are (t,). A ratio is NaN if nothing was observed, and takes the mean or the common value.
     """
     found = ratios[~np.isnan(ratios)]
     if len(found) < 3:
@@ -83,13 +80,8 @@ class Retrained:
 def between_shares(members: Array, sizes: Array, baselines: int | None = None) -> Retrained:
     """Return the noise of training from the shares of replicates.
 
-    Args:
-        members: effective number of samples of each kind in each replicate, shape (R, t).
-        sizes: effective number of samples of each replicate, shape (R, t).
-        baselines: number of models that the new one is compared with; default: the replicates.
-
-    Returns:
-        The noise; without enough replicates, zeros with infinite degrees of freedom.
+    `members` and `sizes` are effective numbers, (R, t). Without enough replicates the noise is zero, with infinite
+    degrees of freedom.
     """
     replicates, modes = members.shape
     if replicates < MIN_REPLICATES:
@@ -107,12 +99,7 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
 def between_scores(values: Array, baselines: int | None = None) -> tuple[float, float]:
     """Return the standard error that training once more gives to a score minus the mean score of baselines.
 
-    Args:
-        values: scores of the replicates, shape (R,).
-        baselines: number of models that the new one is compared with; default: the replicates.
-
-    Returns:
-        The standard error, sampling included, and its degrees of freedom; without enough replicates, 0 and infinity.
+    Return its degrees of freedom, too; without enough replicates, 0 and infinity.
     """
     if len(values) < MIN_REPLICATES:
         return 0.0, inf

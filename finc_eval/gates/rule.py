@@ -16,7 +16,7 @@ from typing import Literal
 
 from finc_eval.core.words import plural
 from finc_eval.gates.evidence import Evidence, Side, round_up
-from finc_eval.numerics.search import smallest
+from finc_eval.numerics.thresholds import smallest
 
 Verb = Literal["improved", "held", "regressed", "undecided", "missing"]
 """The verdict of one limit."""
@@ -70,11 +70,8 @@ def decide(
     *Regressed* needs the whole interval beyond the margin, *held* the whole interval within it. *Improved* is held with
     the whole interval also on the good side of no change. Everything else is undecided.
 
-    Args:
-        interval: bounds of the value.
-        margin: end of what is allowed; it is itself allowed.
-        harm: whether values above or below the margin are a regression.
-        unchanged: value of a release like its baseline; None if there is none, and nothing is called improved.
+    The margin itself is allowed. `unchanged` is the value of a release like its baseline; if None, nothing is called
+    improved.
     """
     low, high = interval if harm == "high" else (-interval[1], -interval[0])
     margin = margin if harm == "high" else -margin
@@ -91,10 +88,7 @@ def decide(
 def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> tuple[Judged, ...]:
     """Judge all limits of a run, in the order in which they came; the order changes no verdict.
 
-    Args:
-        evidence: one estimate per limit.
-        alpha: α, probability of a false regression in any limit, and of a false pass.
-        looks: number of runs that share α, each with more samples than the one before.
+    α is for a false regression in any limit, and for a false pass; `looks` runs share it, each with more samples.
     """
     level = regression_level(evidence, alpha, looks)
     return tuple(_judge(one, level, alpha / looks) for one in evidence)

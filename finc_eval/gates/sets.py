@@ -1,8 +1,8 @@
-"""The sets of a gate, opened together: the new release, its baselines and the reference."""
+"""The sets of a gate, opened together and paired: the new release, its baselines and the reference."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,9 +17,8 @@ from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.pairs import partners, repeats
 from finc_eval.naming.properties import TEXT_COLUMNS
-from finc_eval.partitions.blocks import Pairing, designs, pair
+from finc_eval.partitions.blocks import ID, Pairing, designs, pair
 from finc_eval.partitions.sets import MIN_SAMPLES, countable_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
@@ -94,12 +93,7 @@ class GateSets:
         pairs: str | None = None,
         extractor: AnyExtractor = None,
     ) -> GateSets:
-        """Open the sets, and check that they are of one extractor.
-
-        Raises:
-            UsageError: samples are to be paired with several baselines, or a set does not have the column of groups.
-            DataError: samples to be paired do not belong together.
-        """
+        """Open the sets, and check that they are of one extractor."""
         labels = [BASELINE] if len(baselines) == 1 else [f"{BASELINE}-{i}" for i in range(1, len(baselines) + 1)]
         old = {} if anchor is None else {ANCHOR: anchor}
         sources = {GEN: gen, **dict(zip(labels, baselines, strict=True)), **old, REF: ref}
@@ -163,11 +157,7 @@ class GateSets:
         return replace(self, pairs=found, warnings=warnings)
 
     def slice_of(self, name: str, column: str, values: Sequence[str], pairs: str | None) -> GateSets | str:
-        """Return the samples with these values of a column, or the reason why there are too few of them.
-
-        Raises:
-            UsageError: a set does not have the column.
-        """
+        """Return the samples with these values of a column, or the reason why there are too few of them."""
         parts: dict[str, Embeddings] = {}
         for label, one in self.all.items():
             rows = np.flatnonzero(np.isin(np.array(one.column(column)), list(values)))
@@ -187,3 +177,45 @@ class GateSets:
             part=name,
         )
         return sets if pairs is None or not self.pairs else sets._pair(pairs)
+
+
+Names = NDArray[np.str_]
+
+
+def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[np.int64]:
+    """Return the row of `old` that belongs to each row of `gen`, shape (n,), by "id" or a metadata column.
+
+    A sample without a partner is a DataError: to leave it out would hide what a release has lost.
+    """
+    new_names, old_names = _names(gen, by, "gen"), _names(old, by, label)
+    order = np.argsort(old_names, kind="stable")
+    place = np.searchsorted(old_names, new_names, sorter=order).clip(max=old.n - 1)
+    found = order[place]
+    alone = np.flatnonzero(old_names[found] != new_names)
+    if len(alone) or gen.n != old.n:
+        strange = str(new_names[alone[0]]) if len(alone) else str(np.setdiff1d(old_names, new_names)[0])
+        without = len(alone) or old.n - gen.n
+        where = ("gen", label) if len(alone) else (label, "gen")
+        raise DataError(
+            f"{plural(without, 'sample')} of {where[0]} have no partner in {where[1]} by {by}, such as "
+            f"{strange!r:.60}: draw the same prompts and seeds for both, or take pairs out of the policy"
+        )
+    return np.asarray(found, np.int64)
+
+
+def repeats(sets: Iterable[Embeddings], by: str) -> bool:
+    """Return whether samples of all sets share values of this column: it names blocks of samples, such as prompts."""
+    return by != ID and all(by in one.columns and len(set(one.column(by))) < one.n for one in sets)
+
+
+def _names(one: Embeddings, by: str, label: str) -> Names:
+    """Return the name of each sample, after a check that no two are equal."""
+    names: Names = np.array(one.ids_between(0, one.n) if by == ID else one.column(by))
+    sorted_names = np.sort(names)
+    twice = np.flatnonzero(sorted_names[1:] == sorted_names[:-1])
+    if len(twice):
+        raise DataError(
+            f"{label} has several samples with the {by} {str(sorted_names[twice[0]])!r:.60}: pairs need a column that "
+            "is different for all samples, such as prompt and seed together"
+        )
+    return names

@@ -20,7 +20,7 @@ from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndt
 from finc_eval.gates.evidence import Evidence, Side, upper_quantile
 from finc_eval.numerics.exact_tests import mover
 from finc_eval.numerics.inference import ALPHA, POWER
-from finc_eval.numerics.search import smallest, smallest_between
+from finc_eval.numerics.thresholds import smallest, smallest_between
 
 SIDES: tuple[Side, Side] = ("low", "high")
 

@@ -219,10 +219,7 @@ def kernel_matrix(encoded: torch.Tensor) -> torch.Tensor:
 def whitening(centered: torch.Tensor, components: int, floor: float = 0.0) -> torch.Tensor:
     """Return the map to principal components of variance 1: centered samples (N, p) → (p, n).
 
-    Args:
-        centered: samples of mean 0, shape (N, p).
-        components: maximum n. Directions without variance are left out, so n ≤ N − 1.
-        floor: largest variance that counts as rounding.
+    There are at most `components`; directions without variance, up to `floor`, are left out, so n ≤ N − 1.
     """
     n, p = centered.shape
     of_entries = p <= n
@@ -242,15 +239,9 @@ def regularization(
 ) -> float:
     """Return λ by its rule.
 
-    λ* = e + 2M with e the fixed point of R(e) = Σ_k (L/(L + κ_k))² c_k, L = e + 2M. That is the paper's
-    (1/pN) Σ_j ‖(I + K/(e + 2M))⁻¹ Y_j‖², on the eigenvectors of K. Samples multiplied by s have s²c and s²M.
-
-    Args:
-        eigenvalues: κ, eigenvalues of K, shape (N,), not negative.
-        energies: c_k = ‖q_kᵀ Y‖²/(pN), shape (N,), which sum to M.
-        mean_square: M, mean square of the samples.
-        lam: rule for λ.
-        scale: factor on the samples.
+    λ* = e + 2M with e the fixed point of R(e) = Σ_k (L/(L + κ_k))² c_k, L = e + 2M. That is the paper's (1/pN) Σ_j ‖(I
+    + K/(e + 2M))⁻¹ Y_j‖², on the eigenvectors of K. Samples multiplied by s have s²c and s²M. κ are the eigenvalues of
+    K, (N,), and c_k = ‖q_kᵀ Y‖²/(pN), (N,), sum to M, the mean square of the samples; `lam` is the rule.
     """
     if isinstance(lam, int | float):
         return float(lam)

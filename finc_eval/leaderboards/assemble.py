@@ -15,8 +15,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
-from finc_eval.leaderboards.estimates import Estimate, joint_covariance
-from finc_eval.leaderboards.ranks import rank
+from finc_eval.leaderboards.ranks import Estimate, joint_covariance, rank
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
@@ -25,8 +24,7 @@ from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
-from finc_eval.partitions.tally import Tally
-from finc_eval.partitions.tests import test_kinds
+from finc_eval.partitions.tests import Tally, test_kinds
 from finc_eval.partitions.values import SharesBy, shares_of
 
 SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"

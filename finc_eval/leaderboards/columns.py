@@ -9,10 +9,10 @@ from math import inf
 import numpy as np
 
 from finc_eval.core.signature import Signature
-from finc_eval.leaderboards.estimates import Estimate
 from finc_eval.leaderboards.measures import Measure, lowest
+from finc_eval.leaderboards.ranks import Estimate
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
-from finc_eval.partitions.tally import EffectiveCounts, Tally
+from finc_eval.partitions.tests import EffectiveCounts, Tally
 
 SHARES = {
     "unmatched": "share of its samples that would have to change kind to match the reference",
@@ -54,10 +54,7 @@ class Column:
 def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: Signature) -> list[Column]:
     """Return the shares of kinds that one set has much more of, by how many samples each set has of each kind.
 
-    Args:
-        models: tallies of the training runs, by model: of kinds that do not overlap.
-        ref: tally of the reference.
-        signature: signature of the division into kinds.
+    `models` has tallies of the training runs by model, of kinds that do not overlap.
     """
     counts = {name: [run.effective() for run in runs] for name, runs in models.items()}
     reasons = {name: text for name, runs in counts.items() if (text := _too_few(runs)) is not None}

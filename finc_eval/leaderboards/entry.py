@@ -21,7 +21,7 @@ from finc_eval.leaderboards.measures import Measure
 from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric
 from finc_eval.partitions.counts import Counted, Examples
-from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.values import ValueCounts
 
 LAYOUT = 3
@@ -121,11 +121,7 @@ class Entry(Record):
 
     @classmethod
     def load(cls, path: str | Path) -> Entry:
-        """Read an entry.
-
-        Raises:
-            DataError: it is missing, not an entry, or was changed.
-        """
+        """Read an entry."""
         return structure(cls, read_sealed(path, "an entry", [cls.type_name], LAYOUT, ADD_AGAIN), str(path))
 
 

@@ -33,7 +33,7 @@ from finc_eval.partitions.counts import Counted, Counts, Examples, count
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.sets import OpenedSet
 from finc_eval.partitions.settings import MAIN_LEVEL
-from finc_eval.partitions.tally import Tally
+from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.tree import Tree
 from finc_eval.partitions.values import ValueCounts
 
@@ -82,10 +82,7 @@ class BoardReference:
     ) -> BoardReference:
         """Divide a reference and models into kinds, blind to which set a sample is from.
 
-        Args:
-            sets: opened sets by label, one of them the reference.
-            settings: settings; without metrics, fd or kid is chosen.
-            run: device, portions and progress.
+        Without metrics in the settings, fd or kid is chosen.
         """
         embeddings = {label: one.embeddings for label, one in sets.items()}
         ref = embeddings[REFERENCE]
@@ -239,11 +236,7 @@ class BoardReference:
 
     @classmethod
     def load(cls, path: str | Path) -> BoardReference:
-        """Read the reference of a board.
-
-        Raises:
-            DataError: it is missing, of another type or layout, or damaged.
-        """
+        """Read the reference of a board."""
         with existing_file(path, TYPE_NAME, LAYOUT, "take it from a backup, or make the board again") as file:
             kinds, header = KindTree.read(file), file.header["board"]
             nodes = kinds.tree.with_another().nodes

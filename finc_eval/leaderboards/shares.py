@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from finc_eval.core.run import Run
-from finc_eval.leaderboards.estimates import Estimate, part_sums
+from finc_eval.leaderboards.ranks import Estimate, part_sums
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.partitions.answer import cells_of
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.tally import EffectiveCounts
+from finc_eval.partitions.tests import EffectiveCounts
 
 Array = NDArray[np.float64]
 
@@ -98,11 +98,7 @@ def estimate_unmatched_within(pairing: Pairing, kinds: KindTree, seed: int, run:
 def share_estimates(rule: ShareRule, models: Sequence[Array], ref: Array) -> list[Estimate]:
     """Estimate the share of each model.
 
-    Args:
-        rule: what is counted.
-        models: number of samples of each kind in the set of each model, shape (kinds,); effective numbers where samples
-            are grouped.
-        ref: numbers of the reference.
+    `models` and `ref` have the number of samples of each kind, (kinds,), effective if samples are grouped.
     """
     choosing = CHOOSING * min(float(one.sum()) for one in models), CHOOSING * float(ref.sum())
     return [_share(rule, one, ref, choosing) for one in models]

@@ -13,16 +13,15 @@ from typing import ClassVar, Unpack
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.doors.reading import inside
+from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
-from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain, settings_from, structure
 from finc_eval.core.run import Run
-from finc_eval.core.storage import check_own_folder, disk_errors, write_text, write_together
+from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_text, write_together
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import label_sets

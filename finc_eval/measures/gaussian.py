@@ -125,16 +125,9 @@ def blocks_of_embeddings(embeddings: Embeddings, count: int, *, run: Run | None 
 def block_moments(
     embeddings: Embeddings, block_of: torch.Tensor, count: int, run: Run
 ) -> tuple[torch.Tensor, tuple[Moments, ...]]:
-    """Sum the moments of each block of a set in one pass.
+    """Sum the moments of each block of a set in one pass, relative to a point near its mean.
 
-    Args:
-        embeddings: the set.
-        block_of: block of each sample, shape (n,).
-        count: number of blocks.
-        run: device and portions.
-
-    Returns:
-        A point near the mean, and the moments of the blocks relative to it, so that Σxxᵀ − n·μμᵀ does not cancel.
+    That point is returned, too; so Σxxᵀ − n·μμᵀ does not cancel.
     """
     where = run.torch_device
     parts = tuple(Moments(embeddings.dim, "float64", where) for _ in range(count))

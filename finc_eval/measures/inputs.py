@@ -119,10 +119,7 @@ class Metric:
 def open_set(source: object, name: str) -> MetricSet:
     """Open a set as embeddings or, if there are none, as its Gaussian statistics.
 
-    Args:
-        source: embeddings (array or tensor of shape (n, d), an `EmbeddingCache`), a `Sketch`, `GaussianStatistics`,
-            or the path of a cache, a sketch, or an npz of statistics.
-        name: what to call an array in messages.
+    Embeddings are arrays, tensors or caches; sketches, `GaussianStatistics` and paths of all of these are sets, too.
     """
     if isinstance(source, GaussianStatistics):
         return source
@@ -148,10 +145,7 @@ def is_moments_alone(source: object) -> bool:
 def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, Embeddings]:
     """Open two sets of one embedding space.
 
-    Args:
-        gen: embeddings of the generated set: an array or tensor (n, d), an `EmbeddingCache` or its path.
-        ref: embeddings of the reference.
-        least: minimum number of samples of each set.
+    Each has at least `least` samples.
     """
     x, y = open_pair(gen, ref, ("the generated set", "the reference"))
     for one in (x, y):
@@ -161,13 +155,7 @@ def open_samples(gen: object, ref: object, *, least: int) -> tuple[Embeddings, E
 
 
 def gaussian_statistics(source: object, name: str = "embeddings", *, run: Run | None = None) -> GaussianStatistics:
-    """Fit a Gaussian to a set, in one pass and bounded memory.
-
-    Args:
-        source: anything that `open_set` takes.
-        name: what to call an array in messages.
-        run: device to sum embeddings on, and portions; default: CUDA if available.
-    """
+    """Fit a Gaussian to a set, in one pass and bounded memory."""
     found = open_set(source, name)
     return from_embeddings(found, run=run) if isinstance(found, Embeddings) else found
 
@@ -197,12 +185,7 @@ def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ..
 
 
 def rows_by_class(one: MetricSet, column: str) -> Rows:
-    """Return the rows of each class of a set.
-
-    Raises:
-        UsageError: the set does not have this column.
-        IncompatibleError: it is moments, whose samples have no classes.
-    """
+    """Return the rows of each class of a set."""
     if not isinstance(one, Embeddings):
         raise IncompatibleError(f"by={column!r} needs the samples of {one.name}, which holds moments: pass its samples")
     values = np.array(one.column(column))

@@ -168,11 +168,7 @@ def _distances_of_subsets(
 ) -> NDArray[np.float64]:
     """Return the unbiased MMD² of subsets, from one pass over all pairs of samples.
 
-    Args:
-        sets: both sets.
-        drawn: rows of each subset of each set, shape (subsets, 2, size).
-        kernel: function of two batches of rows.
-        where: device to compute on.
+    `drawn` has the rows of each subset of each set, (subsets, 2, size).
     """
     subsets, _, size = drawn.shape
     members = [torch.zeros(subsets, one.n, dtype=torch.double, device=where) for one in sets]

@@ -322,9 +322,7 @@ def compute_scores(
 def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object]) -> list[Metric]:
     """Return the metrics of these names, each once.
 
-    Args:
-        names: names of metrics, or one name; default: the `DEFAULT_METRICS` that the sets allow.
-        given: sets by label, "gen", "ref" and perhaps "test".
+    The default is those of `DEFAULT_METRICS` that the sets allow.
     """
     if names is None:
         names = DEFAULT_METRICS[:1] if any(map(is_moments_alone, given.values())) else DEFAULT_METRICS

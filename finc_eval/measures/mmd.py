@@ -101,11 +101,7 @@ class KernelSums:
 def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | None = None) -> KernelSums:
     """Sum the rows of the kernel matrices of two sets, in float64 and blocks: memory of n + m numbers and one block.
 
-    Args:
-        x: n embeddings.
-        y: m embeddings.
-        kernel: function of two batches of float64 rows: (a, d), (b, d) → (a, b).
-        run: device to compute on; default: CUDA if available.
+    `kernel` maps two batches of float64 rows, (a, d) and (b, d), to (a, b).
     """
     where = Run.of(run).torch_device
     xx, diagonal_x = sums_within(x, kernel, where)

@@ -10,8 +10,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, split_reference
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile
-from finc_eval.partitions.kmeans import Cells
-from finc_eval.partitions.pooled import pool_samples
+from finc_eval.partitions.kmeans import Cells, pool_samples
 
 BINS = 100
 """Bins of the paper."""

@@ -9,8 +9,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, split_reference
 from finc_eval.measures.score import Score
-from finc_eval.partitions.kmeans import Cells
-from finc_eval.partitions.pooled import pool_samples
+from finc_eval.partitions.kmeans import Cells, pool_samples
 
 KINDS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
 """The paper's number of kinds, of runs of k-means, of points on the curve, and weight of recall."""
@@ -24,10 +23,7 @@ Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 def prd_curve(gen: NDArray[np.float64], ref: NDArray[np.float64], angles: int = ANGLES) -> Curve:
     """Return precision α(λ) = Σ min(λ p, q) and recall β(λ) = α(λ) / λ (Definition 2, Theorem 3 of the paper).
 
-    Args:
-        gen: q, shares of the kinds in the generated set.
-        ref: p, those in the reference.
-        angles: number of slopes λ = tan(angle), evenly spaced in angle between 0 and π/2.
+    q and p are shares of kinds; λ = tan(angle) for evenly spaced angles between 0 and π/2.
     """
     slopes = np.tan(np.linspace(1e-10, np.pi / 2 - 1e-10, angles))
     precision = np.minimum(ref * slopes[:, None], gen).sum(1)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.doors.creating import create_file
+from finc_eval.core.doors import create_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.reading import content_of
@@ -105,11 +105,7 @@ def beside_samples(source: object) -> GaussianStatistics | None:
 def note_beside(source: object, one: object, used: object, run: Run) -> str | None:
     """Return what to know of samples with statistics beside them, for a Fréchet distance.
 
-    Args:
-        source: the set as it was given.
-        one: the set, opened.
-        used: what the distance is computed from.
-        run: device and portions.
+    `used` is what the distance is computed from.
     """
     if not isinstance(one, Embeddings) or (stored := beside_samples(source)) is None:
         return None

@@ -214,15 +214,8 @@ def run_attacks(
 ) -> tuple[tuple[Attack, ...], MembershipDifference | None]:
     """Run all attacks on the generated set and on its control, and return the membership-inference score with them.
 
-    Args:
-        gen: distances of the generated set, and the sets.
-        control: distances of the control, and the sets with it instead of the generated one.
-        reference: samples of the same distribution, neither members nor non-members, for DOMIAS, which is left out
-            without them.
-        delta: δ of the bounds of ε.
-        confidence: confidence level at which all intervals of one attack hold.
-        seed: random seed of the samples that attacks draw.
-        device: device of kernel affine hull machines; None for CUDA if available.
+    `control` has a control in place of the generated set; `reference` are samples of the law in neither set, which
+    DOMIAS needs.
     """
     attacks: dict[AttackName, Callable[[SetDistances, AttackedSets], AttackScores]] = {
         "nearest": lambda distances, _: score_by_nearest(distances),

@@ -57,8 +57,8 @@ from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, 
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.shift import holdout_p_value
 from finc_eval.memorization.sides import Sides, against_holdout, find_sides
-from finc_eval.memorization.stated import judge_guarantee
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
+from finc_eval.memorization.verdict import judge_guarantee
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id

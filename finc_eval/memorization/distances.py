@@ -26,7 +26,7 @@ from finc_eval.embeddings.search.neighbors import (
     nearest,
     radii,
 )
-from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.arrays import fold_of
 from finc_eval.numerics.names import SearchIndex
 
 STAGE = "distances between samples"

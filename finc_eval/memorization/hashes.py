@@ -118,11 +118,7 @@ def pictures_at(samples: Embeddings, rows: NDArray[np.int64], label: str) -> lis
 
 
 def hash_pictures(samples: Embeddings, views: Views, label: str, run: Run) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-    """Yield the hashes of all pictures of a set, as (index of the first, hashes (b, views, 32)).
-
-    Raises:
-        DataError: the pictures are not at hand.
-    """
+    """Yield the hashes of all pictures of a set, as (index of the first, hashes (b, views, 32))."""
     hashed = ahead(lambda image: view_hashes(image, views), _every_picture(samples), window=1)
     for start in range(0, samples.n, PICTURES_HASHED):
         stop = min(start + PICTURES_HASHED, samples.n)

@@ -16,7 +16,6 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
-from finc_eval.memorization.alterations import altered_distances
 from finc_eval.memorization.copying import MeasureName, TailName
 from finc_eval.memorization.hashes import PLAIN_VIEWS, Views, base_hashes, nearest_by_hash, query_views
 from finc_eval.memorization.power import Power, calibrated_distances, powers
@@ -24,7 +23,7 @@ from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.tails import least_copies
 from finc_eval.memorization.verdict import Copies
-from finc_eval.memorization.views import Scores, multi_view_distances
+from finc_eval.memorization.views import Scores, altered_distances, multi_view_distances
 
 NO_PICTURES = (
     "the pictures are not at hand: copies that are mirrored, cropped, shifted or compressed again are looked for in "
@@ -89,12 +88,8 @@ class Nearness:
     ) -> Copies:
         """Count copies.
 
-        Args:
-            sets: the generated set, and the fresh samples.
-            train: the training set.
-            equal: number of generated and of fresh samples with the same embedding as a training sample.
-            alpha: level of each test.
-            ways: ways that show copies of training samples, according to the holdout.
+        `equal` generated and fresh samples have the embedding of a training sample; `ways` show copies according to the
+        holdout.
         """
         bounds = {
             name: least_copies(near.gen, near.fresh, alpha) if name in ways else 0 for name, near in self.ways.items()

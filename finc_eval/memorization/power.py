@@ -59,11 +59,7 @@ class Power(Record):
 def plant_copies(
     train: Embeddings, spacings: NDArray[np.float64], noise: float, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Copy some training samples, none of them a duplicate, with noise of a relative length.
-
-    Returns:
-        Copies, at most `MAX_PLANTED_COPIES`, shape (copies, d).
-    """
+    """Copy some training samples, none a duplicate, with noise of a relative length: (copies, d)."""
     single = np.flatnonzero(spacings > 0)
     chosen = np.sort(rng.choice(single, min(MAX_PLANTED_COPIES, len(single)), replace=False))
     rows = train.rows_at(chosen).cpu().numpy()
@@ -135,15 +131,8 @@ def detection_probability(
     """Return the probability that the tail test of n scores, some of copies, against m fresh ones finds the copies.
 
     Fresh scores enter by their places in their distribution, which are uniform: the thresholds are order statistics of
-    m of them, and the counts between thresholds multinomial.
-
-    Args:
-        places: share of fresh scores below the score of each copy, shape (p,); copies are drawn from these.
-        copies: number of copies.
-        n: number of samples in all.
-        m: number of fresh scores.
-        alpha: level of the test.
-        rng: random generator that draws the repeats.
+    m of them, and the counts between thresholds multinomial. `places` are the shares of fresh scores below the score of
+    each copy, (p,).
     """
     steps = np.diff(threshold_ranks(m), prepend=0, append=m + 1)
     gaps = rng.standard_gamma(steps, (POWER_REPEATS, len(steps)))

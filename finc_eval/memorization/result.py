@@ -17,9 +17,8 @@ from finc_eval.memorization.attacks import Attack, MembershipDifference
 from finc_eval.memorization.copying import AGAINST_HOLDOUT, Measure, MeasureName, TailName
 from finc_eval.memorization.power import Power
 from finc_eval.memorization.settings import AuditSettings
-from finc_eval.memorization.stated import StatedGuarantee
 from finc_eval.memorization.strata import Stratum
-from finc_eval.memorization.verdict import Copies, NearerTo, verdict
+from finc_eval.memorization.verdict import Copies, NearerTo, StatedGuarantee, verdict
 
 AUDIT_CONFIDENCE = 0.95
 """Confidence level of each measure's interval, and of all intervals of the attacks together."""

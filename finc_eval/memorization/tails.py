@@ -36,9 +36,7 @@ def threshold_parts(m: int) -> NDArray[np.float64]:
 def tail_p_value(scores: ArrayLike, fresh: ArrayLike) -> float:
     """Return the p-value of "the scores are fresh", small if more of them are low, adjusted for all thresholds.
 
-    Args:
-        scores: scores, shape (N,); low ones are suspicious.
-        fresh: fresh scores, shape (m,): of the same distribution under the null hypothesis.
+    Scores (N,) and fresh scores (m,) are of one distribution under the null hypothesis; low ones are suspicious.
     """
     n, m = np.size(scores), np.size(fresh)
     thresholds = threshold_ranks(m)

@@ -41,16 +41,8 @@ def name_modes(
     a value.
 
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
-    a column of metadata describes most, the name says "partly", of one or two that at least a quarter have.
-
-    Args:
-        members: for each mode, indices of members, by set, {"gen": …}, best of the set that has more: drawn at random,
-            as those that are most typical have more in common than the others.
-        sets: the sets by the same names, with embeddings, metadata and pictures.
-        alpha: family-wise error of the evidence.
-
-    Returns:
-        One name for each mode.
+    a column of metadata describes most, the name says "partly", of one or two that at least a quarter have. `members`
+    are drawn at random, since the most typical have more in common than others.
     """
     if not members or not sets:
         return [Name(None) for _ in members]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.numerics.folds import without_fold
+from finc_eval.numerics.arrays import without_fold
 
 OTHERS_PER_SET = 1000
 """Samples of each set that members are compared with."""

@@ -1,10 +1,13 @@
-"""Properties that a sample has or lacks: values of metadata, words of prompts, classes by the extractor."""
+"""Properties that a sample has or lacks: values and ranges of metadata, words of prompts, classes by the extractor."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from calendar import month_name
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import lru_cache
 
 import numpy as np
@@ -16,10 +19,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.recipe import spaces_of
 from finc_eval.extractors.catalog import available_cards, load_card
-from finc_eval.extractors.head import Classifier, load_classifier
+from finc_eval.extractors.network import Classifier, load_classifier
 from finc_eval.naming.evidence import CLASSIFIER
 from finc_eval.naming.panel import Described, Panel, panel_of
-from finc_eval.naming.ranges import ranges_of
 
 MAX_VALUES = 1000
 """Distinct values of a column above which its values are not properties."""
@@ -28,6 +30,18 @@ TEXT_COLUMNS = ("prompt", "caption", "text")
 """Columns that are read word by word."""
 
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+BEST_CLASSES = 5
+"""Classes of a sample that count as seen: near classes share the probability of a thing between them."""
+
+MAX_CODES = 20
+"""Distinct whole numbers up to which a column is one of codes, whose values are compared one by one."""
+
+BINS = 24
+"""Parts of equal frequency of a column; a range is any number of parts that follow each other, 300 ranges in all."""
+
+DATE = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})(?:[-/]([0-9]{1,2})(?:[T ][0-9:.,+Z -]*)?)?")
+"""A month or a day, with or without a time (ISO 8601)."""
 
 
 @dataclass(frozen=True)
@@ -131,10 +145,6 @@ def why_unused(per_set: Sequence[Sequence[str]]) -> str | None:
     return f"{values:,} different values of {given:,} samples" if values > given / 2 else None
 
 
-BEST_CLASSES = 5
-"""Classes of a sample that count as seen: near classes share the probability of a thing between them."""
-
-
 def class_properties(panel: Panel) -> Iterator[Properties]:
     """Yield the most probable classes of each sample, where the last layer of its extractor is at hand."""
     sets = list(panel.by_set())
@@ -165,3 +175,85 @@ def classifier_of(space: str) -> Classifier | None:
         return load_classifier(card) if space in spaces_of(card) else None
     except DataError:  # the weights cannot be used: the mode goes without this evidence
         return None
+
+
+def ranges_of(values: Sequence[str]) -> list[list[str]] | None:
+    """Return the ranges that each value lies in, none for a missing one; None for values of another kind.
+
+    The ranges depend on the values of all samples together, not on which of them are members of a mode, so that each is
+    a property with a test of its own.
+    """
+    given = np.array([value != "" for value in values])
+    if not given.any():
+        return None
+    known = [value for value in values if value]
+    found = _of_dates(known) or _of_numbers(known)
+    if found is None:
+        return None
+    following = iter(found)
+    return [next(following) if here else [] for here in given]
+
+
+def _of_numbers(values: Sequence[str]) -> list[list[str]] | None:
+    try:
+        numbers = np.array([float(value) for value in values])
+    except ValueError:
+        return None
+    whole = bool((numbers == np.round(numbers)).all())
+    if not np.isfinite(numbers).all() or len(np.unique(numbers)) <= (MAX_CODES if whole else 2):
+        return None
+    return _bin(numbers, lambda number: f"{number:,.0f}" if whole else _short(number, numbers))
+
+
+def _of_dates(values: Sequence[str]) -> list[list[str]] | None:
+    days = []
+    for value in values:
+        parts = DATE.fullmatch(value.strip())
+        try:
+            days.append(date(int(parts[1]), int(parts[2]), int(parts[3] or 1)) if parts else date(1, 1, 1))
+        except ValueError:
+            return None
+        if not parts:
+            return None
+    if len(set(days)) < 2:
+        return None
+    many_years = len({day.year for day in days}) > 1
+    named = [[str(day.year), f"{month_name[day.month]} {day.year}"] for day in days]
+    if many_years:
+        named = [[*mine, month_name[day.month]] for mine, day in zip(named, days, strict=True)]
+    ordinals = np.array([day.toordinal() for day in days], float)
+    of_months = not any(parts[3] for parts in map(DATE.fullmatch, map(str.strip, values)) if parts)
+
+    def write(number: float) -> str:
+        day = date.fromordinal(int(number))
+        return f"{month_name[day.month]} {day.year}" if of_months else day.isoformat()
+
+    binned = _bin(ordinals, write)
+    return [[*mine, *ours] for mine, ours in zip(named, binned, strict=True)]
+
+
+def _bin(numbers: NDArray[np.float64], write: Callable[[float], str]) -> list[list[str]]:
+    """Return all ranges of adjacent parts that each number lies in, as texts; the whole range is none."""
+    edges = np.unique(np.quantile(numbers, np.linspace(0, 1, BINS + 1)[1:-1]))
+    part = np.searchsorted(edges, numbers, side="left")
+    parts = np.unique(part)
+    low = {int(one): numbers[part == one].min() for one in parts}
+    high = {int(one): numbers[part == one].max() for one in parts}
+    last = len(parts) - 1
+    inside: dict[int, list[str]] = {int(one): [] for one in parts}
+    for first, start in enumerate(parts):
+        for end in range(first, last + 1):
+            if (first, end) == (0, last):
+                continue
+            least, most = write(low[int(start)]), write(high[int(parts[end])])
+            text = least if least == most else f"{least} to {most}"
+            for one in parts[first : end + 1]:
+                inside[int(one)].append(text)
+    return [inside[int(one)] for one in part]
+
+
+def _short(number: float, numbers: NDArray[np.float64]) -> str:
+    """Return a number with as many digits as tell the values of a column apart in hundredths of their range."""
+    spread = float(np.ptp(numbers))
+    digits = max(0, 2 - math.floor(math.log10(spread)))
+    return f"{number:,.{min(digits, 12)}f}"

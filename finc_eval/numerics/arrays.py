@@ -1,4 +1,4 @@
-"""Arrays as embeddings, or as the mean and covariance of embeddings, with one sentence on what is neither."""
+"""Arrays as embeddings or their mean and covariance, one sentence on what is neither, and folds of samples."""
 
 from __future__ import annotations
 
@@ -228,3 +228,22 @@ def _stem(name: str) -> tuple[str, str | None]:
     found = list(PARTS_OF_NAMES.finditer(name.lower()))
     part = next((one.lastgroup for one in found if one.lastgroup != "sum"), None)
     return re.sub(r"\*+", "*", PARTS_OF_NAMES.sub("*", name.lower()).replace("_*", "*")), part
+
+
+FOLD_BIT = np.uint64(1)
+"""The bit of a key that is the fold of a sample: the last one."""
+
+
+def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the fold, 0 or 1, of samples with these keys."""
+    return (keys & FOLD_BIT).astype(np.int64)
+
+
+def without_fold(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the bits of keys that draw samples: all but the bit of the fold."""
+    return keys >> FOLD_BIT
+
+
+def rows_of(folds: torch.Tensor, fold: int) -> torch.Tensor:
+    """Return the indices of the rows of a fold, ascending, from the fold of each row."""
+    return (folds == fold).nonzero().squeeze(1)

@@ -97,14 +97,7 @@ class AttackStatistics(Record):
 def attack_statistics(
     members: ArrayLike, non_members: ArrayLike, *, delta: float = 0.0, confidence: float = 0.95
 ) -> AttackStatistics:
-    """Compute all statistics of an attack.
-
-    Args:
-        members: scores of samples that were used, shape (m,); larger means "a member".
-        non_members: scores of fresh samples of the same distribution, shape (n,).
-        delta: δ of the guarantee that the bound of ε is for.
-        confidence: confidence level of each interval and of the bound, in (0, 1).
-    """
+    """Compute all statistics of an attack."""
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     value = auc(x, y)
     return AttackStatistics(
@@ -192,16 +185,8 @@ def epsilon_lower_bound(
     A guarantee bounds alarms about members by those about non-members, TPR ≤ e^ε FPR + δ, and the other way round.
     Thresholds are the 1st, 2nd, 4th, 8th … largest score of one set, fixed before the scores were seen: the share of
     that set beyond its k-th largest score is at most Beta(k, n − k + 1) distributed, and the count of the other set is
-    binomial. Every bound is taken at (1 − confidence) over their number, so that all hold at once.
-
-    Args:
-        members: scores of members, shape (m,).
-        non_members: scores of non-members, shape (n,).
-        delta: δ in [0, 1).
-        confidence: confidence level of the bound.
-
-    Returns:
-        The bound, at least 0.
+    binomial. Every bound is taken at (1 − confidence) over their number, so that all hold at once. δ is in [0, 1), and
+    the bound is at least 0.
     """
     check_fraction("confidence", confidence)
     check_fraction("delta", delta, zero=True)

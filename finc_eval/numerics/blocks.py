@@ -185,14 +185,7 @@ class WithinBlocks:
 
     @classmethod
     def of(cls, blocked: Blocked, cells: Integers, members: NDArray[np.bool_], seed: int = 0) -> WithinBlocks:
-        """Compare the shares of kinds.
-
-        Args:
-            blocked: the samples.
-            cells: cell of each sample, shape (n,).
-            members: cells of each kind, shape (t, cells).
-            seed: random seed of the exchanges.
-        """
+        """Compare the shares of kinds, from the cell of each sample, (n,), and the cells of each kind, (t, cells)."""
         kinds, count = members.T.astype(float), members.shape[1]
         sizes, blocks, weights = blocked.sizes.sum(1), len(blocked.sizes), blocked.weights[:, None]
         flipped = blocked.flipped[:, None]
@@ -293,13 +286,10 @@ def _ranks(statistics: Array) -> Integers:
 def step_down(z: Array, drawn: NDArray[np.float32], *, is_exact: bool = False) -> Array:
     """Adjust two-sided tests for their family, shape (m,): rejecting those ≤ α keeps the family-wise error at α.
 
-    The p-value of a test is the share of exchanges whose largest statistic, of this test and later ones, is as
-    large (Westfall and Young 1993, step-down maxT). Tests that cannot be large add little to the maximum.
-
-    Args:
-        z: observed statistics, shape (m,).
-        drawn: statistics after exchanges, shape (r, m).
-        is_exact: whether these are all exchanges, the labels as they are among them.
+    The p-value of a test is the share of exchanges whose largest statistic, of this test and later ones, is as large
+    (Westfall and Young 1993, step-down maxT). Tests that cannot be large add little to the maximum. Statistics have
+    shapes (m,) and, after exchanges, (r, m); `is_exact` says that these are all exchanges, the labels as they are among
+    them.
     """
     observed = np.abs(z)
     order = np.argsort(-observed, kind="stable")

@@ -82,15 +82,10 @@ def top_eigenpairs(
 
     By thick-restarted block Lanczos (Wu and Simon 2000) from a fixed start, on the matrix's device, so that the same
     matrix always gives the same answer. A full decomposition takes over for small matrices, for many eigenvalues, and
-    if the iteration does not converge. Each vector's largest entry is positive.
-
-    Args:
-        matrix: symmetric matrix, shape (q, q), or its factors. A `LowRank` matrix of m rows has at most m pairs: its
-            other eigenvalues are zero.
-        count: number of pairs, between 1 and q.
-        spectrum: number of eigenvalues, if larger. Those beyond `count` are as the iteration leaves them, good enough
-            to plot (too small by less than 1 % in the cases measured).
-        tolerance: length of Av − λv at which the iteration ends, relative to λ.
+    if the iteration does not converge. Each vector's largest entry is positive. A `LowRank` matrix of m rows has at
+    most m pairs: its other eigenvalues are zero. With `spectrum`, further eigenvalues are as the iteration leaves them,
+    good enough to plot (too small by less than 1 % in the cases measured). The iteration ends at a length of Av − λv of
+    `tolerance`, relative to λ.
     """
     return _eigenpairs(matrix, count, spectrum, tolerance, both=False)[0]
 

@@ -144,11 +144,7 @@ def share_bounds(k: ArrayLike, n: ArrayLike, error: float) -> tuple[Array, Array
 def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Number]) -> tuple[Array, Array]:
     """Return the interval of a difference from the intervals of its parts (MOVER; Zou and Donner 2008).
 
-    With Wilson's intervals this is Newcombe's method 10 (1998).
-
-    Args:
-        first: low end, estimate and high end of the first part.
-        second: the same of the part that is subtracted.
+    With Wilson's intervals this is Newcombe's method 10 (1998). Each part is its low end, estimate and high end.
     """
     (l1, p1, u1), (l2, p2, u2) = first, second
     difference = np.asarray(p1 - p2)

@@ -69,9 +69,7 @@ def critical_value(family: int) -> float:
 def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     """Return Holm's adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α (Holm 1979).
 
-    Args:
-        p_values: p-values, shape (t,).
-        part: part of α that this family may spend, where others have the rest.
+    This family may spend `part` of α; others have the rest.
     """
     order = p_values.argsort()
     steps = torch.arange(len(p_values), 0, -1, dtype=p_values.dtype)

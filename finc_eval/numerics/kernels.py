@@ -107,17 +107,8 @@ def stable_bandwidth(
 
     The papers state neither the size nor the number of the resamples, and their code does not contain the rule. Taken
     literally it fails: where σ is far too small every sample is alone, the score is log n for every resample, and its
-    variance is zero. So the search begins at the largest σ and ends before the first one that is not stable.
-
-    Args:
-        sigmas: bandwidths to try.
-        score: function of a bandwidth and a generator, which draws a resample and returns its score.
-        resamples: number of resamples.
-        variance: largest variance that counts as small.
-        seed: random seed of the resamples, which are the same for every bandwidth.
-
-    Returns:
-        The bandwidth σ, or None if not even the largest is stable.
+    variance is zero. So the search begins at the largest σ and ends before the first one that is not stable. `score`
+    draws a resample by the generator, alike for every bandwidth. The result is None if not even the largest is stable.
     """
     found = None
     for sigma in sorted(sigmas, reverse=True):

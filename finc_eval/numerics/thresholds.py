@@ -1,7 +1,8 @@
-"""Thresholds: the score from which on a sample is taken for a member of the kind that a direction shows."""
+"""Smallest numbers from which on something holds, and the score from which on a sample is a member of a kind."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -15,6 +16,9 @@ the largest threshold."""
 
 ABOVE_BACKGROUND = 2.25
 """Threshold of a member, over the root mean square of the scores of the background."""
+
+HALVINGS = 40
+"""Halvings of an interval, after which it is about as narrow as single precision allows."""
 
 
 class Fitted(Protocol):
@@ -33,10 +37,7 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
     """Return the least score of a member on the directions that score either fold; negative for the negative tail.
 
     It stands clear of the scores of samples of other kinds, within bounds around half the score of a typical member.
-    All is seen in the fold that the direction was fitted to.
-
-    Returns:
-        Thresholds for fold 0, then for fold 1, shape (2, t).
+    All is seen in the fold that the direction was fitted to. The result is for fold 0, then for fold 1, (2, t).
     """
     return torch.stack([_thresholds(own, other, fold, columns) for fold in (1, 0)])
 
@@ -67,3 +68,21 @@ def _typical_score(more: torch.Tensor, square: torch.Tensor) -> torch.Tensor:
 def _root(over: torch.Tensor, under: torch.Tensor) -> torch.Tensor:
     """Return the root of a ratio, 0 unless both are positive."""
     return torch.where((over > 0) & (under > 0), over / under, 0.0).sqrt()
+
+
+def smallest(holds: Callable[[float], bool], most: float, halvings: int = HALVINGS) -> float | None:
+    """Return the smallest number from 1 on that holds, as all larger ones do; None if none up to `most` does."""
+    low, high = 1.0, 2.0
+    while not holds(high):
+        low, high = high, 2 * high
+        if high > most:
+            return None
+    return smallest_between(holds, low, high, halvings)
+
+
+def smallest_between(holds: Callable[[float], bool], low: float, high: float, halvings: int = HALVINGS) -> float:
+    """Return the smallest number of an interval that holds; its upper end must."""
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

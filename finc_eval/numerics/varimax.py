@@ -21,18 +21,14 @@ mostly decided: of 30 eigenspaces of digits all end where plain steps do, in 20 
 def varimax(loadings: torch.Tensor, iterations: int = 500, gain: float = 1e-8) -> torch.Tensor:
     """Find the orthogonal R, shape (t, t), that maximizes Σ_j Var_i[((S R)_ij)²] for loadings S, shape (n, t).
 
-    Eigenvectors with near-equal eigenvalues are only defined up to a rotation, so that one eigenvector shows
-    a mixture of clusters; after varimax a direction scores high on few samples and near zero on the rest
-    (Kaiser 1958; iterated by singular value decompositions, in float64). Steps are extrapolated with a momentum that
-    starts again whenever a step gains nothing (Nesterov 1983; O'Donoghue and Candès 2015).
+    Eigenvectors with near-equal eigenvalues are only defined up to a rotation, so that one eigenvector shows a mixture
+    of clusters; after varimax a direction scores high on few samples and near zero on the rest (Kaiser 1958; iterated
+    by singular value decompositions, in float64). Steps are extrapolated with a momentum that starts again whenever a
+    step gains nothing (Nesterov 1983; O'Donoghue and Candès 2015).
 
     The loadings of a GPU are copied to the host once: on a GPU a decomposition of a matrix so small takes longer.
-
-    Args:
-        loadings: scores S of samples on directions, shape (n, t).
-        iterations: maximum number of steps; digits and Gaussian clusters take 10 to 60, noise up to 160.
-        gain: relative gain of a step at which the iteration ends. At 1e-6 it would end with directions that are hardly
-            determined up to 3° from where they are at 1e-8.
+    Digits and Gaussian clusters take 10 to 60 steps, noise up to 160. At a gain of 1e-6 directions that are hardly
+    determined would end up to 3° from where they are at 1e-8.
     """
     with single_threaded(loadings.numel() <= MAX_SERIAL_LOADINGS):
         rotation = _iterate(loadings.cpu().double(), iterations, gain)

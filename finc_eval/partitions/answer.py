@@ -24,8 +24,7 @@ from finc_eval.partitions.kind import Kind, describe_kinds, names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.mix import Mixes
 from finc_eval.partitions.settings import MAIN_LEVEL
-from finc_eval.partitions.tally import EffectiveCounts, Tally
-from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
+from finc_eval.partitions.tests import EffectiveCounts, KindTests, Tally, test_kinds, test_within_blocks
 from finc_eval.partitions.tree import Tree
 from finc_eval.partitions.values import count_values
 

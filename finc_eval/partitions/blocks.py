@@ -22,7 +22,7 @@ from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.difference import total_variation
-from finc_eval.partitions.tally import EffectiveCounts, Tally
+from finc_eval.partitions.tests import EffectiveCounts, Tally
 
 ID = "id"
 """Value of `pairs` by which samples belong together that have one id."""
@@ -165,12 +165,7 @@ class Design:
 def pair(
     sets: Mapping[str, Embeddings], pairs: str | None, groups: str | None = None
 ) -> tuple[Pairing | None, list[str]]:
-    """Pair sets by a column, or by the column of groups if they share it; return sentences on pairs and designs.
-
-    Raises:
-        UsageError: a set does not have the column.
-        DataError: the sets share fewer than 6 of its values.
-    """
+    """Pair sets by a column, or by the column of groups if they share it; return sentences on pairs and designs."""
     pairing, sentences = _pair(sets, pairs, groups)
     if pairing is not None:
         return pairing, sentences
@@ -181,12 +176,7 @@ def pair(
 def _pair(
     sets: Mapping[str, Embeddings], pairs: str | None, groups: str | None = None
 ) -> tuple[Pairing | None, list[str]]:
-    """Pair sets, if they can be, and return sentences on it.
-
-    Raises:
-        UsageError: a set does not have the column.
-        DataError: the sets share fewer than 6 of its values.
-    """
+    """Pair sets, if they can be, and return sentences on it."""
     column = pairs or groups
     if column is None or (pairs is None and not all(column in one.columns for one in sets.values())):
         return None, []

@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from finc_eval.core.record import Record
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, normal_quantile
-from finc_eval.partitions.tally import EffectiveCounts
+from finc_eval.partitions.tests import EffectiveCounts
 
 Array = NDArray[np.float64]
 
@@ -73,24 +73,18 @@ def total_variation(
     """Estimate the total variation ½ Σ |pⱼ − qⱼ| between two sets, from their counts of kinds.
 
     The estimate is by empirical Bayes: the distribution of the true differences that makes the observed ones likeliest
-    (Kiefer and Wolfowitz 1956), by EM, and each |dⱼ| by its mean given what was observed. It is multiplied by
-    max(0, 1 − 2p), since sets whose p-value of "no difference" is above ½ differ less than two samples of one law
-    usually do; and left as it is where nothing can be tested.
+    (Kiefer and Wolfowitz 1956), by EM, and each |dⱼ| by its mean given what was observed. It is multiplied by max(0, 1
+    − 2p), since sets whose p-value of "no difference" is above ½ differ less than two samples of one law usually do;
+    and left as it is where nothing can be tested.
 
     The lower end of the interval is from the difference on one half of the samples of those kinds that are more
     frequent on the other half, averaged over all halves; it is 0 if p is unknown, or above half the error of the
     interval. The upper end is the largest total variation that leaves the plain one likely: given their sum, the mean
     of the observed |dⱼ| is smallest where all differences are equal, in standard errors, since m is convex. For grouped
     samples, it is the largest over variances between independent samples and the variances at hand, which are cautious:
-    a variance that is too large would explain the plain one away.
-
-    Args:
-        first: number of samples of each kind in one set, shape (kinds,); effective numbers if samples are grouped.
-        second: numbers of the other set.
-        seed: random seed of the permutations.
-        confidence: confidence of the interval.
-        is_design: whether a set has a fixed number of samples of each value of some column: its counts vary less than
-            random ones, and the upper end is at least the plain total variation.
+    a variance that is too large would explain the plain one away. Numbers of samples have shape (kinds,), and are
+    effective if samples are grouped. With `is_design`, a set has a fixed number of samples of each value of some
+    column: its counts vary less than random ones, and the upper end is at least the plain total variation.
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     p_value = permutation_p_value(a, b, seed)
@@ -161,13 +155,8 @@ def permutation_p_value(
 
     Two statistics see differences of many kinds and of a rare one: Pearson's χ² and its largest term. The smaller of
     their p-values is compared with its values under permutation (Westfall and Young 1993). For effective numbers, the
-    rounded sums are permuted, and each observed term is in units of its own variance.
-
-    Args:
-        first: number of samples of each kind in one set, shape (kinds,); effective numbers if samples are grouped.
-        second: numbers of the other set.
-        seed: random seed of the permutations.
-        least: effective samples that each set must have.
+    rounded sums are permuted, and each observed term is in units of its own variance. Each set must have `least`
+    effective samples.
     """
     a, b = EffectiveCounts.of(first), EffectiveCounts.of(second)
     total = np.rint(a.members + b.members).astype(np.int64)

@@ -27,8 +27,8 @@ from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
-from finc_eval.partitions.assigning import KindsOfSamples, read_kinds
 from finc_eval.partitions.blocks import Pairs, pair
+from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.sets import countable_sets

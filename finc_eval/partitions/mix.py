@@ -62,10 +62,8 @@ class Mixes:
     def of(cls, counts: Array, weights: Array, *, is_whole: bool = False) -> Mixes | None:
         """Divide the differences of sets; None if all have one mix.
 
-        Args:
-            counts: samples of each set, value and kind, shape (s, v, t); the kinds need not add to the samples.
-            weights: (samples, W): samples of each set and value, shape (s, v), and W, shape (v,), as rows.
-            is_whole: whether the samples of a value and set are not independent of each other.
+        `counts` are samples of each set, value and kind, (s, v, t), which need not add up; `weights` the samples of
+        each set and value (s, v) and W (v,), as rows. With `is_whole`, samples of a value and set are not independent.
         """
         sizes, within = weights[:-1], weights[-1]
         plain, value, variance, unseen = [], [], [], []

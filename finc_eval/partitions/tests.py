@@ -1,22 +1,22 @@
-"""`test_kinds`: exact tests of all kinds of a partition as one family."""
+"""`test_kinds`: exact tests of all kinds of a partition as one family, and the effective counts that they take."""
 
 from __future__ import annotations
 
 from bisect import bisect_left as bisect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from finc_eval.core.errors import DataError
 from finc_eval.numerics.blocks import RADEMACHER, WithinBlocks, step_down
+from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.numerics.exact_tests import ShareTests, detectable_share
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER
+from finc_eval.partitions.kmeans import FIT_SAMPLES
 from finc_eval.partitions.mix import Mixes
-from finc_eval.partitions.pooled import FIT_SAMPLES
-from finc_eval.partitions.tally import Tally
 
 Array = NDArray[np.float64]
 
@@ -99,12 +99,8 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
     needs to have more of than the rest. The partition must be blind to which set a sample is from (`pool_samples`).
     Then all samples may be counted, and the family-wise error holds exactly. Grouped samples are counted by effective
     numbers. The set that has less is counted only in groups up to the size of the largest with a member: that larger
-    groups have none may be chance. A set with too few independent samples is not tested: its p-values are 1.
-
-    Args:
-        tallies: the tally of each set by its label, from one partition.
-        rho: ρ, factor that the share must exceed.
-        part: part of the family-wise error that the tests may spend.
+    groups have none may be chance. A set with too few independent samples is not tested: its p-values are 1. The tests
+    may spend `part` of the family-wise error.
     """
     labels, sets = tuple(tallies), list(tallies.values())
     if len(sets) < 2:
@@ -138,11 +134,6 @@ def test_within_blocks(tests: KindTests, within: WithinBlocks, part: float = 1.0
 
     The p-value of a test by itself is a bound that holds for random signs of any differences, however small it is; the
     adjusted ones are from exchanges of the labels.
-
-    Args:
-        tests: the tests, as if the sets were not paired.
-        within: differences of the same kinds.
-        part: part of the family-wise error that the tests may spend.
     """
     z = within.z
     adjusted = step_down(z.ravel(), within.drawn.reshape(len(within.drawn), -1), is_exact=within.is_exact)
@@ -154,3 +145,98 @@ def test_within_blocks(tests: KindTests, within: WithinBlocks, part: float = 1.0
 
 test_within_blocks.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
 test_kinds.__test__ = False  # type: ignore[attr-defined]  # not a test of pytest
+
+
+@dataclass(frozen=True, eq=False)
+class EffectiveCounts:
+    """Effective numbers of samples of each kind, for tests of all kinds together.
+
+    Attributes:
+        members: numbers of samples, all divided by one mean design effect, shape (kinds,).
+        spread: variance of each share over the variance for as many independent samples, shape (kinds,) or 1 for all.
+        samples: number of samples that are counted.
+    """
+
+    members: Array
+    spread: Array
+    samples: float
+
+    @classmethod
+    def of(cls, counts: EffectiveCounts | ArrayLike) -> EffectiveCounts:
+        """Take plain numbers of samples as independent."""
+        if isinstance(counts, EffectiveCounts):
+            return counts
+        members = np.asarray(counts, float)
+        return cls(members, np.ones(()), float(members.sum()))
+
+    @property
+    def n(self) -> float:
+        """Effective number of samples."""
+        return float(self.members.sum())
+
+    def __add__(self, other: EffectiveCounts) -> EffectiveCounts:
+        n = self.n + other.n
+        spread = (self.n * self.spread + other.n * other.spread) / n
+        return EffectiveCounts(self.members + other.members, spread, self.samples + other.samples)
+
+    def __mul__(self, factor: float) -> EffectiveCounts:
+        return EffectiveCounts(self.members * factor, self.spread, self.samples * factor)
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Numbers of samples of a set by kind.
+
+    Attributes:
+        n: number of samples.
+        members: number of samples of each kind, shape (t,).
+        effects: factor by which the samples of each kind inform less than independent samples, shape (t,).
+        even: that factor if all kinds came in groups of the same sizes, shape (t,).
+        within: number of samples in groups that are not larger than the largest with a member of the kind, shape (t,).
+    """
+
+    n: int
+    members: NDArray[np.int64]
+    effects: Array
+    even: Array
+    within: Array
+
+    @property
+    def cautious(self) -> Array:
+        """Design effects for intervals: a kind that by chance has only small groups is not taken for independent."""
+        return np.maximum(self.effects, self.even)
+
+    @property
+    def is_testable(self) -> bool:
+        """True if the set has enough independent samples for tests to hold."""
+        return bool(self.n >= MIN_INDEPENDENT * self.even.max())
+
+    def at(self, kinds: NDArray[np.int64]) -> Tally:
+        """Return the tally of some kinds."""
+        effects, even, within = (one[kinds] for one in (self.effects, self.even, self.within))
+        return Tally(self.n, self.members[kinds], effects, even, within)
+
+    def units(self) -> tuple[Array, Array]:
+        """Return effective numbers of members, and of samples, for the test of each kind by itself."""
+        return self.members / self.effects, self.n / self.effects
+
+    def effective(self) -> EffectiveCounts:
+        """Return effective numbers of samples of each kind; the kinds do not overlap.
+
+        All are divided by one mean design effect, as in Rao and Scott's first-order correction (1981): by the effect
+        of the one kind that has all samples.
+        """
+        effects, there = self.cautious, self.members > 0
+        weights = 1 - self.members[there] / self.n
+        mean = max(float(np.average(effects[there], weights=weights if weights.any() else None)), 1.0)
+        return EffectiveCounts(self.members / mean, effects / mean, float(self.n))
+
+    @classmethod
+    def pooled(cls, tallies: Sequence[Tally]) -> Tally:
+        """Return the tally of several sets together, with the mean of their effects by size."""
+        n = np.array([one.n for one in tallies])
+        members, within = (np.sum([getattr(one, name) for one in tallies], axis=0) for name in ("members", "within"))
+        effects, even = (
+            np.average([getattr(one, name) for one in tallies], axis=0, weights=n) for name in ("effects", "even")
+        )
+        return cls(int(n.sum()), members, effects, even, within)

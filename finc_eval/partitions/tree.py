@@ -32,10 +32,7 @@ class Tree:
         """Join the two communities that are linked most closely for their sizes, until one is left.
 
         This is average linkage of a graph: links between a and b of the weight w, over w_a·w_b / w, where w_a and w_b
-        are the weights of all links of a and of b, and w of all (Bonald et al. 2018).
-
-        Args:
-            links: weight of the links between every two communities, shape (k, k).
+        are the weights of all links of a and of b, and w of all (Bonald et al. 2018). Links have shape (k, k).
         """
         k = len(links)
         weight = np.zeros((2 * k - 1, 2 * k - 1))

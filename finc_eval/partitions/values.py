@@ -18,8 +18,7 @@ from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.counts import Counted, Counts, Examples, draw_members, tally_sets
 from finc_eval.partitions.kind import Kind, describe_kinds
-from finc_eval.partitions.tally import Tally
-from finc_eval.partitions.tests import KindTests, test_kinds, test_within_blocks
+from finc_eval.partitions.tests import KindTests, Tally, test_kinds, test_within_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +62,7 @@ class SharesBy(Record, Shown):
 
 
 def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
-    """Count sets by the values of a column; samples without a value count as one value.
-
-    Raises:
-        UsageError: a set does not have the column, or it has more than 1 000 values.
-    """
+    """Count sets by the values of a column; samples without a value count as one value."""
     values = {label: np.array(one.column(column)) for label, one in sets.items()}
     kinds = np.unique(np.concatenate(list(values.values())))
     if len(kinds) - ("" in kinds) > MAX_VALUES:
@@ -95,13 +90,7 @@ def shares_by(
 ) -> SharesBy:
     """Compare the shares of all values of a column: exact tests, adjusted together, with intervals as kinds have them.
 
-    Args:
-        sets: the sets by label; the sets of the pairing, if there is one.
-        column: the column, such as "label".
-        pairing: how the sets are paired.
-        rho: ρ, factor that the share must exceed.
-        part: part of the family-wise error that the tests may spend.
-        seed: random seed of exchanges within blocks.
+    The sets are those of the pairing, if there is one.
     """
     found = count_values(sets, column)
     tests = test_kinds(tally_sets({label: one.counts for label, one in found.counted.items()}), rho, part)

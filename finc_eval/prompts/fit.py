@@ -57,17 +57,7 @@ class ModelFit(Record):
 
 
 def tower_of(text: str | None, one: Embeddings) -> str:
-    """Return the card whose text tower embeds prompts in the space of a set, or the path of their vectors.
-
-    Args:
-        text: name or path of a card, or of a file of vectors; default: the extractor that embedded the set.
-        one: the set.
-
-    Raises:
-        UsageError: the extractor has no text tower.
-        DataError: the embeddings do not say which extractor made them, or its weights are missing.
-        IncompatibleError: the set is by another extractor.
-    """
+    """Return the card whose text tower embeds prompts in the space of a set, or the path of their vectors."""
     is_array = one.space.startswith(ARRAY_SPACE)
     if text is None and is_array:
         raise DataError(
@@ -114,11 +104,7 @@ def text_vectors(prompts: Sequence[str], text: str, dim: int, run: Run) -> tuple
 def image_scores(one: Embeddings, place: NDArray[np.int64], vectors: torch.Tensor, run: Run) -> Array:
     """Return the CLIPScore of each image, shape (n,).
 
-    Args:
-        one: the set.
-        place: prompt of each image, shape (n,).
-        vectors: vectors of the prompts, of length one, shape (p, d).
-        run: portions.
+    `place` has the prompt of each image, (n,); `vectors` of prompts have length one, (p, d).
     """
     found = np.empty(one.n)
     for batch in one.batches(run.portion):

@@ -26,10 +26,10 @@ from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.extractors.card import BY_FRAMES, Card
 from finc_eval.extractors.catalog import available_cards, load_card
-from finc_eval.extractors.text_tower import TextTower
+from finc_eval.extractors.network import TextTower
 from finc_eval.naming.properties import TEXT_COLUMNS, WORD
 from finc_eval.numerics.kernels import median_bandwidth
-from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
+from finc_eval.sketches.folds import SAMPLE_SIZE
 from finc_eval.sketches.reference import bottom_rows
 
 WORDS, WORDLLAMA = "words", "wordllama"

@@ -42,11 +42,8 @@ RESULTS: dict[str, tuple[str, str]] = {
 def page(result: Document, samples: Mapping[str, Any]) -> str:
     """Return the page of a result: one HTML file that loads nothing.
 
-    Samples that cannot be read are shown by their ids, and the page says why.
-
-    Args:
-        result: the result.
-        samples: where the samples of a set are now, by label, if not where they were embedded from.
+    Samples that cannot be read are shown by their ids, and the page says why. `samples` are where the samples of a set
+    are now, by label.
     """
     from finc_eval.report.pages import refuse_samples, render
 
@@ -73,7 +70,7 @@ def markdown(result: Document) -> str:
 
 def latex(result: Document) -> str:
     """Return the tables of a result as LaTeX."""
-    from finc_eval.report.exports.latex import latex
+    from finc_eval.report.exports.paper import latex
 
     return latex(outline(result))
 

@@ -31,9 +31,8 @@ from finc_eval.report.cards.modes import (
     scale_of,
     sorts_of,
 )
-from finc_eval.report.cards.prompts import prompt_tables
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, value_tables
+from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, prompt_tables, value_tables
 from finc_eval.report.drawings import Axis, forest_axis, spectrum_svg
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable

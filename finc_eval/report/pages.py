@@ -50,11 +50,7 @@ WHISKER_WIDTH = 160
 
 
 def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> dict[str, Any]:
-    """Return the one scale on which all intervals of a page are drawn.
-
-    Returns:
-        The entries of `scale`, and a round `tick` on the longer side of zero.
-    """
+    """Return the one scale of all intervals of a page, with a round `tick` on the longer side of zero."""
     ends = [0.0, *(end for estimate, interval in estimates for end in (*interval, estimate))]
     far = max(ends, key=abs)
     power = 10.0 ** floor(log10(abs(far))) if far else 1.0
@@ -83,12 +79,7 @@ def draw_intervals(
 ) -> Cell:
     """Return a cell with an interval, which a page draws below others.
 
-    Args:
-        text: the interval.
-        title: title of the drawing.
-        rows: class, name, estimate, interval and words of each estimate.
-        scale: the scale, see `scale`.
-        ticks: values with a line.
+    `rows` have class, name, estimate, interval and words of each estimate.
     """
     macros: Any = environment().get_template("whiskers.html").module
     drawing = macros.whiskers(rows, scale, title, ticks)

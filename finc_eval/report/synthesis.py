@@ -70,10 +70,9 @@ LEGENDS = {
 
 
 def page(result: Synthesis, samples: Mapping[str, Any]) -> str:
-    """Return the page: one HTML file that loads nothing. It shows images that are passed as the samples of "synthetic".
+    """Return the page: one HTML file that loads nothing.
 
-    Raises:
-        UsageError: samples of another set were passed, or samples of a table.
+    It shows images that are passed as the samples of "synthetic".
     """
     pictures, note = _pictures(result, samples)
     said = outline(result)

@@ -118,14 +118,9 @@ def window_indices(n: int, fps: Fraction | float | None, clip: Clip, shown: Seco
 
 
 def unmerge(clip: Clip, shown: Seconds | None) -> Clip:
-    """Return the choice of frames for an animation, whose equal frames in sequence were merged.
+    """Return the choice of frames for an animation, which merges equal frames, at the rate of its shortest delay.
 
-    Args:
-        clip: choice of the frames.
-        shown: instants at which the frames begin, and the last one ends; None for a video.
-
-    Returns:
-        The same choice, at the rate of the shortest delay if `clip` states no rate.
+    A rate that `clip` states is kept; `shown` is None for a video.
     """
     if shown is None or clip.fps is not None:
         return clip

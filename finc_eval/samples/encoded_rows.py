@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, FincEvalError, UsageError, did_you_mean
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.files.parquet import parquet_batches, parquet_schema
@@ -44,13 +44,7 @@ class ParquetSource(Source):
     kind = "parquet"
 
     def __init__(self, name: str, files: list[tuple[str, Path | str]], reading: Reading | None = None) -> None:
-        """Read the number of rows, the labels and the prompts.
-
-        Args:
-            name: name of the set.
-            files: name and path of each file.
-            reading: `image_key`, the column of the images; default: the only one, or one of a usual name.
-        """
+        """Read the number of rows, the labels and the prompts."""
         self.reading = reading or EVERYTHING
         self._files = [(path if isinstance(path, str) else path.resolve()) for _, path in files]
         self._columns: list[str] = []

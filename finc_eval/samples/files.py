@@ -14,7 +14,7 @@ from pathlib import Path
 from posixpath import splitext
 from typing import IO, Protocol
 
-from finc_eval.core.doors.reading import at_most, open_file
+from finc_eval.core.doors import at_most, open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, ENCODED, check_decoded, excess, max_decoded, readable
@@ -210,10 +210,6 @@ def files_in(folder: Path) -> Iterator[str]:
     Whoever made the folder chose where its links lead. So a link that leaves the folder is refused, unless the user
     asked to follow such links; one to a folder that holds the set is never followed. A link to nowhere is a file that
     cannot be read. Pipes, sockets and devices, which may never end, are left out.
-
-    Raises:
-        DataError: a folder cannot be listed, a link leaves the folder, or more than `MAX_LINKED` links lie in folders
-            behind links.
     """
     bounds = None if os.environ.get(FOLLOW_LINKS, "0") not in ("", "0") else folder.resolve()
     return _files_in(folder, folder, (), "", False, count(1), bounds)
@@ -339,11 +335,7 @@ def refuse_excess(size: int) -> None:
 
 
 def whole(stream: IO[bytes]) -> bytes:
-    """Return all bytes of an image file.
-
-    Raises:
-        ValueError: it is too large to be held in memory.
-    """
+    """Return all bytes of an image file."""
     if isinstance(stream, io.BytesIO):
         return stream.getvalue()
     size = stream.seek(0, os.SEEK_END)

@@ -128,12 +128,7 @@ class FixedSettings(ContextDecorator):
 
 @FixedSettings()
 def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, Traits]:
-    """Decode one image file to upright (height, width, 3) uint8 RGB.
-
-    Args:
-        stream: the file.
-        reading: range of images of more than 8 bits; default: the range of their depth.
-    """
+    """Decode one image file to upright (height, width, 3) uint8 RGB."""
     check_plainness(stream)
     try:
         opened = Image.open(stream, formats=FORMATS)
@@ -210,11 +205,7 @@ def take_pixels(width: int, height: int) -> None:
 
 @FixedSettings()
 def rgb(image: Image.Image, reading: Reading | None = None) -> tuple[Pixels, Traits]:
-    """Turn a Pillow image into upright (height, width, 3) uint8 RGB.
-
-    Raises:
-        ValueError: its mode is one that this module refuses.
-    """
+    """Turn a Pillow image into upright (height, width, 3) uint8 RGB."""
     return _rgb(image, reading)
 
 
@@ -303,11 +294,7 @@ def _raw_mode(image: Image.Image) -> str:
 
 
 def _lower_bytes(stream: IO[bytes], raw: str) -> Image.Image:
-    """Decode the lower bytes of 16-bit color. Pillow keeps the upper bytes: this exchanges the two first.
-
-    Raises:
-        ValueError: the file has its pixels in a form that does not allow it.
-    """
+    """Decode the lower bytes of 16-bit color. Pillow keeps the upper bytes: this exchanges the two first."""
     other = {"B": "L", "L": "B", "N": "B" if sys.byteorder == "little" else "L"}.get(raw[-1], "")
     stream.seek(0)
     with Image.open(stream, formats=FORMATS) as image:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import RANGE_SLACK, Reading
@@ -157,12 +157,8 @@ def part(item: Any, who: str, key: str | None = None) -> tuple[Any, Any]:
     """Divide an item or a batch into its images and its labels, which are None if it has none.
 
     It is images; a tuple of images, labels and more; a dictionary, whose images are under one of `IMAGE_KEYS` or the
-    only key that has any; or an object with `images`, such as the output of a pipeline of diffusers.
-
-    Args:
-        item: the item or batch.
-        who: its name in messages.
-        key: key of the images in a dictionary; default: the usual or only one.
+    only key that has any; or an object with `images`, such as the output of a pipeline of diffusers. `who` names the
+    item in messages; `key` is the key of images in dictionaries.
     """
     if is_image(item):
         return item, None

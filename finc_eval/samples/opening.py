@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.checks import check_count
-from finc_eval.core.doors.reading import check_regular
+from finc_eval.core.doors import check_regular
 from finc_eval.core.errors import DataError, UsageError, close_match
 from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
@@ -29,16 +29,15 @@ from finc_eval.samples.files import (
     in_short,
     sort_out,
 )
-from finc_eval.samples.hugging_face import is_dataset, is_saved, open_dataset, open_saved
+from finc_eval.samples.hugging_face import DatasetSource, is_dataset, is_saved, open_dataset, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, tensor_values
+from finc_eval.samples.iterators import iterate
 from finc_eval.samples.metadata import read_prompts
-from finc_eval.samples.objects.datasets import DatasetSource
-from finc_eval.samples.objects.iterators import iterate
 from finc_eval.samples.reading import Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, check_rows, is_one_image, open_array_file
+from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Source, reason
-from finc_eval.samples.subset import random_subset
 from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
 from finc_eval.samples.video_files import open_clips
 

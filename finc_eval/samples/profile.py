@@ -315,10 +315,7 @@ def _unlike_shares(ours: dict[str, int], theirs: dict[str, int]) -> bool:
 def _beyond_chance(shares: list[tuple[float, float]], n: int, m: int) -> bool:
     """Return whether the first share of a pair is larger by more than allowed, and by chance in 5 % of pairs of sets.
 
-    Args:
-        shares: shares of samples with several properties in a set of n, and in one of m.
-        n: size of the first set.
-        m: size of the second set.
+    Shares are of samples with several properties in sets of n and m.
     """
     larger = NormalDist().inv_cdf(1 - 0.05 / len(shares))  # Bonferroni
     for one, other in shares:

@@ -69,10 +69,7 @@ class Reading(Record):
     def refuse(self, name: str, *, files: bool = False, keys: bool = False) -> None:
         """Raise UsageError for a choice that a set does not have.
 
-        Args:
-            name: name of the set.
-            files: whether it has files, which patterns choose from.
-            keys: whether it has names of images, which a key chooses from.
+        Patterns choose from `files`, and a key from names of images, `keys`.
         """
         if not files and (self.include or self.exclude):
             raise UsageError(f"include and exclude choose files by their names, and {name} has none: leave them out")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header
 from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in

@@ -1,12 +1,13 @@
-"""Shards: a set divided into ranges of consecutive samples, each for another process or machine."""
+"""Shards and subsets: a set divided into ranges for other processes or machines, or a seeded part of it."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from pathlib import Path
 
 from finc_eval.core.digest import text_bytes
@@ -17,8 +18,7 @@ from finc_eval.core.remote.urls import is_place
 from finc_eval.core.storage import PROGRAM
 from finc_eval.core.words import join_words
 from finc_eval.samples.clips import video_of
-from finc_eval.samples.source import Source
-from finc_eval.samples.subset import Subset
+from finc_eval.samples.source import THREADS, Result, Sample, Source
 
 OPTION = "--shard"
 
@@ -161,12 +161,7 @@ def shard_command() -> tuple[str, ...]:
 
 
 def join_shards(named: Iterable[tuple[str, Shard]]) -> tuple[Shard, ...]:
-    """Join shards of any sets, each with its name in a message, that follow each other; a whole set is then left out.
-
-    Raises:
-        DataError: two shards have samples in common.
-        IncompatibleError: a set was divided into different numbers of shards.
-    """
+    """Join shards of any sets that follow each other, each with its name in a message; whole sets are left out."""
     return join_in_order(sorted(named, key=lambda one: (one[1].ids, one[1].start, one[1].stop)))
 
 
@@ -234,3 +229,55 @@ def check_complete(shards: Sequence[Shard]) -> None:
             "likewise, and merge again"
         )
     raise MissingShards(sentence, (one.maker(number) for one, numbers in missing for number in numbers))
+
+
+class Subset(Source):
+    """The samples of a set with these increasing numbers."""
+
+    def __init__(self, inner: Source, numbers: Sequence[int]) -> None:
+        self._inner, self._numbers = inner, numbers
+        self.kind, self.reading = inner.kind, inner.reading
+        super().__init__(
+            inner.name,
+            self._part(inner.ids),
+            inner.ignored,
+            self._chosen(inner.labels),
+            self._chosen(inner.prompts),
+            {column: self._part(values) for column, values in inner.columns.items()},
+        )
+
+    def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
+        return self._inner.take([self._numbers[number] for number in numbers])
+
+    def mapped(
+        self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
+    ) -> Generator[Result, None, None]:
+        return self._inner.mapped(function, [self._numbers[number] for number in numbers], threads)
+
+    def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        yield from self._inner.contents([self._numbers[number] for number in numbers])
+        # A dataset may know its labels and prompts only now.
+        self.labels, self.prompts = self._chosen(self._inner.labels), self._chosen(self._inner.prompts)
+
+    def sample(self, number: int) -> Sample:
+        return self._inner.sample(self._numbers[number])
+
+    def _part(self, values: Sequence[str]) -> list[str]:
+        return [values[number] for number in self._numbers]
+
+    def _chosen(self, values: Sequence[str] | None) -> list[str] | None:
+        return None if values is None else self._part(values)
+
+
+def random_subset(inner: Source, n: int, seed: int) -> Subset:
+    """Choose `n` samples of a set.
+
+    They are the samples whose ids have the smallest digests under the seed. So the choice does not depend on the order
+    of the set, and a file that is added or removed changes at most one chosen sample.
+    """
+    key = str(seed).encode()
+
+    def rank(number: int) -> bytes:
+        return hashlib.blake2b(text_bytes(inner.ids[number]), digest_size=16, key=key).digest()
+
+    return Subset(inner, sorted(nsmallest(n, range(len(inner.ids)), rank)))

@@ -17,7 +17,7 @@ from PIL import UnidentifiedImageError
 
 from finc_eval.core import memory
 from finc_eval.core.digest import text_bytes
-from finc_eval.core.doors.reading import NotAFileError
+from finc_eval.core.doors import NotAFileError
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
@@ -257,12 +257,8 @@ def ahead(
 ) -> Generator[Result, None, None]:
     """Map `function` over `items` in threads and in order; the items are read in the caller's thread.
 
-    Args:
-        function: function of an item.
-        items: the items.
-        threads: number of threads.
-        window: items a thread that are begun before the first of them is yielded.
-        weight: bytes of an item; more than `max_decoded()` of them are not held, unless by a single item.
+    A thread begins up to `window` items before the first is yielded, and items of `weight` bytes take at most
+    `max_decoded()` together, unless it is a single one.
     """
     with ThreadPoolExecutor(threads) as pool:
         begun: deque[tuple[Future[Result], int]] = deque()

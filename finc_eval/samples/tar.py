@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
 from finc_eval.core.files.parsed import foreign_json
@@ -62,13 +62,7 @@ class TarSource(FileSource):
     kind = "tar"
 
     def __init__(self, name: str, shards: list[tuple[str, Path | str]], reading: Reading | None = None) -> None:
-        """Index the shards.
-
-        Args:
-            name: name of the set.
-            shards: name and path of each.
-            reading: patterns of members, and `image_key`, which is what follows the first dot of an image's name.
-        """
+        """Index the shards."""
         self._paths = [path if isinstance(path, str) else path.resolve() for _, path in shards]
         self.reading = reading or EVERYTHING
         found: list[_Place] = []

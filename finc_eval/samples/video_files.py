@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url, place_of
@@ -201,11 +201,7 @@ class _OneFile:
 
 
 def _open_files(files: Files, clip: Clip, reading: Reading) -> Source | None:
-    """Open the videos among the files; without any, the folders of frames; None without either.
-
-    Raises:
-        DataError: a folder of frames holds several videos, or frames twice.
-    """
+    """Open the videos among the files; without any, the folders of frames; None without either."""
     every = [name for name in files.names() if name not in METADATA_FILES]
     names = [name for name in every if reading.takes(name)]
     by_name = {BY_NAME: len(every) - len(names)} if len(names) < len(every) else {}

@@ -181,11 +181,7 @@ def merge_caches(paths: Iterable[Path], out: Path, force: bool, progress: Progre
 
 
 def _check(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]:
-    """Check that files are all shards of one set, made alike, and list them.
-
-    Returns:
-        The header of the first file, and its shard.
-    """
+    """Check that files are all shards of one set, made alike; return the header and the shard of the first file."""
     remaining = iter(paths)
     first_path = next(remaining)
     first, readable = _header(first_path)

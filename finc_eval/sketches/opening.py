@@ -22,11 +22,7 @@ SetInput = Embeddings | Sketch
 
 
 def as_sketch(source: object, device: str | torch.device = "cpu") -> Sketch | None:
-    """Open a set that is a sketch, or its path; None for any other.
-
-    Raises:
-        DataError: the file is damaged, or the sketch is of a shard.
-    """
+    """Open a set that is a sketch, or the path of one; None for any other."""
     path = source if isinstance(source, str | Path) else None
     found = Sketch.load(path, device) if path is not None and file_type(path) == SKETCH else source
     if not isinstance(found, Sketch):
@@ -41,15 +37,6 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
 
     Samples are grouped by the column; a set without it keeps its own grouping. Where a set has none, exact repeats are
     its groups.
-
-    Args:
-        sets: opened sets by label.
-        column: column of metadata that names the groups; None: as the sets are.
-        run: device, portions and progress.
-
-    Raises:
-        UsageError: no set has the column.
-        IncompatibleError: the sets come from unlike extractors, or have unlike dimensions.
     """
     check_all_alike(sets)
     sets, sentences = (sets, []) if column is None else _by_column(sets, column)

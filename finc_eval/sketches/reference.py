@@ -8,14 +8,12 @@ import torch
 
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.feature_maps.approximation import enough_features
-from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.base import CosineFeatures, FeatureMap
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.numerics.folds import without_fold
+from finc_eval.numerics.arrays import without_fold
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, median_bandwidth
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.sketches.bottom_sample import SAMPLE_SIZE
-from finc_eval.sketches.folds import FAR
+from finc_eval.sketches.folds import FAR, SAMPLE_SIZE
 from finc_eval.sketches.settings import SketchSettings
 
 ERROR_SAMPLE = 500
@@ -26,13 +24,10 @@ ERROR_SAMPLE = 500
 def reference_feature_map(
     reference: Sequence[Embeddings], settings: SketchSettings, device: torch.device
 ) -> tuple[FeatureMap, str]:
-    """Make the feature map of a reference.
+    """Make the feature map of a reference, and say how its bandwidth was chosen.
 
     Bandwidth and center come from the 2000 samples with the smallest id hashes, so they do not depend on the order of
     the set.
-
-    Returns:
-        The feature map, and how its bandwidth was chosen.
     """
     if settings.kernel == "cosine":
         return CosineFeatures(reference[0].dim, device), "the cosine kernel has none"

@@ -29,8 +29,15 @@ from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, join_shards
 from finc_eval.sketches import stored
-from finc_eval.sketches.bottom_sample import SAMPLE_SIZE, BottomSample, choose_ids, rows_among
-from finc_eval.sketches.folds import FoldChunk, FoldChunks, fold_chunks
+from finc_eval.sketches.folds import (
+    SAMPLE_SIZE,
+    BottomSample,
+    FoldChunk,
+    FoldChunks,
+    choose_ids,
+    fold_chunks,
+    rows_among,
+)
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
@@ -63,17 +70,15 @@ class Sketch(Shown):
             before the product, which GPUs, and some CPUs, multiply faster (docs/method.md has the errors).
 
     Attributes:
-        folds: moments of φ(x) over the samples of fold 0 and of fold 1, which follow from the group, or from the id of
-            a sample without a group.
+        folds: moments of φ(x) over the samples of fold 0 and of fold 1, which follow from the group, or else the id.
         embedding: moments of x − μ in float64, for the Fréchet distance; μ is the feature map's center. None for
             embeddings of more than 4096 entries, whose covariance would not fit into memory.
         sample: bottom-k sample of embeddings and their ids.
         sources: digests of the sets that went in.
         name: title of the set; None for arrays.
-        groups: what groups the samples: a column of metadata, or "video" for windows of videos; None if every
-            sample stands for itself.
+        groups: what groups the samples: a column of metadata, or "video" for windows of videos; None if ungrouped.
         squared_sizes: Σ m² over the groups of m samples; n if ungrouped.
-        shards: parts of sets in the sketch, to be merged with the others; empty if all its sets are whole.
+        shards: parts of sets that the sketch is of, to be merged with the others; empty where all its sets are whole.
 
     Example:
         >>> import finc_eval as fe

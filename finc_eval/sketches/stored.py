@@ -11,9 +11,8 @@ from pydantic import Field
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.record import Record
-from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.feature_maps.base import CosineFeatures, FeatureMap
 from finc_eval.feature_maps.coordinate_kernels import HERMITE_MAPS
-from finc_eval.feature_maps.cosine import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.numerics.moments import Moments, from_upper, upper, upper_size
 from finc_eval.numerics.names import Precision

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import PARTS, VERBS, app, load_verb
-from finc_eval.cli.config import TABLES
+from finc_eval.cli.options import TABLES
 from finc_eval.core import progress
 from finc_eval.core.record import CONFIG_NAME, Configured
 from finc_eval.demo import example_sets

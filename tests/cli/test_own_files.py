@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.cli.claims import claims
 from finc_eval.cli.output import output_folder
+from finc_eval.core.storage import claims
 from finc_eval.demo.planted import shipped_digits
 
 

@@ -18,7 +18,7 @@ from finc_eval.comparison.settings import Finc, Fld, Rarity, methods_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 
 BASELINES = ("ken", "rarity", "fld")

@@ -19,7 +19,7 @@ from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets
 from finc_eval.core.run import Run
-from finc_eval.numerics.folds import rows_of
+from finc_eval.numerics.arrays import rows_of
 from finc_eval.numerics.inference import critical_value, upper_tail
 from finc_eval.numerics.thresholds import BINS, thresholds_of
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
-from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.arrays import fold_of
 from finc_eval.samples.profile import unlike_encodings
 
 KINETICS = ("R6llTwEh07w.mp4", "SOX5yA1l24A.mp4", "WUzgd7C1pWA.mp4", "kinetics_arm_wrestling.mp4")

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from finc_eval.core import locks
+from finc_eval.core import storage as locks
 from finc_eval.core.errors import DataError
-from finc_eval.core.locks import after_other_writers_of, only_writer_of
+from finc_eval.core.storage import after_other_writers_of, only_writer_of
 
 
 def test_a_lock_has_one_holder_and_leaves_no_file(tmp_path):

@@ -9,8 +9,7 @@ import threading
 import pytest
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.locks import only_writer_of
-from finc_eval.core.storage import write_text, write_together, write_whole
+from finc_eval.core.storage import only_writer_of, write_text, write_together, write_whole
 
 FILES = ("comparison.h5", "comparison.json", "comparison.html")
 

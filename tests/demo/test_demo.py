@@ -31,9 +31,9 @@ def test_a_forced_demo_replaces_files_of_others(tmp_path, monkeypatch):
     monkeypatch.setattr("finc_eval.demo.run.planted_sets", lambda: few)
     (tmp_path / "gen.h5").write_bytes(b"notes")
     with pytest.raises(UsageError, match=r"gen\.h5 already exists and is not a finc-eval embedding cache"):
-        run_demo(tmp_path)
+        run_demo(tmp_path, fe.compare)
     with pytest.raises(KeyboardInterrupt):
-        run_demo(tmp_path, fe.Run(progress=stop_at_the_sketch), force=True)
+        run_demo(tmp_path, fe.compare, fe.Run(progress=stop_at_the_sketch), force=True)
     assert fe.EmbeddingCache(tmp_path / "gen.h5").n == 50
 
 
@@ -43,7 +43,7 @@ def stop_at_the_sketch(stage, done, total):
 
 
 def test_the_demo_finds_what_was_planted(tmp_path, capsys):
-    digits = run_demo(tmp_path / "demo")
+    digits = run_demo(tmp_path / "demo", fe.compare)
     assert len(digits.planted) == 11 and all(planted.kind is not None for planted in digits.planted)
     assert len({planted.kind.id for planted in digits.planted}) == 11
     for planted in digits.planted:
@@ -93,6 +93,6 @@ def test_the_demo_of_prompts_finds_the_three_faults(tmp_path):
     from finc_eval.demo.prompts import FAULTS
     from finc_eval.demo.run import run_prompts_demo
 
-    found, page = run_prompts_demo(tmp_path)
+    found, page = run_prompts_demo(tmp_path, fe.compare)
     assert {one.text for one in found.prompts.words} == set(FAULTS)
     assert page.read_text().count("<img") > 20

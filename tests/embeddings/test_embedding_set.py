@@ -10,7 +10,7 @@ import finc_eval as fe
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.numerics.folds import fold_of
+from finc_eval.numerics.arrays import fold_of
 
 ROWS = np.random.default_rng(0).normal(size=(600, 4)).astype(np.float32)
 CLIPS = [f"clip{row // 3}" for row in range(600)]

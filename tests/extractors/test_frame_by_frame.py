@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import DataError
-from finc_eval.extractors.card_rules import check_rules
+from finc_eval.extractors.card import check_rules
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.samples.clips import Clip

@@ -8,7 +8,7 @@ from _clip import CARD, WIDTH, small_clip
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.text_tower import TextTower
+from finc_eval.extractors.network import TextTower
 
 pytest.importorskip("open_clip")
 

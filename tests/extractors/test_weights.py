@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.extractors import download as downloads
-from finc_eval.extractors import weights_folder
+from finc_eval.extractors import fetch as downloads
+from finc_eval.extractors import weights as weights_folder
 from finc_eval.extractors.card import Weights
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.fetch import MIRROR_VARIABLE, OFFLINE_VARIABLES, fetch_weights

@@ -5,7 +5,7 @@ import torch
 import finc_eval as fe
 from finc_eval import CosineFeatures, FincEvalError, RandomFourierFeatures
 from finc_eval.feature_maps.approximation import approximation_error
-from finc_eval.feature_maps.cosine import MAX_COSINE_ENTRIES
+from finc_eval.feature_maps.base import MAX_COSINE_ENTRIES
 from finc_eval.feature_maps.fourier import FREQUENCY_BITS
 from finc_eval.numerics.kernels import gaussian_kernel, median_bandwidth
 from finc_eval.numerics.precision import round_mantissa

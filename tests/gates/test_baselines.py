@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import UsageError
-from finc_eval.core.locks import only_writer_of
+from finc_eval.core.storage import only_writer_of
 from finc_eval.embeddings.array_files import read_array_file
 from finc_eval.gates import baseline
 from finc_eval.gates.baseline import Bundle

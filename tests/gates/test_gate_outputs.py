@@ -10,8 +10,7 @@ from _releases import release
 from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
-from finc_eval.gates.outputs.github import MAX_ANNOTATIONS, annotation_lines, tell_github
-from finc_eval.gates.outputs.junit import junit_xml
+from finc_eval.gates.outputs import MAX_ANNOTATIONS, annotation_lines, junit_xml, tell_github
 from finc_eval.gates.policy import Policy
 from finc_eval.report.exports.markdown import MAX_MARKDOWN
 

@@ -8,13 +8,13 @@ from scipy.stats import norm
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.leaderboards.estimates import Estimate, joint_covariance
 from finc_eval.leaderboards.measures import FrechetReference, Influence, kernel_influence
+from finc_eval.leaderboards.ranks import Estimate, joint_covariance
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
 from finc_eval.measures.frechet import frechet_interval
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.mmd import kernel_sums
-from finc_eval.partitions.tally import EffectiveCounts
+from finc_eval.partitions.tests import EffectiveCounts
 
 KINDS = 30
 REF = 1 / np.arange(1, KINDS + 1)

@@ -10,8 +10,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.core.errors import UsageError
 from finc_eval.leaderboards.columns import over_runs, training_noise
-from finc_eval.leaderboards.estimates import Estimate, joint_covariance
-from finc_eval.leaderboards.ranks import rank
+from finc_eval.leaderboards.ranks import Estimate, joint_covariance, rank
 
 
 def test_training_noise_is_what_sampling_does_not_explain():

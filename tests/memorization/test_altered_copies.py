@@ -12,7 +12,7 @@ import finc_eval as fe
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.memorization import alterations, nearness
+from finc_eval.memorization import nearness
 from finc_eval.memorization import views as views_module
 from finc_eval.memorization.hashes import PLAIN_VIEWS
 from finc_eval.memorization.nearness import NO_PICTURES
@@ -27,7 +27,7 @@ SIZE, COPIES = 200, 25
 def quick():
     """No shifted views, for speed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alterations, "MAX_ALTERED", 20)
+        patch.setattr(views_module, "MAX_ALTERED", 20)
         patch.setattr(nearness, "query_views", lambda *_: PLAIN_VIEWS)
         yield
 
@@ -93,7 +93,7 @@ def test_fresh_pictures_are_not_accused(fresh):
 
 def test_the_power_against_altered_copies_is_printed_and_a_mirror_does_not_lower_it(fresh):
     by_hash = {(one.kind, one.share): one for one in fresh.copying.power if one.test == "hash"}
-    assert {kind for kind, _ in by_hash} == set(alterations.ALTERATIONS)
+    assert {kind for kind, _ in by_hash} == set(views_module.ALTERATIONS)
     assert by_hash["mirrored", 0.1].copies == 20
     assert by_hash["mirrored", 0.1].probability > 0.9 > by_hash["shift", 0.1].probability
     assert "mirrored, by hash" in audit_page(fresh, {})

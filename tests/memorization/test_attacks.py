@@ -23,7 +23,7 @@ from finc_eval.memorization.attacks import (
 )
 from finc_eval.memorization.distances import measure
 from finc_eval.memorization.settings import AuditSettings
-from finc_eval.memorization.stated import guarantee_ceilings, judge_guarantee
+from finc_eval.memorization.verdict import guarantee_ceilings, judge_guarantee
 from finc_eval.numerics.attack_statistics import attack_statistics, auc
 from finc_eval.privacy.dp.guarantee import Guarantee
 

@@ -11,8 +11,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.pictures import EmbeddedSamples
-from finc_eval.memorization import alterations, hashes
-from finc_eval.memorization.alterations import ALTERATIONS, altered_distances
+from finc_eval.memorization import hashes, views
 from finc_eval.memorization.hashes import (
     PLAIN_VIEWS,
     SHIFTED_VIEWS,
@@ -25,6 +24,7 @@ from finc_eval.memorization.hashes import (
     query_views,
     view_hashes,
 )
+from finc_eval.memorization.views import ALTERATIONS, altered_distances
 
 EVERY_VIEW = (*PLAIN_VIEWS, *SHIFTED_VIEWS)
 
@@ -144,7 +144,7 @@ def test_alterations_keep_the_size_of_pictures_and_change_them(pictures):
 
 
 def test_planted_copies_are_nearer_by_hash_than_others_whatever_was_done_to_them(pictures, monkeypatch):
-    monkeypatch.setattr(alterations, "MAX_ALTERED", 5)
+    monkeypatch.setattr(views, "MAX_ALTERED", 5)
     train = with_pictures(pictures[:100])
     found = altered_distances(train, base_hashes(train, "train", Run()), 20, EVERY_VIEW, 0, Run())
     assert list(found) == ["noise of 8/255", "JPEG 30", "crop of 90 %", "shift", "mirrored"]

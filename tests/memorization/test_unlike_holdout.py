@@ -10,7 +10,7 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.memorization.shift import holdout_p_value
-from finc_eval.memorization.stated import exceeds
+from finc_eval.memorization.verdict import exceeds
 
 N, DIM = 300, 16
 CENTERS = np.random.default_rng(5).normal(size=(10, DIM)) * 4

@@ -5,7 +5,7 @@ import torch
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.measures.fd_infinity import fd_infinity
 from finc_eval.measures.frechet import frechet_distance, frechet_interval, fvd, same_set_floor

@@ -7,7 +7,7 @@ from naming._described import Described
 
 import finc_eval as fe
 from finc_eval.embeddings.recipe import spaces_of
-from finc_eval.extractors.head import imagenet_names, load_classifier
+from finc_eval.extractors.network import imagenet_names, load_classifier
 from finc_eval.naming.names import name_modes
 from finc_eval.naming.properties import classifier_of
 

@@ -3,8 +3,8 @@ import torch
 
 from finc_eval.demo import example_sets
 from finc_eval.embeddings.base import ArrayEmbeddings
+from finc_eval.naming.causes import look_different, same_kind
 from finc_eval.naming.evidence import Evidence, Name
-from finc_eval.naming.links import look_different, same_kind
 
 
 def named(value):

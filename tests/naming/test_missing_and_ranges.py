@@ -8,7 +8,7 @@ from naming._described import Described
 
 import finc_eval as fe
 from finc_eval.naming.names import name_modes
-from finc_eval.naming.ranges import ranges_of
+from finc_eval.naming.properties import ranges_of
 
 RNG = np.random.default_rng(0)
 MISSING = ["", "nan", "NA", None, float("nan"), "N/A", "NaN", "<NA>", "null"]

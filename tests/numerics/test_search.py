@@ -2,7 +2,7 @@
 
 import pytest
 
-from finc_eval.numerics.search import smallest, smallest_between
+from finc_eval.numerics.thresholds import smallest, smallest_between
 
 
 @pytest.mark.parametrize("limit", [1.0, 3.7, 600.0])

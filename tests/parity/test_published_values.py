@@ -17,8 +17,7 @@ from finc_eval.core.device import default_device
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import load_backbone
-from finc_eval.extractors.weights import check_weights, locate
-from finc_eval.extractors.weights_folder import FOLDER_VARIABLE
+from finc_eval.extractors.weights import FOLDER_VARIABLE, check_weights, locate
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.inception_score import inception_score
 from finc_eval.measures.kid import kid, kid_interval

@@ -11,9 +11,8 @@ import finc_eval as fe
 from finc_eval.core.files.reading import StoredFile, content_of
 from finc_eval.core.files.writing import fill_file
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.partitions.communities import NEIGHBORS, communities, shared_neighbors
 from finc_eval.partitions.counts import count
-from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.kind_tree import NEIGHBORS, KindTree, communities, shared_neighbors
 
 ROWS = torch.from_numpy(blobs(1200, 1))
 

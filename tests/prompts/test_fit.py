@@ -10,14 +10,14 @@ from scipy import stats
 import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.extractors.catalog import load_card
-from finc_eval.extractors.text_tower import TextTower
+from finc_eval.extractors.network import TextTower
 from finc_eval.measures.prompted import clip_score
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.prompts.fit import mean_p_value
 from finc_eval.prompts.images import Permuted
 from finc_eval.prompts.table import prompt_differences
-from finc_eval.report.cards.prompts import prompt_tables
+from finc_eval.report.cards.texts import prompt_tables
 
 COLORS, THINGS = ("red", "green", "blue", "grey"), ("cat", "dog", "car", "house")
 PROMPTS = [f"a {color} {thing} {place}" for color in COLORS for thing in THINGS for place in range(3)]

@@ -36,7 +36,7 @@ from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import percent, points
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.feature_maps.cosine import CosineFeatures
+from finc_eval.feature_maps.base import CosineFeatures
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report import fragment

@@ -13,15 +13,14 @@ from _guarded import SPECIAL, guarded, is_sentence
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.core.doors.creating import copy_file, create_file, create_text, private_folder
+from finc_eval.core.doors import copy_file, create_file, create_text, private_folder
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import new_file
-from finc_eval.core.locks import after_other_writers_of, only_writer_of
-from finc_eval.core.storage import reserve, write_text, write_whole
+from finc_eval.core.storage import after_other_writers_of, only_writer_of, reserve, write_text, write_whole
 from finc_eval.demo.planted import LabeledSet
 from finc_eval.embeddings.files import remove_remains
 from finc_eval.embeddings.journal import Journal, Title
-from finc_eval.extractors import download
+from finc_eval.extractors import fetch as download
 from finc_eval.gates.baseline import new_bundle
 from finc_eval.privacy import Guarantee, Ledger
 

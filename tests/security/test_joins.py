@@ -27,8 +27,8 @@ REVIEWED = {
         },
         "extractors/catalog.py": {"resources.files(CARDS) / f'{name}.toml'"},
         "embeddings/files.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
-        "extractors/download.py": {"part.with_name(f'{part.name}.json')"},
-        "extractors/weights_folder.py": {"weights_folder() / record"},
+        "extractors/fetch.py": {"part.with_name(f'{part.name}.json')"},
+        "extractors/weights.py": {"weights_folder() / record"},
         "gates/baseline.py": {"folder / f'{stem}.h5'", "folder / f'{stem}.npz'", "place / name"},
         "gates/history.py": {"self.folder / f'{len(self.bundles) + 1:04}'"},
         "kahm/federated.py": {"Path(folder) / f'{party}.distances.h5'"},
@@ -81,7 +81,7 @@ REVIEWED = {
     "the folder of git that is named must name this checkout, or lie in that of one around it": {
         "core/provenance.py": {"place.parent / found[1]"}
     },
-    "the function itself": {"core/doors/reading.py": {"Path(folder, name)"}},
+    "the function itself": {"core/doors.py": {"Path(folder, name)"}},
 }
 """Places where a path is made of a name, by their reason. A name out of a file does not belong here: use `inside`."""
 
@@ -184,7 +184,7 @@ def found_in(path):
 def test_every_path_that_is_made_of_a_name_is_reviewed_or_stays_inside():
     made = set().union(*map(found_in, PACKAGE.rglob("*.py")))
     known = {(file, one) for files in REVIEWED.values() for file, ones in files.items() for one in ones}
-    assert sorted(made - known) == [], "use finc_eval.core.doors.reading, or review the place and give its reason"
+    assert sorted(made - known) == [], "use finc_eval.core.doors, or review the place and give its reason"
     assert sorted(known - made) == [], "these are gone: remove them from the list"
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.cli.output import default_folder
-from finc_eval.core.doors.reading import inside
+from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.marks import checksum_of
 from finc_eval.embeddings import folder as caches

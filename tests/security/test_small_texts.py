@@ -10,7 +10,7 @@ import pytest
 from _bounded import bounded
 
 import finc_eval as fe
-from finc_eval.cli.config import read_defaults
+from finc_eval.cli.options import read_defaults
 from finc_eval.core.errors import DataError, close_match, did_you_mean
 from finc_eval.core.files.parsed import parse_json, parse_toml
 from finc_eval.embeddings.columns import metadata_table

@@ -8,9 +8,8 @@ from _portions import portions_of
 
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
-from finc_eval.numerics.folds import fold_of
-from finc_eval.sketches.bottom_sample import BottomSample, choose_ids, rows_among
-from finc_eval.sketches.folds import FoldChunks
+from finc_eval.numerics.arrays import fold_of
+from finc_eval.sketches.folds import BottomSample, FoldChunks, choose_ids, rows_among
 from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 
 

@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.config import config_file, default_keys
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.options import (
     Config,
@@ -19,6 +18,8 @@ from finc_eval.cli.options import (
     Pictures,
     Ref,
     Work,
+    config_file,
+    default_keys,
     embeds,
     given_options,
     takes,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import finc_eval as fe
 from finc_eval import report
 from finc_eval.cli.options import Json, Work, works
 from finc_eval.cli.output import Force, make_room, output_folder
@@ -36,7 +37,7 @@ def demo(
     make_room(output.files[".h5"], "comparison", force)
     if prompts:
         with work.running() as run:
-            found, page = run_prompts_demo(output.folder, run, output.job, force=force)
+            found, page = run_prompts_demo(output.folder, fe.compare, run, output.job, force=force)
         if as_json:
             print(found.to_json())
             return
@@ -46,7 +47,7 @@ def demo(
         print(f"\nOpen the report: {page}")
         return
     with work.running() as run:
-        experiment = run_demo(output.folder, run, output.job, force=force)
+        experiment = run_demo(output.folder, fe.compare, run, output.job, force=force)
     if as_json:
         print(experiment.comparison.to_json())
         return

@@ -129,8 +129,7 @@ def gate(
     with work.running() as run:
         old = baseline if len(baseline) > 1 else baseline[0]
         verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
-    from finc_eval.gates.outputs.github import annotation_lines, tell_github
-    from finc_eval.gates.outputs.junit import junit_xml
+    from finc_eval.gates.outputs import annotation_lines, junit_xml, tell_github
 
     emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
     tell_github(verdict, os.environ)

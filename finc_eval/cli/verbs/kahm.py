@@ -28,7 +28,7 @@ from finc_eval.cli.output import (
     refuse_loss,
 )
 from finc_eval.cli.sets import check_given, paths_by_name
-from finc_eval.core.doors.creating import create_file
+from finc_eval.core.doors import create_file
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.record import about, plain

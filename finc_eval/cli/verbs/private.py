@@ -13,20 +13,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.claims import claim
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes, works
-from finc_eval.cli.output import Force, OptionalOut, Output, check_suffix, emit, make_room, output_folder, refuse_loss
+from finc_eval.cli.output import (
+    Force,
+    OptionalOut,
+    Output,
+    check_suffix,
+    emit,
+    make_room,
+    output_folder,
+    refuse_loss,
+)
 from finc_eval.cli.sets import check_given, name_sets, title_of
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.marks import job_digest
 from finc_eval.core.record import plain
-from finc_eval.core.storage import check_free, reserve
+from finc_eval.core.storage import check_free, claim, reserve
 from finc_eval.core.words import plural
 from finc_eval.extractors.settings import Extraction
+from finc_eval.privacy.dp.guarantee import PrivacySettings
 from finc_eval.privacy.dp.ledger import Ledger, PlannedLedger
-from finc_eval.privacy.dp.settings import PrivacySettings
 from finc_eval.privacy.reference.settings import ReleaseSettings
 from finc_eval.privacy.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
 from finc_eval.privacy.synthesis.settings import ImageSynthesisSettings

@@ -18,7 +18,7 @@ from finc_eval.cli.class_tables import is_table_of
 from finc_eval.cli.options import Json, Samples, Work, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
-from finc_eval.core.doors.creating import create_text
+from finc_eval.core.doors import create_text
 from finc_eval.core.files.csv_text import cell
 from finc_eval.core.record import Record
 from finc_eval.core.storage import write_whole

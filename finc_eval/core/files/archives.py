@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.memory import max_decoded
 
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)

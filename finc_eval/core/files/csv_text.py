@@ -54,10 +54,6 @@ def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[
     """Read the columns of a CSV file, given by its lines, and its rows by their names; empty lines are left out.
 
     Values are separated by commas or, where the first row has none, by the first of `BETWEEN` that it has.
-
-    Raises:
-        DataError: two columns have one name, or, when it is read, a row has more or fewer values than there are
-            columns, or a row or the number of columns is too large.
     """
     letters = 0
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from finc_eval.core.doors.reading import NotAFileError, open_file
+from finc_eval.core.doors import NotAFileError, open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import parse_json
 from finc_eval.core.remote.mirror import local
@@ -193,12 +193,7 @@ MADE_BY = {
 def check_layout(path: str | Path, type_name: str, layout: object, reads: int, remedy: str = "make it again") -> None:
     """Raise DataError unless a file has the layout that this version reads.
 
-    Args:
-        path: the file.
-        type_name: its type.
-        layout: layout that it has.
-        reads: layout that this version reads; it is raised whenever what is stored of the type changes.
-        remedy: what to do about a file that no command makes.
+    A layout is raised whenever what is stored of the type changes.
     """
     if layout == reads:
         return

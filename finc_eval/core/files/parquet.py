@@ -12,7 +12,7 @@ from pathlib import Path
 from struct import unpack_from
 from typing import IO, Any, NamedTuple
 
-from finc_eval.core.doors.reading import open_file, pin
+from finc_eval.core.doors import open_file, pin
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
 
@@ -42,11 +42,7 @@ FOOTER_TAIL = 8
 
 
 def parquet_table(path: Path, copies: int = 1) -> Any:
-    """Read a .parquet file as a table of pyarrow. Each byte will take this many `copies` in memory.
-
-    Raises:
-        DataError: the table takes more memory than is allowed.
-    """
+    """Read a .parquet file as a table of pyarrow. Each byte will take this many `copies` in memory."""
     from pyarrow import parquet
 
     with open_file(path) as stream:
@@ -70,13 +66,7 @@ def parquet_schema(path: Path) -> tuple[Any, int]:
 def parquet_batches(path: Path, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
     """Yield numbers and values of rows of a column, as objects of Python, a few rows in memory at a time.
 
-    Args:
-        path: path of the file.
-        column: name of the column.
-        rows: increasing numbers of the rows; default: all. Groups without any of them are not decoded.
-
-    Raises:
-        DataError: the file takes more memory than is allowed.
+    `rows` are increasing numbers, by default all; groups without any of them are not decoded.
     """
     from pyarrow import parquet
 

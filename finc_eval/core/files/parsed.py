@@ -10,7 +10,7 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from finc_eval.core.doors import reading
+from finc_eval.core import doors as reading
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local

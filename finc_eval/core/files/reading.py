@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import text_of
-from finc_eval.core.doors.reading import open_file
+from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, FincEvalError
 from finc_eval.core.files.front import (
     BLOCK_BYTES,
@@ -45,11 +45,7 @@ AGAIN = "make it again"
 
 @contextmanager
 def existing_file(path: str | Path, type_name: str, layout: int, remedy: str = AGAIN) -> Iterator[StoredFile]:
-    """Yield the file at `path`, if it is of this type and layout; what its content does wrong is one DataError.
-
-    Raises:
-        DataError: it is missing, unreadable, of another type or layout, or damaged; the message ends with the remedy.
-    """
+    """Yield the file at `path`, if it is of this type and layout; what its content does wrong is one DataError."""
     with StoredFile(path, type_name, layout, remedy) as file, content_of(path, remedy):
         yield file
 
@@ -301,11 +297,7 @@ def header_of(path: str | Path) -> dict[str, Any] | None:
 
 
 def copy_content(old: StoredFile, new: NewFile, without: Collection[str] = ()) -> None:
-    """Copy the header and all arrays, block by block, but those under certain names.
-
-    Raises:
-        DataError: the old file is damaged.
-    """
+    """Copy the header and all arrays, block by block, but those under certain names."""
     new.header |= old.header
     for name in _names_without(old, without):
         stored = old.stored(name)
@@ -317,12 +309,9 @@ def copy_content(old: StoredFile, new: NewFile, without: Collection[str] = ()) -
 def join_content(
     paths: Iterable[Path], opened: Callable[[Path], StoredFile], new: NewFile, without: Collection[str] = ()
 ) -> Iterator[int]:
-    """Write all rows of the arrays of files, in the order of the files; the header is left to the caller.
+    """Write all rows of the arrays of files, in their order, and yield the number written; not the header.
 
     One file is open at a time, and a block of it in memory. The paths are listed twice.
-
-    Yields:
-        The number of files that are written.
     """
     lengths, shapes = Counter[str](), dict[str, tuple[tuple[int, ...], str]]()
     first = None

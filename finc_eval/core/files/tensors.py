@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from finc_eval.core.doors.reading import pin
+from finc_eval.core.doors import pin
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.archives import open_zip_file
 from finc_eval.core.words import plural

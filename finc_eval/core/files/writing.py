@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import text_bytes
-from finc_eval.core.doors.creating import create_file
+from finc_eval.core.doors import create_file
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, check_target
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.storage import PROGRAM, write_whole
@@ -76,11 +76,7 @@ TEXT_BYTES, TEXT_ENDS = "utf8", "ends"
 
 @contextmanager
 def new_file(path: str | Path, type_name: str, layout: int) -> Iterator[NewFile]:
-    """Yield a new file of this type, which appears at `path` only when it is whole.
-
-    Raises:
-        DataError: the path holds another kind of file, or cannot be written.
-    """
+    """Yield a new file of this type, which appears at `path` only when it is whole."""
     path = out_path(path)
     check_target(path, type_name)
     with write_whole(path) as temporary, fill_file(temporary, type_name, layout) as file:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from finc_eval.core.doors.creating import copy_file, create_file, private_folder
+from finc_eval.core.doors import copy_file, create_file, private_folder
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
 from finc_eval.core.remote.store import Found, MissingError, delete, describe, download, list_below, upload
@@ -39,12 +39,7 @@ SESSION = uuid.uuid4().hex
 
 
 def local(path: str | Path) -> Path:
-    """Return the path of a file on the local disk, which is copied there if it lies behind a URL.
-
-    Raises:
-        UsageError: the protocol is not known, a package is missing, or the file is larger than all copies may be.
-        DataError: the object does not exist, is a folder, or cannot be read.
-    """
+    """Return the path of a file on the local disk, which is copied there if it lies behind a URL."""
     found = file_of(path)
     if found is None:
         raise DataError(
@@ -108,11 +103,7 @@ def remove(target: Path) -> None:
 
 
 def limit() -> int:
-    """Return how many bytes all copies may take.
-
-    Raises:
-        UsageError: the environment variable is not a size.
-    """
+    """Return how many bytes all copies may take."""
     return size_variable(LIMIT, DEFAULT_LIMIT)
 
 

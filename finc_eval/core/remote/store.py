@@ -136,12 +136,7 @@ def delete(url: str) -> None:
 
 
 def request(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
-    """Ask a store about a URL, again after a while where it does not answer as it should.
-
-    Raises:
-        UsageError: a package is missing.
-        DataError: the object does not exist, may not be accessed, or cannot be had in `len(DELAYS) + 1` attempts.
-    """
+    """Ask a store about a URL, again after a while where it does not answer as it should."""
     store = _store(url)
     for delay in (*DELAYS, None):
         try:

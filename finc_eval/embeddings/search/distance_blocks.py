@@ -187,10 +187,7 @@ class DistanceBlock:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the pairs whose distance is below a radius, as (rows, columns) of the block.
 
-        Args:
-            column_radii: squared radius of each column, shape (c,).
-            row_radii: squared radius of each row, shape (b,), instead of `column_radii`.
-            closed: whether a distance equal to the radius counts.
+        Radii are squared, one for each column (c,) or row (b,); `closed` counts distances equal to a radius.
         """
         given = column_radii if row_radii is None else row_radii
         radii = torch.from_numpy(given).to(self.lower.device)

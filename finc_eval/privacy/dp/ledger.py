@@ -17,12 +17,10 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from finc_eval.core.doors.creating import create_file
-from finc_eval.core.doors.reading import open_to_change, read_bytes
+from finc_eval.core.doors import create_file, open_to_change, read_bytes
 from finc_eval.core.errors import BudgetError, DataError, UsageError
-from finc_eval.core.locks import after_other_writers_of
 from finc_eval.core.record import Record
-from finc_eval.core.storage import PROGRAM, disk_errors, write_whole
+from finc_eval.core.storage import PROGRAM, after_other_writers_of, disk_errors, write_whole
 from finc_eval.privacy.dp.accounting import compose, epsilon_of, remaining
 from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
 from finc_eval.privacy.dp.ledger_lines import (

@@ -72,11 +72,7 @@ def sample_mean(batches: Iterable[torch.Tensor]) -> SampleMean:
 def sampling_variance(mean: torch.Tensor, noise: float, square: float, m: int) -> float:
     """Estimate tr(S_P)/m from a release, without bias: (E‖φ‖² − ‖μ̃‖² + A s²)/(m − 1).
 
-    Args:
-        mean: μ̃, shape (A,).
-        noise: s.
-        square: mean of ‖φ‖² over the records, or an unbiased estimate of it.
-        m: number of records, at least 2.
+    μ̃ has shape (A,), s is its noise, and `square` the mean of ‖φ‖² over m ≥ 2 records.
     """
     return (square - float(mean @ mean) + len(mean) * noise**2) / (m - 1)
 

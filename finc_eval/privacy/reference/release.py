@@ -24,8 +24,8 @@ from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
 from finc_eval.privacy.dp.population import RowViews
 from finc_eval.privacy.dp.records import Records, open_records
-from finc_eval.privacy.reference.header import SQUARE_WEIGHT, ReleaseRecord
 from finc_eval.privacy.reference.mean_distance import sampling_variance
+from finc_eval.privacy.reference.result import SQUARE_WEIGHT, ReleaseRecord
 from finc_eval.privacy.reference.settings import ReleaseOptions, ReleaseSettings
 from finc_eval.privacy.reference.sketch import MAX_SKETCH_FEATURES, PrivateSketch
 from finc_eval.privacy.reference.transform import PublicTransform

@@ -7,8 +7,7 @@ from typing import Annotated, get_args
 
 from finc_eval.core.checks import check_choice
 from finc_eval.core.record import about
-from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
-from finc_eval.privacy.dp.settings import PrivacyOptions, PrivacySettings
+from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee, PrivacyOptions, PrivacySettings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,12 +31,6 @@ from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.features import class_features, class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
-from finc_eval.privacy.reference.header import (
-    PRIVATE_SKETCH,
-    PRIVATE_SKETCH_LAYOUT,
-    ReleaseRecord,
-    SketchHeader,
-)
 from finc_eval.privacy.reference.mean_distance import (
     NoisyMean,
     SampleMean,
@@ -45,8 +39,17 @@ from finc_eval.privacy.reference.mean_distance import (
     sampling_variance,
     smallest_detected,
 )
-from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
-from finc_eval.privacy.reference.scoring import estimate_part, estimate_parts, paired_differences
+from finc_eval.privacy.reference.result import (
+    PRIVATE_SKETCH,
+    PRIVATE_SKETCH_LAYOUT,
+    PrivateComparison,
+    PrivateScore,
+    ReleaseRecord,
+    SketchHeader,
+    estimate_part,
+    estimate_parts,
+    paired_differences,
+)
 from finc_eval.privacy.reference.transform import PublicTransform
 from finc_eval.sketches.stored import read_feature_map, write_feature_map
 

@@ -18,7 +18,7 @@ from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
 from finc_eval.measures.inputs import gaussian_statistics
 from finc_eval.numerics.kernels import median_distance
 from finc_eval.privacy.dp.records import Records, open_records
-from finc_eval.privacy.reference.header import TransformHeader
+from finc_eval.privacy.reference.result import TransformHeader
 
 MAX_PUBLIC_ROWS = 2000
 """Largest number of public embeddings from which length scale and radius are computed."""

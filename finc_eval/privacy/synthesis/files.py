@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from finc_eval.core.doors.creating import create_file, create_text
-from finc_eval.core.doors.reading import read_text
+from finc_eval.core.doors import create_file, create_text, read_text
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile, NpzRows
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded

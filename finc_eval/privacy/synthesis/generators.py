@@ -10,8 +10,7 @@ from torch import nn
 
 from finc_eval.core.errors import UsageError
 from finc_eval.numerics.process import kept_random_states
-from finc_eval.privacy.synthesis.image_views import Shape, channel_by_channel, cosine_basis
-from finc_eval.privacy.synthesis.released_features import Statistic
+from finc_eval.privacy.synthesis.released_features import Shape, Statistic, channel_by_channel, cosine_basis
 
 CODE_SIZE = 10
 """Number of entries of the code z, as in the paper."""

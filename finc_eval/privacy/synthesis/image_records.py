@@ -9,7 +9,7 @@ import torch
 
 from finc_eval.core.files.npz import NpzRows
 from finc_eval.privacy.synthesis.dp_hp import PassingRecords
-from finc_eval.privacy.synthesis.image_views import Shape
+from finc_eval.privacy.synthesis.released_features import Shape
 
 PrivateImages = np.ndarray | NpzRows
 """Images (m, h, w) or (m, h, w, c), uint8, in memory or in a file."""

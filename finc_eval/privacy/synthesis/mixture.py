@@ -13,8 +13,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateFeatures, CoordinateSum, SumAndProduct, factors_of
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
-from finc_eval.privacy.synthesis.released_features import Statistic
+from finc_eval.privacy.synthesis.released_features import BoundedMoments, Statistic
 from finc_eval.privacy.synthesis.tabular import Table
 
 LOGIT_SPREAD = 0.5

@@ -1,4 +1,4 @@
-"""Feature maps to release of tables and images: ours, the DP-HP paper's, and DP-MERF's.
+"""Feature maps to release of tables and images, ours, the DP-HP paper's and DP-MERF's, with bounded moments.
 
 All numbers here are constants or follow from public descriptions. None is fitted to the private data.
 """
@@ -6,19 +6,18 @@ All numbers here are constants or follow from public descriptions. None is fitte
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
-from typing import TYPE_CHECKING, Literal
+from math import comb, exp, factorial, pi, sqrt
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
+from scipy.optimize import minimize_scalar
 
 from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
-from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
-from finc_eval.privacy.synthesis.image_views import Shape, pool
 from finc_eval.privacy.synthesis.methods import (
     FREQUENCIES,
     AnySynthesis,
@@ -32,6 +31,7 @@ from finc_eval.privacy.synthesis.tabular import MAX_POSITION, Table
 
 if TYPE_CHECKING:
     from finc_eval.feature_maps.base import FeatureMap
+
 
 LEVEL_SCALE = 0.5
 """Length scale of the sum kernel over positions: levels 1 apart have a kernel value of 0.14."""
@@ -54,6 +54,15 @@ PIXEL_SCALES: dict[ImageDataSet, float] = {"mnist": sqrt(0.005), "fashion-mnist"
 
 SECOND_BUDGET = 2.0
 """Budget of second moments, relative to first ones, each of which is known better (benchmarks/dp_hp_mnist.py)."""
+
+POOLED_CELLS = 7
+"""Cells of a pooled image in each direction."""
+
+TAYLOR_RHO = 1e-6
+"""Mehler's ρ at which features equal Taylor's, exp(−‖x‖²/(2l²)) Π (x_d/l)^{k_d} / √(k_d!), to six digits."""
+
+DIAMETER_MARGIN = 1e-5
+"""Relative margin of the diameter over the diameter of Taylor's features, for the digits that follow."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +129,8 @@ def image_statistics_of(method: AnySynthesis, shape: Shape, seed: int) -> tuple[
 def table_statistics(table: Table, degree: Literal[1, 2] = 2) -> tuple[Statistic, ...]:
     """Return our statistics of a table.
 
-    Args:
-        table: description of the table.
-        degree: 2 for a sum kernel over the positions and total-degree features of the codes. 1 for bounded first
-            moments alone, the relation of the class to each column, which suits a few hundred records.
+    Degree 2 is a sum kernel over the positions with total-degree features of the codes. Degree 1 is bounded first
+    moments alone, the relation of the class to each column, which suits a few hundred records.
     """
     if degree == 1:
         scale = sqrt(RARE_CLASS_SQUARE * table.mean_square(table.amounts))
@@ -226,3 +233,108 @@ def _codes_to_degree_2(table: Table) -> TotalDegree:
     """
     scale = sqrt(table.mean_square(table.codes) / 2)
     return TotalDegree(table.codes.shape[1], 2, length_scale=scale, rho=min(MAX_MEHLER_RHO, rho_of(scale)))
+
+
+Shape = tuple[int, int, int]
+"""Height, width and channels of an image."""
+
+
+def pool(shape: Shape) -> torch.Tensor:
+    """Return the view of an image as `POOLED_CELLS` cells in each direction, each a sum of pixels: (c·h·w, cells).
+
+    Its columns have norm 1 and no pixel in common, so norms do not grow.
+    """
+    height, width, channels = shape
+    return channel_by_channel(torch.kron(_cells(height), _cells(width)), channels)
+
+
+def cosine_basis(height: int, width: int, count: int) -> torch.Tensor:
+    """Return the lowest frequencies of the discrete cosine transform: (height · width, count), orthonormal."""
+    every = torch.kron(_cosines(height), _cosines(width))
+    frequency = (torch.arange(height)[:, None] / height) ** 2 + (torch.arange(width) / width) ** 2
+    return every[:, frequency.flatten().argsort(stable=True)[:count]]
+
+
+def channel_by_channel(view: torch.Tensor, channels: int) -> torch.Tensor:
+    """Apply a view to every channel of a record."""
+    return torch.kron(torch.eye(channels), view)
+
+
+def _cosines(side: int) -> torch.Tensor:
+    place = torch.arange(side)
+    waves = torch.cos(pi / side * (place[:, None] + 0.5) * place) * sqrt(2 / side)
+    waves[:, 0] /= sqrt(2)
+    return waves
+
+
+def _cells(side: int) -> torch.Tensor:
+    count = min(POOLED_CELLS, side)
+    cells = torch.nn.functional.one_hot(torch.arange(side) * count // side, count).float()
+    return cells / cells.sum(0).sqrt()
+
+
+class BoundedMoments(TotalDegree):
+    """Features of total degrees a, …, T of max(x, 0).
+
+    The squares of the features of degree k add to the Poisson probability e^{−λ} λ^k/k! with λ = ‖x‖²/l². Inner
+    products of two images are positive. So images are at most √(2 · max_λ Σ_k e^{−λ} λ^k/k!) apart: 0.86 for degree 1
+    alone, 0.74 for degree 2, 1.08 for both. All total-degree features together need √2. Degree 0 says little more than
+    how many records there are. Without it, and for records without negative entries (pixels, shares, one-hot vectors),
+    less noise hides them.
+
+    Args:
+        dim: d, number of entries of a record.
+        order: T, the highest degree.
+        lowest: a ≥ 1, the lowest degree.
+        length_scale: l > 0; images are longest where ‖x‖² is about l² times the degree.
+        device: device on which φ is computed.
+    """
+
+    kind = "bounded-moments"
+
+    def __init__(
+        self, dim: int, order: int, *, lowest: int = 1, length_scale: float, device: str | torch.device = "cpu"
+    ) -> None:
+        if not 1 <= lowest <= order:
+            raise UsageError(f"degrees must go from 1 or more to as many or more, got {lowest} to {order}")
+        self.lowest = int(lowest)
+        super().__init__(dim, order, length_scale=length_scale, rho=TAYLOR_RHO, device=device)
+
+    @property
+    def diameter(self) -> float:  # type: ignore[override]
+        """Sup ‖φ(x) − φ(y)‖ over all x, y."""
+
+        def keep(square: float) -> float:
+            return exp(-square) * sum(square**k / factorial(k) for k in range(self.lowest, self.order + 1))
+
+        # There is one maximum: the probability of an interval under a Poisson distribution rises, then falls, with its
+        # mean.
+        best = minimize_scalar(lambda square: -keep(square), bounds=(0, 2 * self.order), method="bounded")
+        return (1 + DIAMETER_MARGIN) * sqrt(2 * keep(float(best.x)))
+
+    @property
+    def left_out(self) -> int:
+        """Number of features of lower degrees."""
+        return comb(self.dim + self.lowest - 1, self.dim)
+
+    @property
+    def size(self) -> int:
+        """Number of features: C(d+T, T) − C(d+a−1, a−1)."""
+        return super().size - self.left_out
+
+    @property
+    def degrees(self) -> torch.Tensor:
+        """Degree of each feature, ascending."""
+        return super().degrees[self.left_out :]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Arguments of the constructor, except for the device."""
+        return {name: value for name, value in super().parameters.items() if name != "rho"} | {"lowest": self.lowest}
+
+    def to(self, device: str | torch.device) -> BoundedMoments:
+        """Return the same map on another device."""
+        return BoundedMoments(self.dim, self.order, lowest=self.lowest, length_scale=self.length_scale, device=device)
+
+    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+        return super()._features(rows.clamp_min(0))[:, self.left_out :]

@@ -9,8 +9,7 @@ from typing import Annotated, Literal, get_args
 from finc_eval.core.checks import check_choice, check_count, check_fraction
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import about, by_name
-from finc_eval.privacy.dp.guarantee import Guarantee
-from finc_eval.privacy.dp.settings import PrivacyOptions, PrivacySettings
+from finc_eval.privacy.dp.guarantee import Guarantee, PrivacyOptions, PrivacySettings
 from finc_eval.privacy.synthesis.methods import SYNTHESIS_METHODS, AnySynthesis, DpHp, SynthesisName
 
 NetworkName = Literal["smooth", "fully-connected", "convolutional"]

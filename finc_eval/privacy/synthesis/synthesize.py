@@ -24,10 +24,10 @@ from finc_eval.privacy.dp.public_values import column_arrays
 from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
 from finc_eval.privacy.synthesis.image_records import PrivateImages, as_images, image_records
-from finc_eval.privacy.synthesis.image_views import Shape
 from finc_eval.privacy.synthesis.methods import DpHpFew
 from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.released_features import (
+    Shape,
     image_statistics_of,
     table_statistics_of,
 )

@@ -14,8 +14,25 @@ from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, KindShare
-from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Cards, Grid, Link, Row, Rows, View, anchor
-from finc_eval.report.cards.groups import below, difference_of, groups_of, more_in, not_differing, set_apart
+from finc_eval.report.cards.card import (
+    DRAWN,
+    LEAD_SAMPLES,
+    TYPICAL,
+    Card,
+    Cards,
+    Grid,
+    Link,
+    Row,
+    Rows,
+    View,
+    anchor,
+    below,
+    difference_of,
+    groups_of,
+    more_in,
+    not_differing,
+    set_apart,
+)
 from finc_eval.report.cards.modes import NOT_SIGNIFICANT
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_axis, forest_scale
 from finc_eval.report.exports.outline import Cell

@@ -1,4 +1,4 @@
-"""`figure_of`: the numbers of a result with their intervals as a matplotlib figure, for a paper or a notebook."""
+"""`figure_of` and `latex`: the numbers of a result as a matplotlib figure and as LaTeX tables, for a paper."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.errors import DataError
 from finc_eval.report.drawings import COLORS
+from finc_eval.report.exports.outline import Outline, Table
 from finc_eval.report.formats import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
 """Inches: of a text column, from one number to the next, and above and below all numbers of a panel together."""
@@ -49,6 +51,35 @@ VALUES = ("unbiased", "value", "statistics.auc", "attack.auc", "moved")
 MARKS = ("floor", "margin", "control")
 """Columns of numbers that stand next to a value."""
 
+SPELLED = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "−": "$-$",
+    "±": "$\\pm$",
+    "×": "$\\times$",
+    "·": "$\\cdot$",
+    "≤": "$\\leq$",
+    "≥": "$\\geq$",
+    "∞": "$\\infty$",
+    "²": "$^2$",
+    "→": "$\\to$",
+    "–": "--",
+    "…": "\\dots{}",
+    "ρ": "$\\rho$",
+    "σ": "$\\sigma$",
+    "ε": "$\\varepsilon$",
+    "δ": "$\\delta$",
+    "α": "$\\alpha$",
+    "φ": "$\\varphi$",
+    "λ": "$\\lambda$",
+}
+"""Characters that LaTeX takes for commands, or that its usual fonts lack."""
+
 
 @dataclass
 class Panel:
@@ -73,9 +104,7 @@ class Panel:
 def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
     """Draw the numbers of a table that have intervals: a panel for all shares, and one for each other quantity.
 
-    Args:
-        rows: numbers and texts of each row by column, as `to_frame` has them.
-        alpha: level up to which a row with shares is significant; others are left out.
+    Rows are as `to_frame` has them; rows with a share that is not significant at α are left out.
     """
     from matplotlib.figure import Figure
 
@@ -188,3 +217,38 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.set_xlim(left=0)
     axes.set_xlabel(str(printable(panel.axis)), **PLAIN)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def latex(outline: Outline) -> str:
+    """Return the tables of an outline that have rows, each as a table environment; needs the package booktabs."""
+    tables = [_table(one) for one in outline.tables if one.rows]
+    return "\n".join([f"% {_text(outline.title)}: finc-eval, {_text(str(outline.kind))}", *tables])
+
+
+def _table(table: Table) -> str:
+    left = {*table.headers, *table.words}
+    columns = "".join("l" if heading in left else "r" for heading in table.columns)
+    lines = [_row(table.columns), "\\midrule", *map(_row, table.texts(small=True))]
+    return "\n".join(
+        [
+            "\\begin{table}",
+            "\\centering",
+            f"\\caption{{{_text(table.title)}}}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            "\\toprule",
+            *lines,
+            "\\bottomrule",
+            "\\end{tabular}",
+            "\\end{table}",
+            "",
+        ]
+    )
+
+
+def _row(texts: Iterable[str]) -> str:
+    return " & ".join(map(_text, texts)) + " \\\\"
+
+
+def _text(text: str) -> str:
+    """Spell a text for LaTeX; a bracket after the end of a row would be an argument of it."""
+    return "".join(SPELLED.get(mark, mark) for mark in str(printable(text))).replace("[", "{[}")

@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.core import locks
+from finc_eval.core import storage as locks
 from finc_eval.core.errors import BudgetError, DataError, UsageError
-from finc_eval.core.locks import lock_of
 from finc_eval.core.record import plain
+from finc_eval.core.storage import lock_of
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
 from finc_eval.privacy.dp.accounting import epsilon_of, mu_of

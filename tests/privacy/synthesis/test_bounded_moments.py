@@ -5,7 +5,7 @@ import torch
 
 from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.privacy.synthesis.bounded_moments import DIAMETER_MARGIN, TAYLOR_RHO, BoundedMoments
+from finc_eval.privacy.synthesis.released_features import DIAMETER_MARGIN, TAYLOR_RHO, BoundedMoments
 
 RANGES = [(1, 1), (2, 2), (1, 2), (1, 3), (3, 4)]
 

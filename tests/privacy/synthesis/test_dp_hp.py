@@ -13,10 +13,9 @@ from finc_eval.privacy import Guarantee, Ledger
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 from finc_eval.privacy.dp.features import diameter_of
 from finc_eval.privacy.synthesis import dp_hp
-from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded
-from finc_eval.privacy.synthesis.released_features import Statistic
+from finc_eval.privacy.synthesis.released_features import BoundedMoments, Statistic
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
 

@@ -7,7 +7,6 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum, SumAndProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.privacy.synthesis.bounded_moments import BoundedMoments
 from finc_eval.privacy.synthesis.generators import (
     Bounded,
     Convolutional,
@@ -15,9 +14,14 @@ from finc_eval.privacy.synthesis.generators import (
     Network,
     Smooth,
 )
-from finc_eval.privacy.synthesis.image_views import channel_by_channel, cosine_basis, pool
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.released_features import Statistic
+from finc_eval.privacy.synthesis.released_features import (
+    BoundedMoments,
+    Statistic,
+    channel_by_channel,
+    cosine_basis,
+    pool,
+)
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 TABLE = Table(

@@ -37,12 +37,8 @@ class IteratorSource(Source):
     ) -> None:
         """Take the iterator; nothing is read yet.
 
-        Args:
-            items: images or batches in any form that `to_pixels` takes; reading ends after `n` images.
-            n: number of images.
-            of_batches: whether `n` counts images even if the iterator yields batches.
-            whole: whether more than `n` images are an error, as `n` is what the iterator itself says.
-            reading: key of the images in dictionaries, and the range of arrays.
+        Reading ends after `n` images, or, if `whole`, more of them are an error. With `of_batches`, n counts images
+        though the iterator yields batches.
         """
         self.reading = reading or EVERYTHING
         if n is None:

@@ -1,4 +1,4 @@
-"""Opening regular files that exist, without waiting, and never reading beyond a limit.
+"""Opening regular files that exist, without waiting or reading beyond a limit, and creating files and folders.
 
 A name may lead to a pipe that never answers, or to a device that never ends, and what it leads to may change between
 two looks. So the file is asked before it is opened, because devices act when they are, and again once it is open.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TextIO
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import VARIABLE, check_decoded, max_decoded, readable
@@ -28,6 +29,11 @@ MAX_LINE = 1 << 20
 """Letters of a line of a table that is read line by line."""
 
 SPECIAL = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+
+FORBIDDEN = "\\:\0"
+"""Characters of drives, addresses, streams and other systems' paths, which the files of finc-eval never need."""
+
+NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
 class NotAFileError(DataError):
@@ -142,17 +148,10 @@ def lines_of(path: str | Path) -> Iterator[str]:
             yield line
 
 
-FORBIDDEN = "\\:\0"
-"""Characters of drives, addresses, streams and other systems' paths, which the files of finc-eval never need."""
-
-
 def inside(folder: str | Path, name: Any) -> Path:
     """Return the path of a file that another file of a folder names by a relative path with forward slashes.
 
     Whoever wrote that file chose the name, and must not choose a place outside the folder by it, not even by a link.
-
-    Raises:
-        DataError: the name is not such a path, or there is anything but a file.
     """
     if not isinstance(name, str) or any(part in ("", ".", "..") for part in name.split("/")):
         raise _outside(folder, name)
@@ -174,3 +173,39 @@ def _outside(folder: str | Path, name: Any) -> DataError:
     return DataError(
         f"{folder} names the file {name!r:.100}, which must lie in that folder: get it from its source again"
     )
+
+
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
+"""Permissions of what only its owner may see, whatever the umask is."""
+
+
+def create_file(path: Path, *, private: bool = False) -> io.BufferedRandom:
+    """Create a file instead of a file or link, and open it for writing and reading; OSError where a folder is.
+
+    Nobody but the owner may read a private file.
+    """
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, NEW, PRIVATE_FILE if private else 0o666)
+    if private and hasattr(os, "fchmod"):
+        os.fchmod(descriptor, PRIVATE_FILE)
+    return os.fdopen(descriptor, "w+b")
+
+
+def create_text(path: Path, errors: str = "strict") -> TextIO:
+    """Create a text file in UTF-8, as `create_file` does; ends of lines are written as they are."""
+    return io.TextIOWrapper(create_file(path), "utf-8", errors, newline="")
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copy a file to a name, as `open_file` and `create_file` do."""
+    with open_file(source) as old, create_file(target) as new:
+        shutil.copyfileobj(old, new)
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder, and those above it that are missing, so that nobody else may look into it; return it."""
+    for folder in reversed([path, *path.parents]):
+        if not folder.exists():
+            folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+            folder.chmod(PRIVATE_FOLDER)
+    return path

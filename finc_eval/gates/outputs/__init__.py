@@ -1,1 +1,0 @@
-"""Outputs of a verdict for pipelines: JUnit XML, Markdown, and files for GitHub Actions."""

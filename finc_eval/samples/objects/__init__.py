@@ -1,1 +1,0 @@
-"""Sets that are objects of Python: data sets, loaders, iterators and arrays."""
