@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from finc_eval.core.secrets import redact
-from finc_eval.core.words import join_words
+from finc_eval.core.words import join_words, spell_controls
 
 MAX_MESSAGE = 2000
 """Letters of a message at most. The longest that are meant name all extractors, in about 1,300."""
@@ -26,7 +26,8 @@ class FincEvalError(Exception):
     """An error that the user can mend; anything else that is raised is a fault of the program.
 
     The message is one clear sentence: what was wrong, with the value, and what to do. It stays on one line, whatever it
-    quotes; the middle of a very long message is left out. Passwords and signatures of URLs are cut from it.
+    quotes; the middle of a very long message is left out. Control characters are spelled out, and passwords and
+    signatures of URLs are cut.
 
     Example:
         >>> import finc_eval as fe
@@ -38,7 +39,7 @@ class FincEvalError(Exception):
     """
 
     def __init__(self, message: str = "") -> None:
-        line = redact(" ".join(message.splitlines()))
+        line = spell_controls(redact(" ".join(message.splitlines())))
         half = MAX_MESSAGE // 2
         super().__init__(line if len(line) <= MAX_MESSAGE else f"{line[:half]} … {line[-half:]}")
 

@@ -8,7 +8,6 @@ JSON, which programs read.
 from __future__ import annotations
 
 import io
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +15,7 @@ from typing import TextIO
 
 from finc_eval.core.remote.urls import with_urls
 from finc_eval.core.secrets import redact
-
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but tab and newline, the marks that change the direction of text, and line separators."""
+from finc_eval.core.words import spell_controls
 
 
 def visible(text: str) -> str:
@@ -28,7 +25,7 @@ def visible(text: str) -> str:
 
 def spell_out(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, which is the same in JSON, and copies as their URLs."""
-    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", with_urls(text))
+    return spell_controls(with_urls(text))
 
 
 class VisibleStream(io.TextIOBase):

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""Control characters but tab and newline, the marks that change the direction of text, and line separators."""
+
+
+def spell_controls(text: str) -> str:
+    r"""Write control characters and direction marks as \u001b, which is the same in JSON."""
+    return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def percent(value: float, decimals: int = 0) -> str:

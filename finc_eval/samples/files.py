@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import zipfile
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from posixpath import splitext
@@ -34,8 +36,6 @@ from finc_eval.samples.source import (
     reason,
 )
 
-HASH_CHUNK_BYTES = 1 << 20
-
 FILE_COPIES = 2
 """Times its size that a file takes while it is unpacked into memory."""
 
@@ -43,8 +43,7 @@ MAX_BYTES_IN_MEMORY = 64 << 20
 """Bytes of a video up to which it is decoded from memory."""
 
 MAX_LINKED = 1000
-"""Links to folders, found behind other such links, that are followed: among 8 folders that are linked with each other
-there are 100,000 ways, which take minutes."""
+"""Links to folders behind other such links that are followed: 8 folders linked with each other have 100,000 ways."""
 
 FOLLOW_LINKS = "FINC_EVAL_FOLLOW_LINKS"
 """Environment variable that lets links in a folder of samples lead out of it."""
@@ -55,6 +54,9 @@ VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v", ".3
 
 OTHER_SUFFIXES = VIDEO_SUFFIXES | {".csv", ".json", ".jsonl", ".txt", ".npy", ".npz", ".tar", ".zip", ".pt", ".h5"}
 """Suffixes of files that are never images."""
+
+BACKUPS = re.compile(r"[~#]$|\.(?:bak|orig|old|tmp|part|crdownload|sw[op])$|_original$", re.IGNORECASE)
+"""Ends of the names that editors and programs give to copies of a file, which are no samples beside it."""
 
 BY_NAME = "left out by name"
 """Name of the files that patterns of the user leave out, in counts of what is not a sample."""
@@ -277,11 +279,16 @@ def sort_out(
         suffix = splitext(name)[1].lower()
         if not reading.takes(name):
             ignored[BY_NAME] += 1
-        elif suffix in IMAGE_SUFFIXES or (suffix not in OTHER_SUFFIXES and _is_image(files, name)):
+        elif suffix in IMAGE_SUFFIXES or (not is_other(suffix) and _is_image(files, name)):
             ids.append(name)
         else:
             ignored[suffix or "no suffix"] += 1
     return without_grids(ids, names, ignored)
+
+
+def is_other(suffix: str) -> bool:
+    """Return whether files with a suffix are no samples, even if they begin as images do."""
+    return suffix in OTHER_SUFFIXES or BACKUPS.search(suffix) is not None
 
 
 def _is_image(files: Files, name: str) -> bool:
@@ -360,7 +367,8 @@ class Settled:
             data = whole(stream)
             self.stream, self._digest = io.BytesIO(data), bytes_digest(data)
         else:
-            self._before, self._digest = _state(stream), stream_digest(stream)
+            self._before = _state(stream)
+            self._digest = hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=DIGEST_BYTES)).digest()
 
     def content(self) -> bytes:
         """Return the content digest of all that was read so far, which is another one if the file has changed."""
@@ -382,11 +390,3 @@ def open_zip(path: Path) -> zipfile.ZipFile:
             f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
             "it may be cut short or of another type; copy or save it again"
         ) from error
-
-
-def stream_digest(stream: IO[bytes]) -> bytes:
-    """Return the content digest of an encoded file."""
-    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
-    while chunk := stream.read(HASH_CHUNK_BYTES):
-        digest.update(chunk)
-    return digest.digest()

@@ -16,7 +16,7 @@ from statistics import NormalDist
 from typing import Any, Self, TypeVar
 
 from finc_eval.core.record import Record
-from finc_eval.samples.traits import Traits
+from finc_eval.samples.traits import PALE, SHALLOW_VALUES, Traits
 
 MAX_SIZES = 32
 
@@ -145,7 +145,12 @@ class Profile(Record):
 
 def shallow(profile: Profile) -> str | None:
     """Return a sentence if nearly all images use a small part of the range of their pixels; None otherwise."""
-    marked = {mode: count for mode, count in profile.modes.items() if "/" in mode}
+    if sum(profile.modes[mode] for mode in profile.modes if mode.endswith(PALE)) >= max(1, MOST_SHALLOW * profile.n):
+        return (
+            f"no pixel is below {128 - SHALLOW_VALUES} of 255: the images are pale; if their numbers were 0 to 1, they "
+            "were taken for -1 to 1: state range=(0, 1), or --range 0,1"
+        )
+    marked = {mode: count for mode, count in profile.modes.items() if "/" in mode and not mode.endswith(PALE)}
     if not marked:
         return None
     deep = any(map(_is_deep, marked))

@@ -24,11 +24,11 @@ from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_url, place_of, url_of
 from finc_eval.samples.files import (
     BY_NAME,
-    OTHER_SUFFIXES,
     FileSource,
     NoImagesError,
     in_short,
     is_hidden,
+    is_other,
     refuse_excess,
 )
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES
@@ -111,7 +111,7 @@ def _holds_image(path: Path, member: tarfile.TarInfo, suffix: str) -> bool:
     if last in IMAGE_SUFFIXES:
         return True
     head = min(member.size, SIGNATURE_BYTES)
-    return last not in OTHER_SUFFIXES and SIGNATURES.match(_bytes_at(path, member.offset_data, head)) is not None
+    return not is_other(last) and SIGNATURES.match(_bytes_at(path, member.offset_data, head)) is not None
 
 
 def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, _Place], list[str]]:

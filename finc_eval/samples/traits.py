@@ -34,6 +34,9 @@ MAX_MODE_LENGTH = 12
 SHALLOW_VALUES = 16
 """Values of a pixel that are not seen on a screen."""
 
+PALE = "/pale"
+"""Mark of a mode whose pixels are all in the upper half, as numbers of 0 to 1 are that are taken for -1 to 1."""
+
 
 @dataclass(frozen=True)
 class Traits:
@@ -99,9 +102,15 @@ class Traits:
 
 
 def mark(mode: str, pixels: npt.NDArray[np.uint8]) -> str:
-    """Return a mode, with a mark where no value of the pixels uses more than 1 or 4 of 8 bits, and some is not 0."""
+    """Return a mode, with a mark where no value of the pixels uses more than 1 or 4 of 8 bits, and some is not 0.
+
+    Another mark is for pixels of the upper half alone, but for as many values as are not seen.
+    """
     # The middle of most images says that they are deep.
-    middle = max(pixels[len(pixels) // 2, pixels.shape[1] // 2].tolist(), default=0) if pixels.size else 0
+    center = pixels[len(pixels) // 2, pixels.shape[1] // 2].tolist() if pixels.size else [0]
+    middle, least = max(center), 128 - SHALLOW_VALUES
+    if min(center) >= least and pixels.min() >= least:
+        return f"{mode[: MAX_MODE_LENGTH - len(PALE)]}{PALE}"
     highest = middle if middle >= SHALLOW_VALUES else int(pixels.max(initial=0))
     return mode if not 0 < highest < SHALLOW_VALUES else f"{mode[: MAX_MODE_LENGTH - 5]}/{1 if highest == 1 else 4}bit"
 
