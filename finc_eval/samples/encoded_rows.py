@@ -159,15 +159,15 @@ def holds_image_column(path: Path) -> bool:
 def image_column(schema: Any, key: str | None, where: str) -> str:
     """Return the column of the images: the named or only one, or one of a usual name."""
     found = _image_columns(schema)
-    if key is not None and key not in found:
+    if not found or (key is not None and key not in found):
+        named = "" if key is None else f" {key!r}{did_you_mean(key, schema.names)}"
         raise DataError(
-            f"{where} has no column of images {key!r}{did_you_mean(key, schema.names)}: {', '.join(found) or 'none'} "
-            f"of its columns {', '.join(schema.names)} hold images"
+            f"{where} has no column of images{named}: {', '.join(found) or 'none'} of its columns "
+            f"{', '.join(schema.names)} hold the bytes of images"
         )
     usual = [name for name in IMAGE_KEYS if name in found]
     if key is None and not usual and len(found) != 1:
-        held = f"columns of images {', '.join(found)}" if found else f"columns {', '.join(schema.names)}"
-        raise DataError(f"{where} has the {held}: name the one of the images by image_key")
+        raise DataError(f"{where} has the columns of images {', '.join(found)}: name one by image_key")
     return key or (usual or found)[0]
 
 

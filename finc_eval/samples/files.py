@@ -282,7 +282,7 @@ def sort_out(
         elif suffix in IMAGE_SUFFIXES or (not is_other(suffix) and _is_image(files, name)):
             ids.append(name)
         else:
-            ignored[suffix or "no suffix"] += 1
+            ignored["metadata.csv in a subfolder" if name.endswith("/metadata.csv") else suffix or "no suffix"] += 1
     return without_grids(ids, names, ignored)
 
 

@@ -112,6 +112,8 @@ def _conversion(dtype: np.dtype[Any], values: npt.NDArray[Any] | None) -> str:
     """Return how to turn values into 8 bits, by their range."""
     if dtype.kind == "b":
         return "pass 255 * x.astype(np.uint8)"
+    if dtype.kind in "OSU":
+        return "pass list(x), if it holds images or their paths"
     if dtype.kind not in "iuf":
         return f"values of the type {dtype} are not brightnesses"
     seen = np.asarray([] if values is None else np.atleast_1d(values)[:VALUES_SEEN])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from inspect import signature
 from os import PathLike
 from typing import Any
@@ -140,9 +140,12 @@ def _call(function: Callable[[int], Any], n: int, key: str | None) -> Iterator[A
 def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator[tuple[Any, str | None]]:
     """Yield every image and its label, or None."""
     for item in items:
+        if of_batches and _is_list_of_items(item, key):
+            yield from _images(item, of_batches, key)
+            continue
         batch, labels = part(item, "an item of the iterator", key)
         if is_image(batch) or isinstance(batch, bytes | PathLike):
-            yield batch, None if labels is None else str(plain(labels))
+            yield batch, _name(plain(labels))
         elif not is_batch(batch):
             raise DataError(
                 f"the iterator yields {_describe(item)}: it must yield images (PIL, uint8 arrays or tensors) or batches"
@@ -152,13 +155,26 @@ def _images(items: Iterable[Any], of_batches: bool, key: str | None) -> Iterator
                 "the iterator yields batches, and its length counts batches: pass the number of images as n"
             )
         else:
-            names = [None] * len(batch) if labels is None else [str(label) for label in plain(labels)]
+            names = [None] * len(batch) if labels is None else [_name(label) for label in plain(labels)]
             if len(names) != len(batch):
                 raise DataError(
                     f"the iterator yields {plural(len(batch), 'image')} with {plural(len(names), 'label')}: "
                     "give each one"
                 )
             yield from zip(batch, names, strict=True)
+
+
+def _is_list_of_items(item: Any, key: str | None) -> bool:
+    """Return whether a loader that collates nothing yields this: a list of dictionaries, or of images and labels."""
+    if not isinstance(item, list) or not item or is_batch(item):
+        return False
+    if all(isinstance(one, Mapping) for one in item):
+        return len(set(map(frozenset, item))) == 1 and not is_batch(part(item[0], "an item of the iterator", key)[0])
+    return all(isinstance(one, tuple) and one and is_image(one[0]) and not is_batch(one) for one in item)
+
+
+def _name(label: Any) -> str | None:
+    return None if label is None else str(label)
 
 
 def _describe(item: Any) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain, islice
 from pathlib import PurePosixPath
 from posixpath import basename, splitext
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from finc_eval.core.files.parsed import foreign_json, json_lines, json_size, rea
 from finc_eval.core.files.png_texts import PNG, png_prompt
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.words import join_words, plural
+from finc_eval.samples.reading import FORMS_OF_NAMES
 from finc_eval.samples.source import align, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text", "prompts")
@@ -28,6 +29,9 @@ LABEL_KEYS = ("label", "class")
 
 NAME_KEYS = ("file_name", "filename", "file", "path", "image", "name")
 """Names of the column of the names of the samples."""
+
+CELLS = re.compile(r'[^,;|\t\r\n"]+')
+"""Cells of a line of a table, whatever divides them."""
 
 PROMPT_LISTS = ("prompts.txt", "prompts.tsv")
 """Files with a prompt in each line, for samples that are numbered by it."""
@@ -47,23 +51,6 @@ PNG_HEADS = (1 << 16, 1 << 22)
 MAX_COMPARED = 1000
 """Names that are compared with the samples' names if none matches."""
 
-
-def _slash(name: str) -> str:
-    return name.replace("\\", "/")
-
-
-def _fold(name: str) -> str:
-    return unicodedata.normalize("NFC", _slash(name)).casefold()
-
-
-FORMS_OF_NAMES: Mapping[str, Callable[[str], str]] = {
-    "Unicode form": lambda name: unicodedata.normalize("NFC", name),
-    "backslashes": _slash,
-    "upper and lower case": _fold,
-    "their folder": lambda name: _fold(name).rpartition("/")[2],
-    "their suffix": lambda name: PurePosixPath(_fold(name).rpartition("/")[2]).stem,
-}
-"""Forms in which names may be alike that are not equal, by what distinguishes them."""
 
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""
@@ -144,7 +131,10 @@ def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata |
             return _from_stylegan(foreign_json(text, where), ids, where)
         if name == "metadata.csv":
             columns, rows = csv_table(io.StringIO(text, newline=""), where)
-            is_ours = any(_usual(column) in NAME_KEYS for column in columns)
+            first = next(islice(filter(str.strip, io.StringIO(text)), 1, None), "")
+            is_ours = any(_usual(column) in NAME_KEYS for column in columns) or (
+                set(ids).isdisjoint(columns) and not set(ids).isdisjoint(CELLS.findall(first))
+            )
             return _from_rows(rows, ids, where) if is_ours else None
         check_decoded(json_size(text), where)
         return _from_rows(json_lines(text, where), ids, where)
@@ -153,7 +143,9 @@ def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata |
 
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
-    known = (row for row in map(_name_row, rows) if row is not None)
+    first, rows = (next(rest := iter(rows), None)), rest
+    column = _column_of(ids, first)
+    known = (row for one in chain([first], rows) if (row := _name_row(one, column)) is not None)
     table = gather_columns(known, where)
     names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
@@ -170,12 +162,24 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     return Metadata(align(labels, ids, "label", where), align(prompts, ids, "prompt", where), columns, unmatched)
 
 
-def _name_row(row: Any) -> dict[str, Any] | None:
-    """Return a row whose name is under "file_name", and whose other keys are the usual ones; None without a name."""
+def _column_of(ids: Sequence[str], row: Any) -> str | None:
+    """Return the key under which a row without a usual key has the name of a sample; None without one."""
+    if not isinstance(row, dict) or any(_usual(key) in NAME_KEYS for key in row if key):
+        return None
+    return next((key for key, one in row.items() if isinstance(one, str) and one in ids), None)
+
+
+def _name_row(row: Any, column: str | None) -> dict[str, Any] | None:
+    """Return a row whose name is under "file_name", and whose other keys are the usual ones; None without a name.
+
+    Args:
+        row: the row.
+        column: key of the name; None: one of `NAME_KEYS`.
+    """
     if not isinstance(row, dict):
         return None
     row = {usual if (usual := _usual(key)) == key or usual not in row else key: one for key, one in row.items() if key}
-    key = next((key for key in NAME_KEYS if isinstance(row.get(key), str)), None)
+    key = next((key for key in (column, *NAME_KEYS) if key and isinstance(row.get(key), str)), None)
     return None if key is None else {"file_name": row[key]} | {name: one for name, one in row.items() if name != key}
 
 

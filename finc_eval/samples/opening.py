@@ -164,6 +164,8 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
     if is_dataset(source):
         reading.refuse("the dataset", keys=True)
         return open_dataset(source, "the dataset", reading=reading)
+    if hasattr(source, "columns") and hasattr(source, "to_numpy"):
+        raise UsageError("a table is no set of images: pass the column of images or their paths, as list(x['path'])")
     if _is_numbered(source):
         reading.refuse("the dataset", keys=True)
         return DatasetSource(source, reading)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from posixpath import basename, dirname
 from typing import Any
 
@@ -24,6 +25,24 @@ GRIDS = "pictures beside a folder of samples"
 
 RANGE_SLACK = 0.02
 """Part of its range by which values of a generator may lie outside."""
+
+
+def _slash(name: str) -> str:
+    return name.replace("\\", "/")
+
+
+def _fold(name: str) -> str:
+    return unicodedata.normalize("NFC", _slash(name)).casefold()
+
+
+FORMS_OF_NAMES: Mapping[str, Callable[[str], str]] = {
+    "Unicode form": lambda name: unicodedata.normalize("NFC", name),
+    "backslashes": _slash,
+    "upper and lower case": _fold,
+    "their folder": lambda name: _fold(name).rpartition("/")[2],
+    "their suffix": lambda name: PurePosixPath(_fold(name).rpartition("/")[2]).stem,
+}
+"""Forms in which names may be alike that are not equal, by what distinguishes them."""
 
 
 @dataclass(frozen=True)

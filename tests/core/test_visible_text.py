@@ -5,11 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 from rich.console import Console
 from typer.testing import CliRunner
 
+import finc_eval as fe
 from finc_eval.cli.app import app
+from finc_eval.core.errors import BudgetError, DataError, IncompatibleError, UsageError
 from finc_eval.core.terminal import visible, visible_output
 from finc_eval.report.terminal import print_table
 
@@ -19,6 +22,17 @@ CLEAR, RTL, CSI = "\x1b[2J", "\u202e", "\x9b"
 def test_controls_and_direction_marks_are_shown_and_all_else_is_left_alone():
     assert visible(f"a{CLEAR}b{RTL}c{CSI}d\r") == r"a\u001b[2Jb\u202ec\u009bd\u000d"
     assert visible("Größe\t= 3 ≤ σ, 中文 🙂\n") == "Größe\t= 3 ≤ σ, 中文 🙂\n"
+
+
+@pytest.mark.parametrize("kind", [UsageError, DataError, IncompatibleError, BudgetError])
+def test_errors_spell_them_out_for_python_too(kind):
+    assert str(kind(f"a{CLEAR}b{RTL}c{CSI}d\t")) == r"a\u001b[2Jb\u202ec\u009bd" + "\t"
+
+
+def test_names_of_tensors_in_a_file_do_not_command_the_terminal(tmp_path):
+    torch.save({f"mu{CLEAR}": torch.zeros(1).expand(9), "x": torch.zeros(9, 9)}, tmp_path / "a.pt")
+    with pytest.raises(DataError, match=r"the tensor mu.u001b.2J shows 1 number as 9"):
+        fe.metrics(tmp_path / "a.pt", np.zeros((9, 9)), "fd")
 
 
 def test_in_json_they_stay_the_same_text():

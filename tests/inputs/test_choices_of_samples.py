@@ -337,6 +337,9 @@ def test_a_table_with_encoded_images_is_a_set(table, rows):
 
 
 def test_columns_of_a_table_are_chosen_by_name():
+    parquet.write_table(arrow.table({"image": [list(ENCODED[0])], "path": ["a.png"]}), "y.parquet")
+    with pytest.raises(FincEvalError, match="has no column of images: none of its columns image, path hold the bytes"):
+        open_source("y.parquet")
     parquet.write_table(arrow.table({"a": ENCODED[::-1], "b": ENCODED}), "x.parquet")
     assert np.array_equal(pixels("x.parquet", image_key="b"), IMAGES)
     for key in (None, "c"):

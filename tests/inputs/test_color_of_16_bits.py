@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import struct
 import zlib
 
@@ -174,10 +175,24 @@ def test_what_systems_add_is_not_a_sample(what, form, tmp_path):
     Image.fromarray(RGB).save(place / "b.png")
     Image.fromarray(RGB).save(place / JUNK[what])
     if form == "zip":
-        import shutil
-
         place = shutil.make_archive(str(tmp_path / "packed"), "zip", place)
     assert open_source(place).ids == ["b.png"]
+
+
+COPIES = ("b.png~", "b.png.bak", "b.png.orig", "b.png.old", "b.png.swp", "b.png_original", "b.png#", "b.jpg.part")
+
+
+@pytest.mark.parametrize("form", ["folder", "zip", "tar"])
+@pytest.mark.parametrize("copy", COPIES)
+def test_what_editors_and_programs_keep_of_an_image_is_left_out_and_counted(copy, form, tmp_path):
+    place = tmp_path / "set"
+    place.mkdir()
+    for name in ("b.png", copy):
+        Image.fromarray(RGB).save(place / name, "PNG")
+    if form != "folder":
+        place = shutil.make_archive(str(tmp_path / "packed"), form, place)
+    source = open_source(place)
+    assert len(source.ids) == 1 and sum(source.ignored.values()) == 1
 
 
 BAD = {

@@ -155,6 +155,28 @@ BLACK = {
 }
 
 
+PALE = {
+    "0 to 1 as -1 to 1": (IMAGES / 255, (-1, 1)),
+    "the same in 8 bits": ((IMAGES / 255 * 127.5 + 127.5).astype("u1"), None),
+    "gray": ((GRAY / 255)[..., None].repeat(3, 3).astype("f4"), (-1, 1)),
+}
+
+
+@pytest.mark.parametrize("pale, verb", every_value([*PALE], [*VERBS]))
+def test_numbers_of_another_range_than_stated_are_noticed(pale, verb, tmp_path):
+    images, limits = PALE[pale]
+    gen = saved(tmp_path / "gen", np.stack([one.pixels for one in open_source(images, range=limits).samples()]))
+    assert "the images are pale" in " ".join(VERBS[verb](gen, saved(tmp_path / "ref", IMAGES)))
+
+
+def test_some_pale_images_and_whole_ranges_are_not_noticed(tmp_path):
+    images = IMAGES.copy()
+    images[:30] |= 128
+    for given, limits in ((images, None), (IMAGES / 127.5 - 1, (-1, 1)), (IMAGES / 255, (0, 1))):
+        said = " ".join(VERBS["metrics"](fe.extract(given, "pixels", range=limits), fe.extract(IMAGES, "pixels")))
+        assert "pale" not in said
+
+
 @pytest.mark.parametrize("black, form, verb", every_value([*BLACK], ["npz", "folder"], [*VERBS]))
 def test_a_set_that_is_black_is_noticed(black, form, verb, tmp_path):
     gen = tmp_path / "gen.npz"

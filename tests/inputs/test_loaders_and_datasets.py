@@ -151,6 +151,42 @@ def test_a_loader_of_items_is_their_images(make):
     assert np.array_equal(read(DataLoader(Items(make), batch_size=16)), IMAGES)
 
 
+UNCOLLATED = {
+    "dictionaries": lambda i: {"image": IMAGES[i], "label": i % 2},
+    "dictionaries of bytes": lambda i: {"image": encoded(IMAGES[i]), "label": i % 2},
+    "tuples": lambda i: (IMAGES[i], i % 2),
+    "images of Pillow and labels": lambda i: (Image.fromarray(IMAGES[i]), i % 2),
+}
+
+
+@pytest.mark.parametrize("what", UNCOLLATED)
+def test_a_loader_that_collates_nothing_yields_its_items(what):
+    loader = DataLoader([UNCOLLATED[what](i) for i in range(40)], batch_size=7, collate_fn=list)
+    source = open_source(loader)
+    assert np.array_equal([one.pixels for one in source.samples()], IMAGES)
+    assert source.labels == [str(i % 2) for i in range(len(IMAGES))]
+
+
+def test_labels_that_are_none_are_no_labels():
+    loader = [(IMAGES[:4], [None] * 4), (IMAGES[4:8], [None] * 4)]
+    source = open_source(iter(loader), n=8)
+    assert len(list(source.samples())) == 8 and source.labels is None
+
+
+UNOPENED = {
+    "a table": (lambda: pytest.importorskip("pandas").DataFrame({"path": ["a.png"]}), r"list\(x\['path'\]\)"),
+    "an array of paths": (lambda: np.array(["a.png", "b.png"]), r"pass list\(x\)"),
+    "an array of objects": (lambda: np.array([IMAGES[0], None], dtype=object), r"pass list\(x\)"),
+}
+
+
+@pytest.mark.parametrize("what", UNOPENED)
+def test_what_holds_images_in_another_way_is_refused_with_the_way(what):
+    make, message = UNOPENED[what]
+    with pytest.raises(FincEvalError, match=message):
+        open_source(make())
+
+
 def test_labels_of_dictionaries_are_labels():
     assert fe.extract(Items(MAKERS["image and label"]), "pixels").labels == [str(i % 3) for i in range(40)]
 

@@ -45,6 +45,8 @@ READ = {
     "no end of line": PLAIN.strip(),
     "other order": "label,file_name\nz,c.png\ny,b.png\nx,a.png\n",
     "an unknown sample": PLAIN + "d.png,w\n",
+    **{header: PLAIN.replace("file_name", header) for header in ("image_path", "img", "Bild", "image_id")},
+    "a column of another name last": "label\tfound at\nx\ta.png\ny\tb.png\nz\tc.png\n",
 }
 
 
@@ -66,6 +68,18 @@ VALUES = {
 def test_values_keep_what_does_not_separate_them(how, tmp_path):
     source = open_source(folder(tmp_path, VALUES[how]))
     assert source.labels == ["x,1", "y", "z"] and source.columns["score"] == ["1,5", "2", "3"]
+
+
+def test_names_of_another_key_are_names_in_lines_of_json(tmp_path):
+    lines = "".join(f'{{"label": "{name}", "img_path": "{name}.png"}}\n' for name in "abc")
+    source = open_source(folder(tmp_path, lines, kind="jsonl"))
+    assert source.labels == ["a", "b", "c"] and not source.columns
+
+
+def test_a_table_in_a_folder_of_the_set_is_named_among_what_was_left_out(tmp_path):
+    (tmp_path / "train").mkdir()
+    folder(tmp_path / "train", PLAIN)
+    assert open_source(tmp_path).ignored == {"metadata.csv in a subfolder": 1}
 
 
 def test_a_quoted_line_end_is_a_part_of_its_value(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +37,13 @@ def _torch(path: Path) -> dict[str, torch.Tensor]:
             # PyTorch packs nothing, and unpacks whatever a file has packed as a whole.
             if any(info.compress_type or info.compress_size != info.file_size for info in archive.infolist()):
                 raise ValueError("it is packed, which PyTorch does not do")
-        held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
+        try:
+            held = torch.load(place, map_location="cpu", weights_only=True, mmap=True)
+        except pickle.UnpicklingError as error:
+            raise DataError(
+                f"{path} holds more than tensors, such as numpy arrays, and reading it could run code: save tensors "
+                "alone, as torch.from_numpy makes them"
+            ) from error
     tensors = {"embeddings": held} if isinstance(held, torch.Tensor) else dict(_name_tensors(held))
     for name, one in tensors.items():
         if one.layout != torch.strided or one.is_quantized or one.is_nested:
