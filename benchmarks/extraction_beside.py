@@ -58,7 +58,7 @@ def serve(folder):
 
     torch.set_num_threads(1)
     images = np.load(folder / "images.npz")["arr_0"]
-    fd = fe.metrics if getattr(fe, "metrics", None) else fe.evaluate  # the name now, and before
+    fd = fe.metrics if callable(getattr(fe, "metrics", None)) else fe.evaluate  # the name now, and before
 
     def embed(source, extractor):
         return lambda: fe.extract(source, extractor, run=fe.Run(batch_size=50))

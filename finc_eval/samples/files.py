@@ -56,7 +56,7 @@ OTHER_SUFFIXES = VIDEO_SUFFIXES | {".csv", ".json", ".jsonl", ".txt", ".npy", ".
 """Suffixes of files that are never images."""
 
 BACKUPS = re.compile(r"[~#]$|\.(?:bak|orig|old|tmp|part|crdownload|sw[op])$|_original$", re.IGNORECASE)
-"""Ends of the names that editors and programs give to copies of a file, which are no samples beside it."""
+"""Ends of the names that editors and programs give to copies of a file."""
 
 BY_NAME = "left out by name"
 """Name of the files that patterns of the user leave out, in counts of what is not a sample."""
@@ -287,7 +287,7 @@ def sort_out(
 
 
 def is_other(suffix: str) -> bool:
-    """Return whether files with a suffix are no samples, even if they begin as images do."""
+    """Return whether files with a suffix are left out, even if they begin as images do."""
     return suffix in OTHER_SUFFIXES or BACKUPS.search(suffix) is not None
 
 
@@ -368,7 +368,8 @@ class Settled:
             self.stream, self._digest = io.BytesIO(data), bytes_digest(data)
         else:
             self._before = _state(stream)
-            self._digest = hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=DIGEST_BYTES)).digest()
+            digest = partial(hashlib.blake2b, digest_size=DIGEST_BYTES)
+            self._digest = hashlib.file_digest(stream, digest).digest()  # type: ignore[arg-type]
 
     def content(self) -> bytes:
         """Return the content digest of all that was read so far, which is another one if the file has changed."""

@@ -165,7 +165,7 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
         reading.refuse("the dataset", keys=True)
         return open_dataset(source, "the dataset", reading=reading)
     if hasattr(source, "columns") and hasattr(source, "to_numpy"):
-        raise UsageError("a table is no set of images: pass the column of images or their paths, as list(x['path'])")
+        raise UsageError("a table is not a set of images: pass the column of images or their paths, as list(x['path'])")
     if _is_numbered(source):
         reading.refuse("the dataset", keys=True)
         return DatasetSource(source, reading)

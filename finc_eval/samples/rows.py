@@ -188,6 +188,9 @@ def check_rows(
 ) -> None:
     """Raise DataError for an array that is not n images, and say how to turn it into one; `values` are some of it."""
     found = f"{who} has shape {shape} and dtype {dtype}"
+    forms = "images must be (n, height, width, 3) or (n, height, width)"
+    if len(shape) < 3 and dtype.kind in "biuf":
+        raise DataError(f"{found}, but {forms}: reshape it")
     if len(shape) == 4 and shape[3] not in (1, 3) and 4 in (shape[1], shape[3]):
         how = "drop the alpha channel, by x[..., :3]" if shape[3] == 4 else "drop the alpha channel, by x[:, :3]"
         how = "latents of a model must be decoded to images" if dtype.kind == "f" and shape[3] != 4 else how
@@ -201,7 +204,7 @@ def check_rows(
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
         if len(shape) == 5:
             how = CLIPS
-        raise DataError(f"{found}, but images must be (n, height, width, 3) or (n, height, width): {how}")
+        raise DataError(f"{found}, but {forms}: {how}")
     if 0 in shape:
         raise DataError(f"{found}: it holds no pixels")
 
