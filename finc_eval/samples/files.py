@@ -345,8 +345,7 @@ def whole(stream: IO[bytes]) -> bytes:
     """Return all bytes of an image file."""
     if isinstance(stream, io.BytesIO):
         return stream.getvalue()
-    size = stream.seek(0, os.SEEK_END)
-    refuse_excess(size)
+    refuse_excess(stream.seek(0, os.SEEK_END))
     stream.seek(0)
     return at_most(stream, max_decoded() // FILE_COPIES)  # it may grow, or have stated too little
 

@@ -37,7 +37,7 @@ def test_names_of_tensors_in_a_file_do_not_command_the_terminal(tmp_path):
 
 def test_a_file_of_more_than_tensors_is_refused_in_our_words(tmp_path):
     torch.save({"mu": np.zeros(9), "sigma": np.eye(9)}, tmp_path / "a.pt")
-    with pytest.raises(DataError, match="a.pt holds more than tensors, such as numpy arrays, .*: save tensors alone"):
+    with pytest.raises(DataError, match=r"a.pt holds more than tensors, such as numpy arrays, .*: save tensors alone"):
         fe.metrics(np.zeros((9, 9)), tmp_path / "a.pt", "fd")
 
 
