@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from _real import tiny_imagenet, ucf101
 from _record import record
-from finc_eval.numerics.bandwidth import median_distance
 
 import finc_eval as fe
 from finc_eval.comparison.settings import Finc
 from finc_eval.demo.planted import colored_digits, gray, shipped_digits
 from finc_eval.demo.run import FOUND_PURITY
 from finc_eval.gallery.counts import KEPT
+from finc_eval.numerics.kernels import median_distance
 
 FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
 SEEDS = 4
