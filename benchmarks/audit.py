@@ -32,7 +32,7 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.search.neighbors import kth_distances, nearest
+from finc_eval.embeddings.search.neighbors import nearest, radii
 from finc_eval.memorization import views
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
@@ -274,7 +274,7 @@ def power(repeats=200):
     for _ in range(repeats):
         sets = parts(x, rng)
         train = as_embeddings(sets["train"])
-        spacings = kth_distances(train, 1)
+        spacings = radii(train, 1).squared ** 0.5
         fresh, other = (
             Closeness.of(found.distances, spacings[found.indices[:, 0]]).calibrated
             for found in (nearest(sets[name], train, CALIBRATION_NEIGHBORS) for name in ("holdout", "gen"))

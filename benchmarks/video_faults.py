@@ -34,7 +34,7 @@ from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.extractors.card import BY_FRAMES, TWO_SECONDS
 from finc_eval.extractors.catalog import CARDS
 from finc_eval.extractors.networks.motion import measurements
-from finc_eval.samples.clips import window_indices
+from finc_eval.samples.clips import plan_windows
 
 POOL = 420
 """Scenes that sets are drawn from."""
@@ -221,7 +221,7 @@ def embedded(name, clips, extractor, folder):
 
 def embed_frames(clips, extractor):
     """Embed clips of 25 frames a second as `extractor:frames` does, but equal frames once."""
-    frames = window_indices(FRAMES, 25.0, TWO_SECONDS)[0]
+    frames = plan_windows(FRAMES, 25.0, TWO_SECONDS).indices[0]
     keys = [[clip[frame].tobytes() for frame in frames] for clip in clips]
     new = [key for key in dict.fromkeys(itertools.chain(*keys)) if (extractor, key) not in EMBEDDED]
     if new:

@@ -36,7 +36,6 @@ class KenModes:
         scores_y: unit-norm eigenfunctions at every sample of y, shape (m, k).
         samples: distinct samples, which carry the eigenfunctions Σ_i coefficients[i] · k(·, samples[i]).
         coefficients: coefficients of these eigenfunctions.
-        kernel: k.
     """
 
     eigenvalues: torch.Tensor
@@ -44,11 +43,6 @@ class KenModes:
     scores_y: torch.Tensor
     samples: torch.Tensor
     coefficients: torch.Tensor
-    kernel: PairKernel
-
-    def score(self, fresh: torch.Tensor) -> torch.Tensor:
-        """Evaluate the eigenfunctions at fresh samples: (b, d) → (b, k)."""
-        return self.kernel(fresh.to(self.samples), self.samples).matmul(self.coefficients)
 
 
 def ken(
@@ -58,7 +52,6 @@ def ken(
     *,
     rho: float = 1.0,
     count: int = 10,
-    dtype: torch.dtype = torch.double,
 ) -> KenModes:
     """Find at most `count` modes with more than ρ times as much in x, shape (n, d), as in y, shape (m, d).
 
@@ -66,14 +59,14 @@ def ken(
     − ρ·C_Y, and L u are the scores of the samples. `kernel` maps (a, d) and (b, d) to (a, b) and is positive
     semi-definite.
     """
-    rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, "cholesky")
+    rows, of_sample, weights, factor, jitter = _factor(x, y, kernel, rho, "cholesky")
     values, vectors = _leading(factor, weights, min(count, len(rows)))
     values, vectors = values[values > jitter], vectors[:, values > jitter]
     scores = factor @ vectors
     # L⁻ᵀ u = diag(w) L u / λ, from M u = λ u: no triangular system, which near-copies among the rows would spoil.
     coefficients = weights[:, None] * scores / values
     scores = scores[of_sample]
-    return KenModes(values, scores[: len(x)], scores[len(x) :], rows, coefficients, kernel)
+    return KenModes(values, scores[: len(x)], scores[len(x) :], rows, coefficients)
 
 
 def ken_spectrum(
@@ -82,12 +75,11 @@ def ken_spectrum(
     kernel: PairKernel,
     *,
     rho: float = 1.0,
-    dtype: torch.dtype = torch.double,
     form: Factorization = "cholesky",
 ) -> torch.Tensor:
     """Return all positive eigenvalues of C_X − ρ·C_Y, descending; see `ken` for the arguments."""
     with single_threaded(len(x) + len(y) <= MAX_SERIAL_ROWS):
-        _, _, weights, factor, jitter = _factor(x, y, kernel, rho, dtype, form)
+        _, _, weights, factor, jitter = _factor(x, y, kernel, rho, form)
         values: torch.Tensor = torch.linalg.eigvalsh(factor.T @ (weights[:, None] * factor))
     return values[values > jitter].flip(0)
 
@@ -98,7 +90,7 @@ def ken_score(positive: torch.Tensor) -> float:
 
 
 def _factor(
-    x: torch.Tensor, y: torch.Tensor, kernel: PairKernel, rho: float, dtype: torch.dtype, form: Factorization
+    x: torch.Tensor, y: torch.Tensor, kernel: PairKernel, rho: float, form: Factorization
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, float]:
     """Return the distinct rows of [x; y], the row of each sample, the rows' weights, L, and what counts as zero.
 
@@ -106,11 +98,11 @@ def _factor(
     singular. For Cholesky, eps^(2/3) of its mean (4e-11 in float64) is added to K's diagonal against rounding; for
     both factorizations, eigenvalues below that count as zero.
     """
-    rows, of_sample = torch.unique(torch.cat([x, y]).to(dtype), dim=0, return_inverse=True)
+    rows, of_sample = torch.unique(torch.cat([x, y]).double(), dim=0, return_inverse=True)
     share = torch.cat([rows.new_full((len(x),), 1 / len(x)), rows.new_full((len(y),), -rho / len(y))])
     weights = rows.new_zeros(len(rows)).index_add_(0, of_sample, share)
     matrix = kernel(rows, rows)
-    jitter = torch.finfo(dtype).eps ** (2 / 3) * float(matrix.diagonal().mean())
+    jitter = torch.finfo(matrix.dtype).eps ** (2 / 3) * float(matrix.diagonal().mean())
     if form == "eigen":
         values, vectors = torch.linalg.eigh(matrix)
         return rows, of_sample, weights, vectors * values.clamp(min=0).sqrt(), jitter
@@ -118,8 +110,7 @@ def _factor(
     factor, failed = torch.linalg.cholesky_ex(matrix)
     if failed:
         raise DataError(
-            f"the kernel matrix of {len(rows)} samples is not positive definite in {dtype}: use a positive "
-            "semi-definite kernel, and float64"
+            f"the kernel matrix of {len(rows)} samples is not positive definite: use a positive semi-definite kernel"
         )
     return rows, of_sample, weights, factor, jitter
 

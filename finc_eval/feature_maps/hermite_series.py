@@ -11,6 +11,9 @@ import torch
 REACH_DEVIATIONS = 3.5
 """Standard deviations beyond the mean degree that a value of ρ must reach; it serves to skip hopeless values of ρ."""
 
+TAIL = 1e-3
+"""Part of φ(x)² that an order may cut off."""
+
 RHO_CANDIDATES = 100
 """Number of values of ρ among which the best is searched."""
 
@@ -105,24 +108,24 @@ def degree_probabilities(radius: float, length_scale: float, rho: float, order: 
     return torch.from_numpy(np.convolve(on_axis.numpy(), others.numpy())[: order + 1])
 
 
-def order_for(radius: float, length_scale: float, rho: float, dims: int = 1, tail: float = 1e-3) -> int:
-    """Return the smallest order that cuts off at most `tail` of ‖φ(x)‖² wherever ‖x − μ‖ is at most `radius`."""
-    most = ceil(_reach(radius, length_scale, rho, dims, 2 / sqrt(tail)))
-    kept = degree_probabilities(radius, length_scale, rho, most, dims).cumsum(0)
-    return int((kept < 1 - tail).sum())
+def order_for(radius: float, length_scale: float, rho: float) -> int:
+    """Return the smallest order that cuts off at most 1e-3 of φ(x)² wherever |x − μ| is at most `radius`."""
+    most = ceil(_reach(radius, length_scale, rho, 2 / sqrt(TAIL)))
+    kept = degree_probabilities(radius, length_scale, rho, most).cumsum(0)
+    return int((kept < 1 - TAIL).sum())
 
 
-def best_rho(radius: float, length_scale: float, dims: int = 1, tail: float = 1e-3) -> float:
+def best_rho(radius: float, length_scale: float) -> float:
     """Return the ρ, of a hundred candidates, with the smallest `order_for`; near ρ = 0 the features are Taylor's."""
     candidates = [float(rho) for rho in np.geomspace(1e-3, 0.999, RHO_CANDIDATES)]
-    reach = [_reach(radius, length_scale, rho, dims, REACH_DEVIATIONS) for rho in candidates]
+    reach = [_reach(radius, length_scale, rho, REACH_DEVIATIONS) for rho in candidates]
     likely = [rho for rho, far in zip(candidates, reach, strict=True) if far <= 1.5 * min(reach)]
-    return min(likely, key=lambda rho: order_for(radius, length_scale, rho, dims, tail))
+    return min(likely, key=lambda rho: order_for(radius, length_scale, rho))
 
 
-def _reach(radius: float, length_scale: float, rho: float, dims: int, deviations: float) -> float:
+def _reach(radius: float, length_scale: float, rho: float, deviations: float) -> float:
     """Return the mean plus some standard deviations of the total degree, in closed form."""
     square, tilt = (radius / length_scale) ** 2, (1 - rho) / (1 + rho)
-    mean = dims * rho**2 / (1 - rho**2) + square * tilt
-    variance = dims * 2 * rho**2 / (1 - rho**2) ** 2 + square * tilt**2
+    mean = rho**2 / (1 - rho**2) + square * tilt
+    variance = 2 * rho**2 / (1 - rho**2) ** 2 + square * tilt**2
     return mean + deviations * sqrt(variance)

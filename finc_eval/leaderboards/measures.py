@@ -16,7 +16,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.space import extractor_of
 from finc_eval.leaderboards.ranks import Estimate, part_sums, unit_sums
-from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_embeddings, row_blocks
+from finc_eval.measures.gaussian import BLOCKS, GaussianStatistics, blocks_of_embeddings, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.metrics import metrics
@@ -25,9 +25,6 @@ from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile
 
 Array = NDArray[np.float64]
-
-BLOCKS = 10
-"""Blocks of each set for the jackknife of the bias, as in `frechet_interval`."""
 
 
 @dataclass(frozen=True, eq=False)

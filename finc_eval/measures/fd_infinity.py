@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Subset
@@ -47,33 +46,30 @@ def fd_infinity(
     gen: object,
     ref: object,
     *,
-    sizes: int = SUBSET_SIZES,
     seed: int = 0,
     run: Run | None = None,
 ) -> FrechetInfinity:
     """Compute FD-infinity: the intercept of a line through the distances of random subsets against 1/N.
 
-    There are `sizes` subset sizes, evenly spaced from min(5000, n/10) to all samples, each with a fresh subset of the
+    There are 15 subset sizes, evenly spaced from min(5000, n/10) to all samples, each with a fresh subset of the
     generated set. The reference is used whole, so the bias from its own finite size remains.
 
     Args:
         gen: embeddings or a cache of the generated set.
         ref: reference set, in a form that `frechet_distance` takes.
-        sizes: number of subsets.
         seed: random seed of the subsets.
         run: device to sum embeddings on, and portions; default: CUDA if available.
     """
-    check_count("sizes", sizes, least=2)
     x = as_embeddings(gen, "the generated set")
     y = gaussian_statistics(ref, "the reference", run=run).to(Run.of(run).torch_device)
     check_alike(x.name, x, y.name, y)
     smallest = min(MAX_SMALLEST_SUBSET, x.n // 10)
-    if smallest < 2 or x.n - smallest < sizes:
+    if smallest < 2 or x.n - smallest < SUBSET_SIZES:
         raise DataError(
-            f"FD-infinity of {sizes} sizes needs at least {max(20, 2 * sizes)} samples, {x.name} has {x.n}: embed "
+            f"FD-infinity of {SUBSET_SIZES} sizes needs at least {2 * SUBSET_SIZES} samples, {x.name} has {x.n}: embed "
             "more, or take the corrected distance of frechet_interval"
         )
-    numbers = np.linspace(smallest, x.n, sizes).astype(np.int64)
+    numbers = np.linspace(smallest, x.n, SUBSET_SIZES).astype(np.int64)
     rng = np.random.default_rng(seed)
     distances = []
     for number in numbers:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from finc_eval.core.checks import check_count, check_fraction
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
@@ -21,6 +20,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import same_embedding
 from finc_eval.embeddings.space import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.measures.gaussian import (
+    BLOCKS,
     GaussianStatistics,
     MomentBlocks,
     blocks_of_embeddings,
@@ -59,8 +59,6 @@ class FrechetDistance:
         mean_term: ‖μ₁ − μ₂‖².
         covariance_term: the other three terms.
         slack: amount by which rounding took the value below zero before it was set to zero; otherwise 0.
-        n_gen: number of generated samples; None if a file does not state it.
-        n_ref: number of reference samples; None if a file does not state it.
         warnings: what to know before trusting the number.
     """
 
@@ -68,8 +66,6 @@ class FrechetDistance:
     mean_term: float
     covariance_term: float
     slack: float
-    n_gen: int | None
-    n_ref: int | None
     warnings: tuple[str, ...] = ()
 
 
@@ -84,8 +80,6 @@ class FrechetInterval:
         standard_error: standard error of the corrected distance.
         low: lower end of the interval around the corrected distance, never below zero.
         high: upper end of the interval.
-        confidence: confidence of the interval.
-        blocks: number of blocks that each set was cut into.
         covers: sampling that the interval covers: "both sets", or "the generated set" if only the statistics of the
             reference are known.
     """
@@ -96,8 +90,6 @@ class FrechetInterval:
     standard_error: float
     low: float
     high: float
-    confidence: float
-    blocks: int
     covers: str
 
 
@@ -155,14 +147,7 @@ def fvd(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
     return replace(found, warnings=(*warnings, *found.warnings))
 
 
-def frechet_interval(
-    gen: object,
-    ref: object,
-    *,
-    blocks: int = 10,
-    confidence: float = 0.95,
-    run: Run | None = None,
-) -> FrechetInterval:
+def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> FrechetInterval:
     """Estimate the bias and an interval of the Fréchet distance, by the delete-a-block jackknife (Quenouille; Tukey).
 
     Each set is cut into blocks of samples, kept as moments, and the distance is computed again without each block. No
@@ -177,13 +162,9 @@ def frechet_interval(
     Args:
         gen: embeddings or a cache of the generated set, or the sketches of its disjoint shards, which are the blocks.
         ref: reference set in the same forms, or statistics or one sketch, which are then taken as exact.
-        blocks: number of blocks; each costs one more distance per set.
-        confidence: confidence of the interval.
         run: device to sum embeddings on, and portions; default: CUDA if available.
     """
-    check_fraction("confidence", confidence)
-    check_count("blocks", blocks, least=2)
-    x, y = _blocks(gen, "the generated set", blocks, run), _blocks(ref, "the reference", blocks, run)
+    x, y = _blocks(gen, "the generated set", run), _blocks(ref, "the reference", run)
     if not isinstance(x, MomentBlocks):
         raise IncompatibleError(
             f"{x.name} came as statistics of all its samples: an interval needs embeddings, or the sketches of shards"
@@ -197,8 +178,8 @@ def frechet_interval(
         without.append([distance_of_gaussians(whole_x, y.statistics(k)).value for k in range(len(y.parts))])
     bias = sum((len(values) - 1) * (float(np.mean(values)) - value) for values in without)
     corrected = max(value - bias, 0.0)
-    error, half = _jackknife_error(without, confidence)
-    root, of_root = corrected**0.5, _jackknife_error([np.sqrt(values).tolist() for values in without], confidence)[1]
+    error, half = _jackknife_error(without)
+    root, of_root = corrected**0.5, _jackknife_error([np.sqrt(values).tolist() for values in without])[1]
     return FrechetInterval(
         value=value,
         bias=bias,
@@ -206,18 +187,16 @@ def frechet_interval(
         standard_error=error,
         low=min(max(0.0, corrected - half), max(0.0, root - of_root) ** 2),
         high=max(corrected + half, (root + of_root) ** 2),
-        confidence=confidence,
-        blocks=len(x.parts),
         covers="both sets" if isinstance(y, MomentBlocks) else "the generated set",
     )
 
 
-def _jackknife_error(without: Sequence[Sequence[float]], confidence: float) -> tuple[float, float]:
+def _jackknife_error(without: Sequence[Sequence[float]]) -> tuple[float, float]:
     """Return the standard error and the half-width of the interval, from the values without each block of each set."""
     variances = [(len(values) - 1) * float(np.var(values)) for values in without]
     error = sum(variances) ** 0.5
     spread = sum(variance**2 / (len(values) - 1) for variance, values in zip(variances, without, strict=True))
-    return error, student_quantile(sum(variances) ** 2 / spread, confidence) * error if spread else 0.0
+    return error, student_quantile(sum(variances) ** 2 / spread) * error if spread else 0.0
 
 
 def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> SameSetFloor:
@@ -252,12 +231,12 @@ def distance_of_gaussians(x: GaussianStatistics, y: GaussianStatistics) -> Frech
     y = y.to(x.mean.device)
     warnings = (*size_warnings(x), *size_warnings(y))
     if torch.equal(x.mean, y.mean) and torch.equal(x.covariance, y.covariance):
-        return FrechetDistance(0.0, 0.0, 0.0, 0.0, x.n, y.n, warnings)
+        return FrechetDistance(0.0, 0.0, 0.0, 0.0, warnings)
     mean_term = float((x.mean - y.mean).square().sum())
     common = float(torch.linalg.svdvals(x.root @ y.root.T).sum())
     covariance_term = float(x.covariance.trace() + y.covariance.trace()) - 2 * common
     value = mean_term + covariance_term
-    return FrechetDistance(max(value, 0.0), mean_term, covariance_term, max(-value, 0.0), x.n, y.n, warnings)
+    return FrechetDistance(max(value, 0.0), mean_term, covariance_term, max(-value, 0.0), warnings)
 
 
 def size_warnings(statistics: GaussianStatistics) -> list[str]:
@@ -277,13 +256,13 @@ def size_warnings(statistics: GaussianStatistics) -> list[str]:
     return found
 
 
-def _blocks(source: object, name: str, count: int, run: Run | None) -> MomentBlocks | GaussianStatistics:
+def _blocks(source: object, name: str, run: Run | None) -> MomentBlocks | GaussianStatistics:
     if isinstance(source, Sequence) and source and all(isinstance(part, Sketch) for part in source):
         if len(source) < 2:
             raise IncompatibleError(f"{name} came as one sketch: the jackknife needs sketches of at least two shards")
         return blocks_of_sketches(source, name)
     found = open_set(source, name)
-    return blocks_of_embeddings(found, count, run=run) if isinstance(found, Embeddings) else found
+    return blocks_of_embeddings(found, BLOCKS, run=run) if isinstance(found, Embeddings) else found
 
 
 def _frechet(inputs: MetricInputs) -> list[Score]:

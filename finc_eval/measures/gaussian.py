@@ -19,6 +19,9 @@ from finc_eval.sketches.sketch import Sketch
 MAX_COVARIANCE_SIZE = 16_384
 """Largest number of rows of a covariance matrix, which then takes 2 GB in float64."""
 
+BLOCKS = 10
+"""Blocks that a jackknife leaves out in turn; each costs one more distance, or one more decomposition."""
+
 
 @dataclass(frozen=True, eq=False)
 class GaussianStatistics:
@@ -161,7 +164,7 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
     if len(distinct) < 2 * count:
         raise DataError(
             f"{embeddings.name} has {len(distinct)} independent samples, too few for {count} blocks: give at least "
-            f"{2 * count}, or ask for fewer blocks"
+            f"{2 * count}"
         )
     # np.unique sorts by hash, so that the ranks are a random order of the samples.
     return torch.from_numpy(unit_of % count)

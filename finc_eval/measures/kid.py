@@ -104,7 +104,6 @@ def kid_interval(
     gen: object,
     ref: object,
     *,
-    confidence: float = 0.95,
     degree: int = 3,
     gamma: float | None = None,
     coef: float = 1.0,
@@ -117,7 +116,7 @@ def kid_interval(
     """
     kernel = _kernel(degree, gamma, coef)
     x, y = open_samples(gen, ref, least=3)
-    return unbiased_estimate(kernel_sums(x, y, kernel, run=run), confidence)
+    return unbiased_estimate(kernel_sums(x, y, kernel, run=run))
 
 
 def jedi(gen: object, ref: object, *, run: Run | None = None) -> float:

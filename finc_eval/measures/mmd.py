@@ -8,7 +8,7 @@ from functools import partial
 
 import torch
 
-from finc_eval.core.checks import check_fraction, check_positive
+from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -35,18 +35,12 @@ class MmdEstimate:
         standard_error: standard error of the estimate.
         low: lower end of the interval, the value minus the normal quantile times the standard error.
         high: upper end of the interval.
-        confidence: confidence of the interval.
-        n_gen: number of generated samples.
-        n_ref: number of reference samples.
     """
 
     value: float
     standard_error: float
     low: float
     high: float
-    confidence: float
-    n_gen: int
-    n_ref: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,20 +110,18 @@ def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | 
     return KernelSums(xx, yy, xy, yx, diagonal_x, diagonal_y)
 
 
-def mmd(gen: object, ref: object, sigma: float, *, confidence: float = 0.95, run: Run | None = None) -> MmdEstimate:
+def mmd(gen: object, ref: object, sigma: float, *, run: Run | None = None) -> MmdEstimate:
     """Compute the unbiased MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), with its standard error.
 
     Args:
         gen: embeddings of the generated set, or their cache.
         ref: embeddings of the reference, or their cache.
         sigma: bandwidth σ, in the units of the embedding.
-        confidence: confidence of the interval.
         run: device to compute on; default: CUDA if available.
     """
     check_positive("sigma", sigma)
-    check_fraction("confidence", confidence)
     x, y = open_samples(gen, ref, least=3)
-    return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run), confidence)
+    return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run))
 
 
 def cmmd(
@@ -160,11 +152,11 @@ def cmmd(
     return scale * kernel_sums(x, y, kernel, run=run).biased()
 
 
-def unbiased_estimate(sums: KernelSums, confidence: float) -> MmdEstimate:
+def unbiased_estimate(sums: KernelSums) -> MmdEstimate:
     """Return the unbiased MMD² of these sums with its interval, which reaches 0, the least possible MMD²."""
     value, error = sums.unbiased(), sums.standard_error()
-    low, high = normal_interval(value, error, confidence)
-    return MmdEstimate(value, error, low, max(high, 0.0), confidence, len(sums.xx), len(sums.yy))
+    low, high = normal_interval(value, error)
+    return MmdEstimate(value, error, low, max(high, 0.0))
 
 
 def unit_length(rows: torch.Tensor) -> torch.Tensor:

@@ -25,12 +25,12 @@ SIGNIFICANCE = 0.05
 """Level of the test of each bin, as in the paper: without a correction, so of equal laws it counts 5 in 100."""
 
 
-def different_bins(gen: NDArray[np.int64], ref: NDArray[np.int64], significance: float = SIGNIFICANCE) -> int:
+def different_bins(gen: NDArray[np.int64], ref: NDArray[np.int64]) -> int:
     """Return the number of bins whose shares differ by a two-proportion z-test, from the counts of two sets."""
     n, m = gen.sum(), ref.sum()
     pooled = (gen + ref) / (n + m)
     error = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
-    return int((np.abs(gen / n - ref / m) > normal_quantile(1 - significance) * error).sum())
+    return int((np.abs(gen / n - ref / m) > normal_quantile(1 - SIGNIFICANCE) * error).sum())
 
 
 def ndb(gen: Embeddings, ref: Embeddings, bins: int = BINS, run: Run | None = None) -> tuple[int, int]:

@@ -20,12 +20,12 @@ MIN_SAMPLES_PER_KIND = 20
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def prd_curve(gen: NDArray[np.float64], ref: NDArray[np.float64], angles: int = ANGLES) -> Curve:
+def prd_curve(gen: NDArray[np.float64], ref: NDArray[np.float64]) -> Curve:
     """Return precision α(λ) = Σ min(λ p, q) and recall β(λ) = α(λ) / λ (Definition 2, Theorem 3 of the paper).
 
     q and p are shares of kinds; λ = tan(angle) for evenly spaced angles between 0 and π/2.
     """
-    slopes = np.tan(np.linspace(1e-10, np.pi / 2 - 1e-10, angles))
+    slopes = np.tan(np.linspace(1e-10, np.pi / 2 - 1e-10, ANGLES))
     precision = np.minimum(ref * slopes[:, None], gen).sum(1)
     return np.clip(precision, 0, 1), np.clip(precision / slopes, 0, 1)
 

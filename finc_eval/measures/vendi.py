@@ -13,13 +13,13 @@ from math import exp, inf, isinf, log
 import numpy as np
 import torch
 
-from finc_eval.core.checks import check_count, check_fraction, check_positive
+from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, random_blocks, row_blocks
+from finc_eval.measures.gaussian import BLOCKS, MAX_COVARIANCE_SIZE, random_blocks, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import sums_within, unit_length
 from finc_eval.measures.score import Score
@@ -66,7 +66,6 @@ class VendiInterval:
         standard_error: standard error of log value.
         gain: estimated relative increase of the score for infinitely many samples. The interval does not include it:
             scores compare at equal n only.
-        confidence: confidence of the interval.
     """
 
     value: float
@@ -74,7 +73,6 @@ class VendiInterval:
     high: float
     standard_error: float
     gain: float
-    confidence: float
 
 
 def vendi(source: object, *, order: float = 1.0, run: Run | None = None) -> VendiScore:
@@ -93,14 +91,7 @@ def vendi(source: object, *, order: float = 1.0, run: Run | None = None) -> Vend
     return VendiScore(_effective_number(spectrum, order), order, embeddings.n, "cosine")
 
 
-def vendi_interval(
-    source: object,
-    *,
-    order: float = 1.0,
-    blocks: int = 10,
-    confidence: float = 0.95,
-    run: Run | None = None,
-) -> VendiInterval:
+def vendi_interval(source: object, *, order: float = 1.0, run: Run | None = None) -> VendiInterval:
     """Compute the Vendi score of the cosine kernel with an interval, by the delete-a-block jackknife of its logarithm.
 
     In simulations (mixtures of 1 to 50 kinds of equal and unequal shares in 32 to 300 dimensions, 200 to 4000 samples,
@@ -111,23 +102,19 @@ def vendi_interval(
         source: embeddings or a cache.
         order: order q, at least 1. For smaller orders the score depends on the number of eigenvalues near zero, and
             the jackknife fails.
-        blocks: number of blocks; each costs one more decomposition.
-        confidence: confidence of the interval.
         run: device to compute on; default: CUDA if available.
     """
     if not order >= 1:
         raise UsageError(f"the interval of a Vendi score needs an order of at least 1, got {order}")
-    check_count("blocks", blocks, least=2)
-    check_fraction("confidence", confidence)
     embeddings = _of_usable_size(source)
     whole, *without = (
         log(_effective_number(spectrum, order))
-        for spectrum in _spectra(embeddings, random_blocks(embeddings, blocks), Run.of(run))
+        for spectrum in _spectra(embeddings, random_blocks(embeddings, BLOCKS), Run.of(run))
     )
-    error = ((blocks - 1) * float(np.var(without))) ** 0.5
-    gain = (blocks - 1) * (whole - float(np.mean(without)))
-    half = student_quantile(blocks - 1, confidence) * error
-    return _interval(whole, half, error, gain, confidence, min(embeddings.n, embeddings.dim))
+    error = ((BLOCKS - 1) * float(np.var(without))) ** 0.5
+    gain = (BLOCKS - 1) * (whole - float(np.mean(without)))
+    half = student_quantile(BLOCKS - 1) * error
+    return _interval(whole, half, error, gain, min(embeddings.n, embeddings.dim))
 
 
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:
@@ -153,10 +140,10 @@ def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterat
         yield torch.linalg.eigvalsh(weighted_sum([(1 / n, part) for part in kept_parts]))
 
 
-def _interval(log_score: float, half: float, error: float, gain: float, confidence: float, most: int) -> VendiInterval:
+def _interval(log_score: float, half: float, error: float, gain: float, most: int) -> VendiInterval:
     """Return the interval of a score from its logarithm's interval. Scores lie between 1 and the rank of K."""
     low, value, high = (min(max(exp(end), 1.0), float(most)) for end in (log_score - half, log_score, log_score + half))
-    return VendiInterval(value, low, high, error, exp(gain) - 1, confidence)
+    return VendiInterval(value, low, high, error, exp(gain) - 1)
 
 
 def _of_usable_size(source: object) -> Embeddings:
@@ -195,17 +182,6 @@ def gaussian_vendi(source: object, sigma: float, *, order: float = 1.0, run: Run
     return VendiScore(value, order, n, "gaussian", sigma)
 
 
-def vendi_of_kernel(matrix: torch.Tensor, *, order: float = 1.0) -> float:
-    """Compute the Vendi score of a kernel matrix (n, n), symmetric and positive semi-definite with k(x, x) = 1."""
-    _check_order(order)
-    matrix = matrix.double()
-    if matrix.ndim != 2 or not len(matrix) or matrix.shape[0] != matrix.shape[1] or not matrix.isfinite().all():
-        raise DataError(f"a kernel matrix must be finite and of shape (n, n), got shape {tuple(matrix.shape)}")
-    if (matrix.diagonal() - 1).abs().max() > 1e-6 or (matrix - matrix.T).abs().max() > 1e-6:
-        raise DataError("a kernel matrix must be symmetric with ones on its diagonal: divide by √(k(x,x)·k(y,y))")
-    return _effective_number(torch.linalg.eigvalsh(matrix / len(matrix)), order)
-
-
 def _effective_number(eigenvalues: torch.Tensor, order: float) -> float:
     """Return exp of the Rényi entropy. Eigenvalues below rounding count as zero: small orders would count many."""
     p = eigenvalues[eigenvalues > len(eigenvalues) * torch.finfo(eigenvalues.dtype).eps * eigenvalues.max()]
@@ -216,7 +192,7 @@ def _effective_number(eigenvalues: torch.Tensor, order: float) -> float:
     return float((p**order).sum() ** (1 / (1 - order)))
 
 
-def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run: Run | None = None) -> VendiInterval:
+def rke_interval(source: object, sigma: float, *, run: Run | None = None) -> VendiInterval:
     """Compute the RKE score 1/mean(k²), which is `gaussian_vendi` of order 2, with an interval.
 
     The mean of k² over pairs is a V-statistic, whose error is twice the error of the mean over samples of their own
@@ -224,7 +200,6 @@ def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run:
     score of that many samples in 89 to 100 %.
     """
     check_positive("sigma", sigma)
-    check_fraction("confidence", confidence)
     embeddings = as_embeddings(source)
     n = embeddings.n
     if n < 2:
@@ -235,7 +210,7 @@ def rke_interval(source: object, sigma: float, *, confidence: float = 0.95, run:
     # Without the n pairs of a sample with itself, whose k² is 1.
     pairs = (n * mean - 1) / (n - 1)
     gain = log(mean / pairs) if pairs > 0 else inf
-    return _interval(-log(mean), normal_quantile(confidence) * error, error, gain, confidence, n)
+    return _interval(-log(mean), normal_quantile() * error, error, gain, n)
 
 
 def squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.device) -> torch.Tensor:

@@ -16,7 +16,7 @@ from finc_eval.naming.evidence import MOST, TRAIT, Name
 from finc_eval.naming.panel import OTHERS_PER_SET, Described, Indices, smallest_hashes
 from finc_eval.naming.questions import Counts, enrichment_p
 from finc_eval.numerics.exact_tests import hypergeometric_masses
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.inference import ALPHA, holm
 
 SMALL_PART = 0.2
 """Part of the difference below which a significant cause is not called one."""
@@ -48,21 +48,15 @@ class Cause(Record):
             times the number of labels).
         appearance_p: p-value of "given the label, members are not more frequent in that set" (exact stratified test).
             Both p-values are adjusted for each other (Holm).
-        frequency_part: part of the difference of the shares of members that comes from frequencies.
-        appearance_part: part that comes from appearance.
     """
 
     kind: CauseKind | None
     labels: tuple[str, ...]
     frequency_p: float
     appearance_p: float
-    frequency_part: float
-    appearance_part: float
 
 
-def frequency_or_appearance(
-    labels: Mapping[str, Sequence[str]], members: Mapping[str, NDArray[np.int64]], alpha: float = 0.05
-) -> Cause:
+def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mapping[str, NDArray[np.int64]]) -> Cause:
     """Find out why one of two sets has more of a mode.
 
     Members must come from directions and thresholds that were chosen on other samples, and samples must be independent.
@@ -76,14 +70,14 @@ def frequency_or_appearance(
         samples[row] = np.bincount(number, minlength=len(known) + 1)[:-1]
         inside[row] = np.bincount(number[members[name]], minlength=len(known) + 1)[:-1]
     if not samples.sum(1).all() or not inside.any():
-        return Cause(None, (), 1.0, 1.0, 0.0, 0.0)
+        return Cause(None, (), 1.0, 1.0)
     own = majority(inside.sum(0))
     more, less = samples[:, own].sum(1)
     frequency_p = float(enrichment_p(more, samples[0].sum(), less, samples[1].sum())) * len(known)
     tests = torch.tensor([min(frequency_p, 1.0), stratified_p(inside, samples)], dtype=torch.float64)
     (often_p, looks_p), (often, looks) = holm(tests).tolist(), difference_parts(inside, samples)
     is_often, is_looks = (
-        p_value <= alpha and part >= SMALL_PART * (often + looks)
+        p_value <= ALPHA and part >= SMALL_PART * (often + looks)
         for p_value, part in ((often_p, often), (looks_p, looks))
     )
     kinds: dict[tuple[bool, bool], CauseKind] = {
@@ -91,7 +85,7 @@ def frequency_or_appearance(
         (True, False): "frequency",
         (False, True): "appearance",
     }
-    return Cause(kinds.get((is_often, is_looks)), tuple(known[label] for label in own), often_p, looks_p, often, looks)
+    return Cause(kinds.get((is_often, is_looks)), tuple(known[label] for label in own), often_p, looks_p)
 
 
 def majority(counts: Counts) -> NDArray[np.int64]:

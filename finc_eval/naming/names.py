@@ -15,7 +15,7 @@ from finc_eval.naming.panel import Described, panel_of
 from finc_eval.naming.properties import TEXT_COLUMNS, class_properties, metadata_properties
 from finc_eval.naming.questions import Question, questions_of
 from finc_eval.naming.traits import trait_questions
-from finc_eval.numerics.inference import holm
+from finc_eval.numerics.inference import ALPHA, holm
 
 SECOND = 0.25
 """Share of the members from which a value stands in a name that describes fewer than most, or next to another value."""
@@ -27,9 +27,7 @@ MAX_TRAITS = 2
 """Traits that stand in a name."""
 
 
-def name_modes(
-    members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Described], alpha: float = 0.05
-) -> list[Name]:
+def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Described]) -> list[Name]:
     """Name modes by properties that their members have more often than other samples.
 
     The properties are, in this order: values of metadata columns, the labels first, with ranges of numbers and dates,
@@ -56,7 +54,7 @@ def name_modes(
     adjusted = holm(torch.tensor([one.evidence.p_value for one in questions], dtype=torch.float64)).tolist()
     found: list[list[Question]] = [[] for _ in members]
     for question, p_value in zip(questions, adjusted, strict=True):
-        if p_value <= alpha:
+        if p_value <= ALPHA:
             supported = replace(question, evidence=replace(question.evidence, p_value=p_value))
             found[question.mode].append(supported)
     return [_name(mine) for mine in found]

@@ -96,14 +96,14 @@ def larger_p(members: Floats, others: Floats) -> tuple[Floats, Floats]:
     return np.nan_to_num(p_values, nan=1.0), statistic / (len(members) * len(others))
 
 
-def log_odds(members_with: Counts, others_with: Counts, prior_words: float = 500.0) -> Floats:
+def log_odds(members_with: Counts, others_with: Counts) -> Floats:
     """Compute z-scores of log-odds ratios of words, from the numbers of members and of others with each, shape (…, w).
 
     Monroe, Colaresi and Quinn 2008, "Fightin' Words", eq. 16 (δ), 20 (variance) and 22 (z). The informative Dirichlet
-    prior is the distribution of words in both parts together, α_w = `prior_words` · f_w.
+    prior is the distribution of words in both parts together, α_w = 500 · f_w.
     """
     together = members_with + others_with + 1e-9
-    prior = prior_words * together / together.sum(-1, keepdims=True)
+    prior = 500 * together / together.sum(-1, keepdims=True)
     ours, theirs = members_with + prior, others_with + prior
     odds_ours, odds_theirs = (part / (part.sum(-1, keepdims=True) - part) for part in (ours, theirs))
     return np.asarray(np.log(odds_ours / odds_theirs) / np.sqrt(1 / ours + 1 / theirs), dtype=np.float64)

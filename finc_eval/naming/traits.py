@@ -192,10 +192,10 @@ def _hues(pixels: NDArray[np.float64], colored: NDArray[np.bool_]) -> list[float
     return [float(((angle - low) % 360 < high - low).sum() / colored.size) for low, high in HUES.values()]
 
 
-def _border(gray: NDArray[np.float64], tolerance: float = 2 / 255) -> float:
+def _border(gray: NDArray[np.float64]) -> float:
     """Return the share of the side that is a uniform margin: the widest frame of one value."""
     lines = np.concatenate([gray, gray[::-1], gray.T, gray.T[::-1]]).reshape(4, SIDE, SIDE)[:, : SIDE // 4]
     corner = gray[0, 0]
     spread = np.maximum(lines.max((0, 2)), corner) - np.minimum(lines.min((0, 2)), corner)
-    uneven = spread > tolerance
+    uneven = spread > 2 / 255
     return float(uneven.argmax()) / SIDE if uneven.any() else 0.25

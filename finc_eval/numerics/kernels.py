@@ -42,8 +42,8 @@ MAX_KINDS_SHARE = 0.5
 MIN_KINDS = 1.5
 """Effective number of kinds below which σ is too large."""
 
-STABLE_VARIANCE = 0.01
-"""Variance of a score over resamples that the papers call stable."""
+RESAMPLES, STABLE_VARIANCE = 10, 0.01
+"""Number of resamples, and the variance of a score over them that the papers call stable."""
 
 MIN_FLOAT32_DISTANCE = float(torch.finfo(torch.float32).tiny) ** 0.5
 """Distance below which the square underflows in float32."""
@@ -95,14 +95,7 @@ def bandwidth_warning(sample: torch.Tensor, sigma: float) -> str | None:
     return None
 
 
-def stable_bandwidth(
-    sigmas: Sequence[float],
-    score: Callable[[float, np.random.Generator], float],
-    *,
-    resamples: int = 10,
-    variance: float = STABLE_VARIANCE,
-    seed: int = 0,
-) -> float | None:
+def stable_bandwidth(sigmas: Sequence[float], score: Callable[[float, np.random.Generator], float]) -> float | None:
     """Find σ by the rule of the KEN and FINC papers: the smallest with a small variance of the score over resamples.
 
     The papers state neither the size nor the number of the resamples, and their code does not contain the rule. Taken
@@ -112,8 +105,8 @@ def stable_bandwidth(
     """
     found = None
     for sigma in sorted(sigmas, reverse=True):
-        values = [score(sigma, np.random.default_rng([seed, draw])) for draw in range(resamples)]
-        if float(np.var(values, ddof=1)) > variance:
+        values = [score(sigma, np.random.default_rng([0, draw])) for draw in range(RESAMPLES)]
+        if float(np.var(values, ddof=1)) > STABLE_VARIANCE:
             break
         found = sigma
     return found

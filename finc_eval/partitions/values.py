@@ -85,7 +85,6 @@ def shares_by(
     *,
     pairing: Pairing | None = None,
     rho: float = 1.0,
-    part: float = 1.0,
     seed: int = 0,
 ) -> SharesBy:
     """Compare the shares of all values of a column: exact tests, adjusted together, with intervals as kinds have them.
@@ -93,9 +92,9 @@ def shares_by(
     The sets are those of the pairing, if there is one.
     """
     found = count_values(sets, column)
-    tests = test_kinds(tally_sets({label: one.counts for label, one in found.counted.items()}), rho, part)
+    tests = test_kinds(tally_sets({label: one.counts for label, one in found.counted.items()}), rho)
     if pairing is not None:
-        tests = test_within_blocks(tests, found.within(pairing, seed), part)
+        tests = test_within_blocks(tests, found.within(pairing, seed))
     return _describe(
         column, found.values, tests, lambda label, number: found.counted[label].examples(sets[label], number)
     )

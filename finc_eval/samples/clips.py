@@ -112,11 +112,6 @@ def plan_windows(n: int, fps: Fraction | float | None, clip: Clip, shown: Second
     return Plan(indices, held / clip.fps)
 
 
-def window_indices(n: int, fps: Fraction | float | None, clip: Clip, shown: Seconds | None = None) -> FrameIndices:
-    """Return the numbers of the frames in each window of a video, (windows, frames): see `plan_windows`."""
-    return plan_windows(n, fps, clip, shown).indices
-
-
 def unmerge(clip: Clip, shown: Seconds | None) -> Clip:
     """Return the choice of frames for an animation, which merges equal frames, at the rate of its shortest delay.
 
@@ -131,7 +126,7 @@ def gather(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterator
     """Build windows from frames that arrive in order; each frame is dropped after its last use.
 
     Args:
-        plan: frame numbers of the windows, from `window_indices`.
+        plan: frame numbers of the windows, from `plan_windows`.
         frames: pairs of a number and (height, width, 3) pixels, with increasing numbers: all frames in `plan`, and
             perhaps others.
 

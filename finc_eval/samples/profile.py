@@ -120,11 +120,6 @@ class Profile(Record):
         return Profile(**total | {"other_sizes": total["other_sizes"] + others})
 
     @property
-    def median_size(self) -> tuple[int, int] | None:
-        """Median width and median height; None for an empty set."""
-        return (_quantile(self.widths, 0.5), _quantile(self.heights, 0.5)) if self.n else None
-
-    @property
     def median_quality(self) -> int | None:
         """Median quality of the JPEGs; None without JPEGs of a known quality."""
         return _quantile(self.qualities, 0.5) if self.qualities else None

@@ -9,7 +9,7 @@ from scipy.stats import betabinom, mannwhitneyu, norm
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.search.neighbors import Neighbors, kth_distances, nearest
+from finc_eval.embeddings.search.neighbors import Neighbors, nearest, radii
 from finc_eval.measures.authenticity import authpct as authpct_alone
 from finc_eval.memorization.copying import (
     Closeness,
@@ -52,7 +52,7 @@ def calibrated_tail(gen, fresh, confidence):
 
 def closeness(x, k=50):
     found = nearest(x, TRAIN, k)
-    return Closeness.of(found.distances, kth_distances(as_embeddings(TRAIN), 1)[found.indices[:, 0]])
+    return Closeness.of(found.distances, radii(as_embeddings(TRAIN), 1).squared[found.indices[:, 0]] ** 0.5)
 
 
 def test_one_pass_of_two_sets_finds_neighbors_both_ways_and_what_lies_in_balls():
@@ -256,7 +256,7 @@ def test_the_power_is_the_share_of_planted_sets_that_are_found(copies, n, m, alp
 def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares_of_few_samples_are_left_out():
     train = as_embeddings(TRAIN)
     table = power_table(
-        train, kth_distances(train, 1), closeness(HOLDOUT).calibrated, 350, neighbors=50, alpha=0.05, seed=0
+        train, radii(train, 1).squared ** 0.5, closeness(HOLDOUT).calibrated, 350, neighbors=50, alpha=0.05, seed=0
     )
     by_noise = {noise: [one.probability for one in table if one.kind == kind] for kind, noise in COPY_NOISES.items()}
     for probabilities in by_noise.values():
@@ -269,7 +269,7 @@ def test_the_power_grows_with_the_share_and_falls_with_the_noise_and_tiny_shares
 def test_planted_copies_lie_as_far_from_their_originals_as_they_say_and_are_of_no_duplicate():
     twins = np.concatenate([TRAIN, TRAIN[:100]])
     train = as_embeddings(twins)
-    spaced = kth_distances(train, 1)
+    spaced = radii(train, 1).squared ** 0.5
     made = plant_copies(train, spaced, 0.25, np.random.default_rng(0))
     found = nearest(made, train, 2)
     assert len(made) == 300

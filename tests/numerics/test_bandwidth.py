@@ -141,7 +141,6 @@ def test_stable_means_a_variance_within_the_limit():
     limit = (draws.var(ddof=1) / STABLE_VARIANCE) ** 0.5
     sigmas = [0.5 * limit, 0.99 * limit, 1.01 * limit, 2 * limit]
     assert stable_bandwidth(sigmas, score_of(scatter)) == sigmas[2]
-    assert stable_bandwidth(sigmas, score_of(scatter), variance=4.1 * STABLE_VARIANCE) == sigmas[0]
 
 
 def test_every_bandwidth_meets_the_same_resamples():
@@ -151,8 +150,6 @@ def test_every_bandwidth_meets_the_same_resamples():
         drawn.setdefault(sigma, []).append(rng.integers(1 << 62))
         return 0.0
 
-    stable_bandwidth([1, 2, 3], score, resamples=4, seed=5)
+    stable_bandwidth([1, 2, 3], score)
     assert drawn[1] == drawn[2] == drawn[3]
-    assert len(set(drawn[1])) == 4
-    stable_bandwidth([9], score, resamples=4, seed=6)
-    assert not set(drawn[9]) & set(drawn[1])
+    assert len(set(drawn[1])) == 10

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.baselines.novelty import novelty
-from finc_eval.embeddings.search.neighbors import kth_distances
+from finc_eval.embeddings.search.neighbors import radii
 from finc_eval.measures.authenticity import authpct
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.inception_score import inception_score
@@ -119,7 +119,7 @@ def _ken(x: Array, y: Array) -> list[float]:
 
 
 def _radii(x: Array, y: Array) -> list[float]:
-    return [float(radius) for radius in kth_distances(y, min(3, len(y) - 1))]
+    return [float(radius) for radius in radii(y, min(3, len(y) - 1)).squared ** 0.5]
 
 
 def _authpct(x: Array, y: Array) -> list[float]:

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from finc_eval.samples.clips import Clip, gather, window_indices
+from finc_eval.samples.clips import Clip, gather, plan_windows
 
 NTSC = Fraction(30000, 1001)
 
 
 def indices(n, fps=None, *, frames=4, stride=1, windows=1, short="refuse", to=None):
-    return window_indices(n, fps, Clip(frames, stride, windows, short, to)).tolist()
+    return plan_windows(n, fps, Clip(frames, stride, windows, short, to)).indices.tolist()
 
 
 def test_a_single_window_lies_in_the_middle():
@@ -86,7 +86,7 @@ def test_a_video_without_a_rate_counts_as_having_the_one_asked_for():
 def test_windows_are_put_together_from_frames_in_order():
     frames = np.random.default_rng(0).integers(0, 256, (20, 3, 2, 3), dtype=np.uint8)
     for clip in (Clip(6, 2, 3, "refuse"), Clip(30, 1, 2, "loop"), Clip(9, 3, 2, "hold"), Clip(1, 1, 1, "refuse")):
-        plan = window_indices(20, None, clip)
+        plan = plan_windows(20, None, clip).indices
         for made, expected in zip(gather(plan, enumerate(frames)), frames[plan], strict=True):
             np.testing.assert_array_equal(made, expected)
 
@@ -99,7 +99,7 @@ def test_a_window_is_ready_at_its_last_frame_and_none_is_taken_after_the_last():
             taken.append(number)
             yield number, np.full((1, 1, 3), number, np.uint8)
 
-    plan = window_indices(80, None, Clip(4, 2, 10, "refuse"))[:4]
+    plan = plan_windows(80, None, Clip(4, 2, 10, "refuse")).indices[:4]
     seen = [(window[-1, 0, 0, 0], taken[-1]) for window in gather(plan, frames())]
     assert seen == [(last, last) for last in plan[:, -1]]
     assert taken[-1] == plan.max()
@@ -116,12 +116,12 @@ def test_a_frame_is_kept_no_longer_than_a_window_needs_it():
             del pixels
             assert sum(reference() is not None for reference in made) <= 8
 
-    assert len(list(gather(window_indices(100, None, Clip(8, 1, 20, "refuse")), frames()))) == 20
+    assert len(list(gather(plan_windows(100, None, Clip(8, 1, 20, "refuse")).indices, frames()))) == 20
 
 
 def test_frames_that_end_early_leave_later_windows_out():
     frames = np.zeros((10, 2, 2, 3), np.uint8)
-    assert len(list(gather(window_indices(12, None, Clip(4, 1, 3, "refuse")), enumerate(frames)))) == 2
+    assert len(list(gather(plan_windows(12, None, Clip(4, 1, 3, "refuse")).indices, enumerate(frames)))) == 2
 
 
 def test_frames_of_unlike_sizes_are_refused():

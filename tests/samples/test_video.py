@@ -14,7 +14,7 @@ from av.video.reformatter import ColorRange, Colorspace
 from PIL import Image
 
 from finc_eval.samples import video
-from finc_eval.samples.clips import Clip, window_indices
+from finc_eval.samples.clips import Clip, plan_windows
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.video import read_windows
 
@@ -49,7 +49,7 @@ def files():
 def test_windows_have_the_frames_that_pyav_reads_one_by_one(files, suffix, clip):
     frames = every_frame(files[suffix])
     assert len(frames) == len(FRAMES)
-    np.testing.assert_array_equal(pixels(files[suffix], clip), frames[window_indices(len(FRAMES), 25, clip)])
+    np.testing.assert_array_equal(pixels(files[suffix], clip), frames[plan_windows(len(FRAMES), 25, clip).indices])
 
 
 def test_the_frames_are_those_of_the_scene_in_their_order(files):
@@ -279,7 +279,7 @@ def test_windows_are_right_where_packets_are_no_frames(assets):
     frames = every_frame(data)
     assert (packets, len(frames)) == (49, 48)
     clip = Clip(16, 1, 3, "refuse")
-    np.testing.assert_array_equal(pixels(data, clip), frames[window_indices(48, None, clip)])
+    np.testing.assert_array_equal(pixels(data, clip), frames[plan_windows(48, None, clip).indices])
 
 
 @pytest.mark.parametrize("name", ["TrumanShow_wave_f_nm_np1_fr_med_26.avi", "carphone_distorted.mp4"])

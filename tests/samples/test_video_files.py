@@ -13,7 +13,7 @@ from PIL import Image
 
 from finc_eval.core.errors import FincEvalError
 from finc_eval.samples import clip_source, video_files
-from finc_eval.samples.clips import Clip, window_indices
+from finc_eval.samples.clips import Clip, plan_windows
 from finc_eval.samples.opening import open_source
 from finc_eval.samples.video_files import open_clips
 
@@ -79,7 +79,7 @@ def test_clips_have_the_frames_of_their_windows(folder):
     samples = {sample.id: sample for sample in open_clips(folder, CLIP).samples()}
     for video in ("walk/a.MP4", "walk/b.avi", "walk/c.gif", "run/deep/d.mov"):
         frames = every_frame((folder / video).read_bytes())
-        for window, indices in enumerate(window_indices(len(frames), None, CLIP)):
+        for window, indices in enumerate(plan_windows(len(frames), None, CLIP).indices):
             np.testing.assert_array_equal(samples[f"{video}#{window}"].pixels, frames[indices])
 
 
@@ -171,7 +171,7 @@ def test_folders_of_frames_are_clips_in_natural_order(tmp_path):
     source = open_clips(tmp_path, CLIP)
     assert source.ids == [f"{clip}#{window}" for clip in ("run/y", "walk/x") for window in range(3)]
     assert (source.kind, source.labels) == ("frames", ["run"] * 3 + ["walk"] * 3)
-    plan = window_indices(12, None, CLIP)
+    plan = plan_windows(12, None, CLIP).indices
     samples = list(source.samples())
     np.testing.assert_array_equal([s.pixels for s in samples], [*(frames // 2)[plan], *frames[plan]])
     assert (samples[0].traits.format, samples[0].traits.fps) == ("PNG", None)
@@ -294,7 +294,7 @@ def array():
 
 
 def test_arrays_and_npz_files_hold_clips(array, tmp_path):
-    plan = window_indices(9, None, CLIP)
+    plan = plan_windows(9, None, CLIP).indices
     np.savez_compressed(tmp_path / "clips.npz", images=array, labels=np.arange(5) % 2)
     opened = [
         open_clips(array, CLIP),
@@ -369,7 +369,7 @@ def test_real_clips_have_the_frames_that_pyav_reads_one_by_one(assets):
         with av.open(str(path), metadata_errors="ignore") as container:
             rate = container.streams.video[0].average_rate
         for clip, samples in zip(policies, sets, strict=True):
-            for window, indices in enumerate(window_indices(len(frames), rate, clip)):
+            for window, indices in enumerate(plan_windows(len(frames), rate, clip).indices):
                 sample = next(samples)
                 assert sample.id == (f"{path.name}#{window}" if clip.windows > 1 else path.name)
                 assert sample.error is None and sample.traits.fps == float(rate)

@@ -228,11 +228,6 @@ def radii(base: object, k: int, device: Device = None, index: SearchIndex = "exa
     return Radii(np.ascontiguousarray(found.keys[:, -1]))
 
 
-def kth_distances(base: object, k: int, device: Device = None) -> NDArray[np.float64]:
-    """Return the distance of every sample to its k-th nearest neighbor in its own set, itself excluded: (n,)."""
-    return np.sqrt(radii(base, k, device).squared)
-
-
 def least_recall(*recalls: float | None) -> float | None:
     """Return the smallest of several recalls, None if all neighbors are exact."""
     return min((recall for recall in recalls if recall is not None), default=None)

@@ -4,7 +4,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.embeddings.search import distance_blocks
-from finc_eval.embeddings.search.neighbors import kth_distances, nearest, open_pair, radii
+from finc_eval.embeddings.search.neighbors import nearest, open_pair, radii
 
 
 def squared_by_definition(x, y):
@@ -83,7 +83,7 @@ def test_a_sample_is_no_neighbor_of_itself_but_its_copy_is(small_blocks, sets):
     found = nearest(y, y, 3, exclude_self=True)
     distances, indices = nearest_by_definition(y, y, 3, exclude_self=True)
     np.testing.assert_allclose(found.distances, distances, rtol=1e-12)
-    np.testing.assert_allclose(kth_distances(y, 3), distances[:, 2], rtol=1e-12)
+    np.testing.assert_allclose(radii(y, 3).squared ** 0.5, distances[:, 2], rtol=1e-12)
     assert not (found.indices == np.arange(len(y))[:, None]).any()
     if sets in ("copies", "all the same", "a grid, full of ties"):
         np.testing.assert_array_equal(found.indices, indices)
@@ -154,10 +154,10 @@ def test_real_digits_and_their_neighbors_are_mostly_of_one_kind(digits):
 
 def test_any_form_of_embeddings_will_do(digits):
     x = digits[0][:50]
-    expected = kth_distances(x, 3)
-    np.testing.assert_array_equal(kth_distances(torch.from_numpy(x), 3), expected)
-    np.testing.assert_array_equal(kth_distances(x.astype(np.float64), 3), expected)
-    np.testing.assert_array_equal(kth_distances(x.tolist(), 3), expected)
+    expected = radii(x, 3).squared ** 0.5
+    np.testing.assert_array_equal(radii(torch.from_numpy(x), 3).squared ** 0.5, expected)
+    np.testing.assert_array_equal(radii(x.astype(np.float64), 3).squared ** 0.5, expected)
+    np.testing.assert_array_equal(radii(x.tolist(), 3).squared ** 0.5, expected)
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,6 @@ def test_without_itself_a_sample_needs_k_others():
     with pytest.raises(
         fe.FincEvalError, match="embeddings has 3 samples, too few for 3 neighbors of each: pass at least 4"
     ):
-        kth_distances(np.eye(3), 3)
+        radii(np.eye(3), 3)
     with pytest.raises(fe.FincEvalError, match="exclude_self needs the same set twice, got 2 queries and a base of 3"):
         nearest(np.eye(3)[:2], np.eye(3), 1, exclude_self=True)
