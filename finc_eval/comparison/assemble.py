@@ -46,16 +46,14 @@ def confidence_of(family: int) -> float:
 def share_of(one: ScoredSet, column: int, members: DirectionMembers, confidence: float) -> Share:
     """Return the share of the members of a direction, each sample counted in the fold that is held out.
 
-    For a sketch that keeps no samples, the mass is returned with the interval [0, 1].
+    For a sketch that keeps no samples, the mass is returned with the interval [0, 1]. That is also the interval of a
+    set without enough independent samples.
     """
     if not one.scores.n:
         return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), ANY)
-    return set_share(one.sketched, members.count, one.scores.n, float(one.masses.effect[column]), confidence)
-
-
-def set_share(one: SketchedSet, count: float, n: float, effect: float, confidence: float) -> Share:
-    """Return `exact_share` of a set; of a set without enough independent samples, the share can be anything."""
-    return exact_share(count, n, effect, confidence) if one.is_testable else Share(count / n, ANY)
+    if not one.sketched.is_testable:
+        return Share(members.count / one.scores.n, ANY)
+    return exact_share(members.count, one.scores.n, float(one.masses.effect[column]), confidence)
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
@@ -162,18 +160,19 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
             shares = {label: share_of(one, column, members[label], confidence) for label, one in scored.sets.items()}
             if not settings.by_eigenvalue and shares[own].value <= settings.rho * shares[other].value:
                 continue
+            energy = scored.energy(rank, settings.rho).tolist()
             found.append(
                 Candidate(
                     role=role,
                     scored=scored,
                     rank=rank,
-                    sign=leading_sign(scored.energy(rank, settings.rho)),
+                    sign=1 if energy[0] >= energy[1] else -1,
                     estimates=estimate,
                     own=shares[own],
                     other=shares[other],
                     threshold=float(thresholds[:, rank].abs().mean()),
                     p_value=float(adjusted[column]),
-                    stability=fit.stability_of(rank),
+                    stability=None if fit.stability is None else float(fit.stability[rank]),
                     members={label: one.sample for label, one in members.items()},
                 )
             )
@@ -238,16 +237,6 @@ def _draw_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
     return one.scored.sets[label].sketched.ids_at(one.drawn(label)[:MAX_SHOWN])
 
 
-def leading_sign(energy: torch.Tensor) -> Sign:
-    """Return the sign that makes positive the tail with most of the excess; `energy` has shape (2,)."""
-    return 1 if float(energy[0]) >= float(energy[1]) else -1
-
-
-def tail_of(sign: Sign) -> int:
-    """Return the index of the tail that is positive under this sign."""
-    return 0 if sign > 0 else 1
-
-
 def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
     """Return both tails of a direction, first the one that carries most of the excess.
 
@@ -257,7 +246,7 @@ def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
     total = float(energy.sum())
     sets = [one.scored.sets[label] for label in SETS_OF["over"]]
     tails = []
-    for tail in (tail_of(one.sign), 1 - tail_of(one.sign)):
+    for tail in (0, 1) if one.sign > 0 else (1, 0):
         (gen_index, gen_best), (ref_index, ref_best) = (each.scores.best(tail, one.column) for each in sets)
         tails.append(
             Tail(

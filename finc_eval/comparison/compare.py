@@ -33,7 +33,7 @@ from finc_eval.comparison.caveats import (
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import OpenSets, SketchedSet, groups_signature, sketch_sets
+from finc_eval.comparison.inputs import OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.scored import Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
@@ -318,6 +318,7 @@ def _captions(found: Comparison, gen: SketchedSet, ref: SketchedSet, run: Run) -
 
 
 def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: float | None) -> Signature:
+    groups = dict.fromkeys(one.sketch.groups or "none" for one in (gen, ref))
     return Signature.of(
         settings.method.name,
         (gen.sketch.n, ref.sketch.n),
@@ -326,7 +327,7 @@ def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: f
         *gen.sketch.feature_map.signature(),
         *settings.signature(),
         *index_signature(recall),
-        *groups_signature([gen.sketch, ref.sketch]),
+        *([("groups", "/".join(groups))] if [*groups] != ["none"] else []),
         ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
         ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
     )

@@ -30,10 +30,6 @@ class CrossFit:
     scoring: tuple[torch.Tensor, torch.Tensor]
     stability: torch.Tensor | None
 
-    def stability_of(self, rank: int) -> float | None:
-        """Return the stability of one direction."""
-        return None if self.stability is None else float(self.stability[rank])
-
 
 class DirectionFinder(Protocol):
     """A function that finds directions on which one set may have more than another."""

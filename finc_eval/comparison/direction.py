@@ -229,14 +229,10 @@ class Direction(Record, Shown):
         }
 
 
-def direction_id(role_or_set: str, best_sample: str) -> str:
-    """Return the name of the direction of a role, or a set, from its best sample: "over-1f09ab"."""
-    return f"{role_or_set}-{hashlib.blake2b(text_bytes(best_sample), digest_size=3).hexdigest()}"
-
-
 def unique_id(role_or_set: str, samples: Iterable[str], taken: Container[str]) -> str:
-    """Return the first name by one of these samples that is free: two directions can share their best sample."""
-    return next(name for sample in samples if (name := direction_id(role_or_set, sample)) not in taken)
+    """Return the first name by a sample that is free, such as "over-1f09ab": directions can share their best sample."""
+    digests = (hashlib.blake2b(text_bytes(sample), digest_size=3).hexdigest() for sample in samples)
+    return next(name for digest in digests if (name := f"{role_or_set}-{digest}") not in taken)
 
 
 def significant(directions: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:

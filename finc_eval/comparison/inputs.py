@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -166,14 +166,10 @@ def sketch_sets(
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
     notes = (*warnings, *near, *sentences, *chain(*few))
-    return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, _tower(settings.text, extractor))
-
-
-def _tower(text: str | None, extractor: AnyExtractor) -> str | None:
-    """Return the card whose text tower is to embed prompts: the text, or else the card that embeds samples."""
-    if text is not None and card_of_text(text) is not None:
-        return text
-    return extraction_of(extractor).extractor
+    # The card of the text, or else of the samples, whose text tower is to embed prompts.
+    own_tower = settings.text is not None and card_of_text(settings.text) is not None
+    tower = settings.text if own_tower else extraction_of(extractor).extractor
+    return OpenSets(sets, _with_map(settings, phi), sigma_rule, notes, pairing, tower)
 
 
 def open_inputs(
@@ -212,12 +208,6 @@ def _join_text(
     column = settings.pairs if all(settings.pairs in one.columns for one in sets.values()) else None
     joint, sigma, unread = join_text(sets, ["ref"], text, column, settings.sigma)
     return {**joint}, replace(settings, sigma=sigma), unread
-
-
-def groups_signature(sketches: Iterable[Sketch]) -> tuple[tuple[str, str], ...]:
-    """Return the field of a signature that names what groups the samples of each set; none without groups."""
-    names = [sketch.groups or "none" for sketch in sketches]
-    return () if set(names) == {"none"} else (("groups", "/".join(dict.fromkeys(names))),)
 
 
 def _open(source: object, label: str, run: Run) -> SetInput:

@@ -65,11 +65,8 @@ class SampleScores:
 
     def members(self, column: int, thresholds: torch.Tensor) -> torch.Tensor:
         """Tell which samples lie beyond the thresholds, (2,), of a direction, each in the fold that is held out."""
-        return _beyond(self.outside[:, column], thresholds[self.folds])
-
-
-def _beyond(scores: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
-    return scores * thresholds.sign() >= thresholds.abs()
+        of_samples = thresholds[self.folds]
+        return self.outside[:, column] * of_samples.sign() >= of_samples.abs()
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import combinations
+from collections.abc import Iterable
 from typing import Protocol
 
 from finc_eval.core.errors import IncompatibleError
@@ -56,9 +55,3 @@ def check_alike(name: str, one: InSpace, other_name: str, other: InSpace) -> Non
             f"{name} has {one.dim} entries per embedding and {other_name} {other.dim}: extract both with the same "
             "extractor"
         )
-
-
-def check_all_alike(sets: Mapping[str, InSpace]) -> None:
-    """Raise IncompatibleError unless every two sets have the same extractor and dimension."""
-    for (name, one), (other_name, other) in combinations(sets.items(), 2):
-        check_alike(name, one, other_name, other)

@@ -70,7 +70,11 @@ class Reading(Record):
 
     def __post_init__(self) -> None:
         for name in ("include", "exclude"):
-            self._store(**{name: _patterns(name, getattr(self, name))})
+            given = getattr(self, name)
+            patterns = (given,) if isinstance(given, str) else tuple(given or ())
+            if not all(isinstance(one, str) and one for one in patterns):
+                raise UsageError(f"{name} must be patterns of file names such as '*_fake.png', got {given!r}")
+            self._store(**{name: patterns})
         if self.image_key is not None and not isinstance(self.image_key, str):
             raise UsageError(f"image_key must be a text, got {self.image_key!r}")
         self._store(range=_limits(self.range))
@@ -162,13 +166,6 @@ def without_grids(
     samples = sorted(name for name, one in folder.items() if one not in prompts)
     grids = {GRIDS: len(folder) - len(samples)} if len(samples) < len(folder) else {}
     return samples, dict(sorted({**ignored, **grids}.items()))
-
-
-def _patterns(name: str, given: Sequence[str] | str | None) -> tuple[str, ...]:
-    patterns = (given,) if isinstance(given, str) else tuple(given or ())
-    if not all(isinstance(one, str) and one for one in patterns):
-        raise UsageError(f"{name} must be patterns of file names such as '*_fake.png', got {given!r}")
-    return patterns
 
 
 def _limits(given: Sequence[float] | None) -> tuple[float, float] | None:

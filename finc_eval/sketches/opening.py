@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import combinations
 from pathlib import Path
 
 import torch
@@ -13,7 +14,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, unmerged_error
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
-from finc_eval.embeddings.space import check_all_alike
+from finc_eval.embeddings.space import check_alike
 from finc_eval.sketches.sketch import Sketch
 from finc_eval.sketches.stored import SKETCH
 
@@ -38,7 +39,8 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
     Samples are grouped by the column; a set without it keeps its own grouping. Where a set has none, exact repeats are
     its groups.
     """
-    check_all_alike(sets)
+    for (name, one), (other_name, other) in combinations(sets.items(), 2):
+        check_alike(name, one, other_name, other)
     sets, sentences = (sets, []) if column is None else _by_column(sets, column)
     grouped, on_repeats = repeats_as_groups(view_rows(sets), run)
     return {label: grouped[label] for label, one in sets.items() if isinstance(one, Embeddings)}, sentences + on_repeats

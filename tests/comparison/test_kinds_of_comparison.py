@@ -282,7 +282,7 @@ def test_a_sketch_of_grouped_samples_has_no_kinds_and_says_so():
     found = fe.compare(one, sketch, groups="clip")
     assert found.settings.method == fe.Finc(clusters=False) and found.difference is None and found.kinds == ()
     assert any("the sketch of ref keeps too few samples to divide into kinds" in note for note in found.warnings)
-    with pytest.raises(fe.DataError, match="not which groups they are of"):
+    with pytest.raises(fe.DataError, match="or not their groups"):
         fe.compare(one, sketch, groups="clip", method="clusters")
 
 
