@@ -15,10 +15,10 @@ from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, map_array
 from finc_eval.core.files.parquet import parquet_table
-from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in
+from finc_eval.core.files.tensors import TENSOR_SUFFIXES, Shapes, find_labels, refuse_layers, refuse_means, tensors_in
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
-from finc_eval.numerics.arrays import Pair, Shapes, count_of, from_sums, is_plain, pair_in
+from finc_eval.numerics.arrays import Pair, count_of, from_sums, is_plain, pair_in
 from finc_eval.samples.encoded_rows import holds_image_column
 from finc_eval.samples.rows import ARRAY_SUFFIXES, holds_image_array, images_in
 from finc_eval.samples.source import reason
@@ -198,13 +198,21 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
     check_cells(len(beside), len(rows), str(path))
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
-    columns = {SINGULAR.get(name, name): _texts(one) for name, one in beside.items()}
-    return rows, None if ids is None else _texts(ids), columns
+    columns = {SINGULAR.get(name, name): _texts(one.tolist()) for name, one in beside.items()}
+    name, labels = find_labels(beside, len(rows))
+    if name is not None and labels is not None:
+        columns.pop(name, None)
+        columns["label"] = _texts(labels)
+    return rows, None if ids is None else _texts(ids.tolist()), columns
 
 
 def _embeddings(arrays: Arrays, path: Path) -> Rows:
     found = {name: one for name, one in arrays.items() if np.ndim(one) == 2}
     chosen = next((name for name in PREFERRED if name in found), next(iter(found), None) if len(found) == 1 else None)
+    if chosen not in PREFERRED:
+        shapes = {name: tuple(np.shape(one)) for name, one in arrays.items()}
+        refuse_means(shapes, str(path))
+        refuse_layers(chosen, shapes, str(path))
     if chosen is None:
         held = ", ".join(f"{name} {tuple(one.shape)}" for name, one in arrays.items()) or "nothing"
         raise DataError(f"{path} holds {held}: save one array of shape (n, d), or call it embeddings")
@@ -212,8 +220,8 @@ def _embeddings(arrays: Arrays, path: Path) -> Rows:
     return rows
 
 
-def _texts(values: Any) -> list[str]:
-    return [one.decode() if isinstance(one, bytes) else str(one) for one in values.tolist()]
+def _texts(values: list[Any]) -> list[str]:
+    return [one.decode() if isinstance(one, bytes) else str(one) for one in values]
 
 
 def _has_floats(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.tensors import MEAN, Shapes
 
 ROWS_SEEN = 4096
 """Rows of float64 that are looked at for digits that float32 would lose."""
@@ -92,7 +93,7 @@ def _readable(values: NDArray[Any]) -> NDArray[Any]:
 
 
 PARTS_OF_NAMES = re.compile(
-    r"(?P<mean>mean|average|avg|center|mu|(?<![a-z])m(?![a-z]))|(?P<covariance>covariance|cov|sigma|(?<![a-z])s(?![a-z]))"
+    rf"(?P<mean>{MEAN})|(?P<covariance>covariance|cov|sigma|(?<![a-z])s(?![a-z]))"
     r"|(?P<sum>_?sum)"
 )
 """Parts of the names of a mean and a covariance of one set: mu and sigma, m1 and s1, real_mean …"""
@@ -107,9 +108,6 @@ COUNT = re.compile(r"(?<![a-z])(?:n|num|nobs|count|samples|images|examples)\d*$"
 
 SYMMETRY = 1e-5
 """Difference from its transpose, in parts of the largest entry, that a covariance may have by rounding."""
-
-Shapes = Mapping[str, tuple[int, ...]]
-"""Shapes of arrays of floats by name."""
 
 
 class Pair(NamedTuple):

@@ -57,6 +57,8 @@ class Moments:
         if not self._second:
             shapes = [(min(MOMENT_BLOCK, self.size - start), self.size - start) for start in _starts(self.size)]
             self._second = [self.first.new_zeros(shape) for shape in shapes]
+        if not self._waiting:
+            return
         waiting, self._waiting = self._waiting, []
         with arithmetic(self.precision):
             for rows in (prepare(rows, self.precision) for rows in waiting):

@@ -12,8 +12,15 @@ import numpy.typing as npt
 
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
-from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header
-from finc_eval.core.files.tensors import TENSOR_SUFFIXES, tensors_in
+from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header, refuse_objects
+from finc_eval.core.files.tensors import (
+    LABEL_ARRAYS,
+    TENSOR_SUFFIXES,
+    find_labels,
+    refuse_layers,
+    refuse_means,
+    tensors_in,
+)
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.urls import place_of
 from finc_eval.samples.clips import CLIPS
@@ -40,17 +47,21 @@ ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
 IMAGE_ARRAYS = ("arr_0", "images")
 """Usual names of the array of images."""
 
-LABEL_ARRAYS = ("labels", "label", "arr_1")
-
 
 class ArraySource(RandomAccessSource):
     """The rows of an array in memory."""
 
     kind = "array"
 
-    def __init__(self, array: npt.NDArray[Any], reading: Reading | None = None, name: str = "array") -> None:
+    def __init__(
+        self,
+        array: npt.NDArray[Any],
+        reading: Reading | None = None,
+        name: str = "array",
+        labels: list[str] | None = None,
+    ) -> None:
         """Take the rows, which are uint8, or numbers of the range that `reading` states."""
-        super().__init__(name, _numbers(len(array)), {})
+        super().__init__(name, _numbers(len(array)), {}, labels)
         self._array, self.reading = array, reading or EVERYTHING
 
     def sample(self, number: int) -> Sample:
@@ -78,11 +89,13 @@ class NpzSource(Source):
         if chosen is None and len(keys) == 1:
             (chosen,) = keys
         if chosen is None:
+            refuse_means({key: file.header(key).shape for key in keys}, str(path))
             raise DataError(
                 f"{path} holds the arrays {', '.join(keys) or '(none)'}: call the images arr_0 or images, or name them "
                 "by image_key"
             )
-        shape, _, dtype = file.header(chosen)
+        refuse_objects(header := file.header(chosen), f"{path}, array {chosen},")
+        shape, _, dtype = header
         self._first = lambda: next(iter(file.rows(chosen).at([0]))) if shape and shape[0] else np.empty(0, dtype)
         self.check_shape(shape, dtype, f"{path}, array {chosen},")
         copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
@@ -122,7 +135,7 @@ class NpzSource(Source):
 
 def open_array_file(path: Path, reading: Reading) -> ArraySource:
     """Open the images in an .npy, .pt, .pth or .safetensors file."""
-    name, array = _image_array(path, reading.image_key)
+    name, array, labels = _image_array(path, reading.image_key)
     who = f"{path}, array {name}," if name else str(path)
     if is_tensor(array):
         array = tensor_values(array, who)
@@ -132,27 +145,33 @@ def open_array_file(path: Path, reading: Reading) -> ArraySource:
     check_rows(values.shape, values.dtype, who, lambda: np.atleast_1d(values)[:VALUES_SEEN], reading)
     if is_one_image(values.shape):
         raise DataError(f"{who} has shape {values.shape}, which is a single image: save a set, x[None] for one")
-    return ArraySource(values, reading, place_of(path))
+    return ArraySource(values, reading, place_of(path), labels)
 
 
-def _image_array(path: Path, key: str | None) -> tuple[str, Any]:
-    """Return the name and content of the array of images in a file."""
+def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | None]:
+    """Return the name and content of the array of images in a file, and the labels beside it."""
     try:
         if path.suffix.lower() == ".npy":
             with open_file(path) as file:
-                return "", map_array(file, path)
-        found = {name: one for name, one in tensors_in(path).items() if one.ndim >= 3}
+                return "", map_array(file, path), None
+        arrays = tensors_in(path)
     except DataError:
         raise
     except Exception as error:  # the readers of these formats raise almost anything on damaged bytes
         raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
+    found = {name: one for name, one in arrays.items() if one.ndim >= 3}
     chosen = key or next(
         (name for name in IMAGE_ARRAYS if name in found), next(iter(found), "") if len(found) == 1 else ""
     )
+    if chosen not in (key, *IMAGE_ARRAYS):
+        shapes = {name: tuple(one.shape) for name, one in arrays.items()}
+        refuse_means(shapes, str(path))
+        refuse_layers(chosen or None, shapes, str(path))
     if chosen not in found:
         held = ", ".join(f"{name} {tuple(one.shape)}" for name, one in found.items()) or "no array of images"
         raise DataError(f"{path} holds {held}: name the images by image_key")
-    return chosen, found[chosen]
+    _, labels = find_labels(arrays, len(found[chosen]))
+    return chosen, found[chosen], None if labels is None else [*map(_text, labels)]
 
 
 def holds_image_array(path: Path) -> bool:

@@ -15,6 +15,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.files.lmdb import lmdb_values
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.samples import open_source
 from finc_eval.samples.reading import matches
 
@@ -198,6 +199,7 @@ def test_patterns_choose_the_samples(choice, form, results, tmp_path):
 
         source = shutil.make_archive(str(tmp_path / "packed"), form, results)
     assert np.array_equal(pixels(source, **choice), FAKE)
+    assert "left out by name" in open_source(source, **choice).ignored
 
 
 @pytest.mark.parametrize("pattern", ["results/*/*_fake_B.png", "results/**/*_fake*", "results/[01]/??_fake_B.png"])
@@ -251,7 +253,7 @@ def pairs(*suffixes):
 
 @pytest.mark.parametrize("suffix", [".img", "", ".bin", ".PNG", ".jpg_large", ".webp", ".a.png"])
 def test_members_of_a_tar_are_images_by_their_bytes(suffix):
-    source = tar("x.tar", [*pairs(suffix), ("00.txt", b"a prompt")][: len(IMAGES)])
+    source = tar("x.tar", [*pairs(suffix), ("21.csv", ENCODED[0])])
     assert np.array_equal(pixels(source), IMAGES)
 
 
@@ -260,6 +262,7 @@ def test_members_of_a_tar_are_images_by_their_bytes(suffix):
     [
         ((".left.png", ".right.png"), "left.png", {".right.png": 20}),
         ((".left.png", ".right.png"), ".LEFT.png", {".right.png": 20}),
+        ((".Left.PNG", ".Right.PNG"), "left.png", {".right.png": 20}),
         ((".jpg", ".png"), "jpg", {".png": 20}),
         ((".img", ".mask"), "img", {".mask": 20}),
         ((".jpg", ".seg.png"), None, {".seg.png": 20}),
@@ -312,6 +315,45 @@ def test_an_image_key_chooses_among_named_images(form):
         pixels(KEYED[form](), n=n)
 
 
+LABELS = torch.arange(20) % 3
+TEXTS = [str(i % 3) for i in range(20)]
+BESIDE = {
+    "a tuple": (lambda x: (x, LABELS), TEXTS),
+    "a list": (lambda x: [x, LABELS], TEXTS),
+    "labels": (lambda x: {"images": x, "labels": LABELS}, TEXTS),
+    "targets": (lambda x: {"images": x, "targets": LABELS.byte()}, TEXTS),
+    "whole numbers as floats": (lambda x: {"images": x, "label": LABELS.double()}, TEXTS),
+    "halves": (lambda x: {"images": x, "label": LABELS.bfloat16()}, TEXTS),
+    "before them": (lambda x: {"labels": LABELS, "images": x}, TEXTS),
+    "scores": (lambda x: (x, LABELS + 0.5), None),
+    "large numbers": (lambda x: (x, LABELS + 10**7), [f"1000000{text}" for text in TEXTS]),
+    "a matrix": (lambda x: {"images": x, "labels": LABELS[:, None]}, None),
+}
+
+
+@pytest.mark.parametrize("are_embeddings", [False, True], ids=["images", "embeddings"])
+@pytest.mark.parametrize("beside", BESIDE)
+def test_labels_beside_tensors_are_their_labels(beside, are_embeddings):
+    make, labels = BESIDE[beside]
+    samples = torch.randn(20, 5) if are_embeddings else first(IMAGES)
+    held = make(samples)
+    if are_embeddings and isinstance(held, dict):
+        held["embeddings"] = held.pop("images")
+    torch.save(held, "x.pt")
+    source = as_embeddings("x.pt") if are_embeddings else open_source("x.pt")
+    if are_embeddings:
+        assert (source.column("label") if "label" in source.columns else None) == labels
+    else:
+        assert source.labels == labels
+
+
+def test_a_vector_of_another_length_beside_tensors_without_names_is_refused():
+    for samples in (torch.randn(20, 5), first(IMAGES)):
+        torch.save((samples, LABELS[:7]), "x.pt")
+        with pytest.raises(FincEvalError, match="weights of a network, not samples"):
+            fe.extract("x.pt", "pixels") if samples.ndim > 2 else as_embeddings("x.pt")
+
+
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -320,6 +362,8 @@ TABLES = {
     "bytes": {"content": ENCODED},
     "with labels": {"img": ENCODED, "label": [i % 3 for i in range(20)], "caption": ["x"] * 20},
     "two columns": {"other": ENCODED[::-1], "image": ENCODED},
+    "large bytes": {"image": arrow.array(ENCODED, arrow.large_binary())},
+    "a structure of other bytes": {"size": [{"bytes": len(data)} for data in ENCODED], "picture": ENCODED},
 }
 
 
@@ -334,6 +378,11 @@ def test_a_table_with_encoded_images_is_a_set(table, rows):
     assert source.prompts == (["x"] * 20 if table == "with labels" else None)
     np.savez("y.npz", IMAGES[::-1])
     assert fe.metrics("x.parquet", "y.npz", "kid", extractor="pixels").ref == "y.npz"
+
+
+def test_rows_far_into_a_table_are_read_by_their_numbers():
+    parquet.write_table(arrow.table({"image": [*ENCODED, *[ENCODED[0]] * 100, *ENCODED[::-1]]}), "x.parquet")
+    assert [sample.id for sample in open_source("x.parquet").samples()] == [str(row) for row in range(140)]
 
 
 def test_columns_of_a_table_are_chosen_by_name():

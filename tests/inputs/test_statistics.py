@@ -145,7 +145,11 @@ def test_statistics_with_a_number_are_still_of_an_unknown_extractor(form, tmp_pa
         ({"mu": MU, "sqrt_cov": SIGMA}, "not a covariance by its name"),
         ({"mu": MU}, "mu|vector|images"),
         ({"sigma": SIGMA}, "symmetric matrix"),
-        ({"mu": MU, "sigma": np.sqrt(np.diag(SIGMA))}, "mean of shape|save one array"),
+        ({"mu": MU, "sigma": np.sqrt(np.diag(SIGMA))}, "mean of shape|save one array|variances are not enough"),
+        ({"mean": MU, "var": SIGMA.diagonal().copy()}, r"variances are not enough.*covariance, shape \(12, 12\)"),
+        ({"mean": MU[None], "std": np.sqrt(np.diag(SIGMA))[None]}, "variances are not enough"),
+        ({"real_mean": MU, "real_variance": SIGMA.diagonal().copy(), "n": np.array(400)}, "variances are not enough"),
+        ({"m": MU.astype("f4"), "v": np.diag(SIGMA).astype("f4")}, "variances are not enough"),
         ({"mu": MU, "sigma": SIGMA - 2 * np.eye(12)}, "positive diagonal"),
     ],
 )
@@ -210,6 +214,56 @@ def test_embeddings_beside_statistics_that_contradict_them_are_said(name, beside
         assert metrics["fd"].value == pytest.approx(WANT, rel=1e-4)
         assert any("contradicts itself" in note and "embeddings" in note for note in metrics["fd"].notes) is is_said
         assert not any("contradicts itself" in note for note in metrics["kid_mean"].notes)
+
+
+DICTIONARIES = {
+    "mu and sigma": {"mu": MU, "sigma": SIGMA},
+    "other names": {"mean": MU, "cov": SIGMA},
+    "inside another": {"real": {"mu": MU, "sigma": SIGMA}},
+}
+
+
+@pytest.mark.parametrize("form", ["npy", "npz"])
+@pytest.mark.parametrize("held", DICTIONARIES)
+def test_a_dictionary_that_numpy_pickled_is_refused_as_one(held, form, tmp_path):
+    path = tmp_path / f"st.{form}"
+    (np.save if form == "npy" else np.savez)(path, np.array(DICTIONARIES[held]))
+    for read in (lambda: fe.metrics(X, path, "fd"), lambda: fe.extract(path, "pixels"), lambda: fe.compare(X, path)):
+        with pytest.raises(FincEvalError, match=r"one Python object, such as a dictionary.*savez\(path, mu=…, sigma=…"):
+            read()
+
+
+NETWORKS = {
+    "a square layer": {"fc.weight": SIGMA, "fc.bias": MU},
+    "a layer": {"fc.weight": Y[:7], "fc.bias": MU[:7]},
+    "without a name": {"weight": Y[:7], "bias": MU[:7]},
+    "two layers": {"0.weight": Y[:20], "0.bias": MU, "2.weight": Y[:7], "2.bias": MU[:7]},
+    "convolutions": {"conv.weight": Y.reshape(-1, 3, 2, 2), "conv.bias": MU, "fc.weight": Y[:12], "fc.bias": MU},
+    "one convolution": {"conv.weight": Y[:200].reshape(-1, 3, 2, 2), "conv.bias": Y[:200, :1].ravel()},
+    "norms": {"proj_weight": Y[:7], "norm.running_mean": Y[0, :7], "norm.running_var": MU[:7]},
+    "other names": {"kernel": Y[:7], "embedding": Y.reshape(2, 200, 12), "offset": MU[:7]},
+}
+
+
+@pytest.mark.parametrize("form", [pt, nested, safetensors])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_weights_of_a_network_are_no_samples(name, form, tmp_path):
+    arrays = {one: np.ascontiguousarray(values + np.arange(values.shape[-1])) for one, values in NETWORKS[name].items()}
+    path = form(tmp_path, arrays)
+    for verb in (lambda: fe.metrics(X, path, "fd"), lambda: fe.kinds({"a": X, "b": path}, extractor="pixels")):
+        with pytest.raises(FincEvalError, match="weights of a network, not samples"):
+            verb()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "beside",
+    [{"mean": MU, "std": MU}, {"score": Y[:, 0]}, {"epoch": np.array(3)}, {"labels": np.arange(400)}],
+    ids="-".join,
+)
+def test_embeddings_of_any_name_with_vectors_beside_them_are_samples(beside, form, tmp_path):
+    path = form(tmp_path, {"x": Y.astype(np.float32)} | beside)
+    assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
 
 
 def test_as_many_embeddings_as_entries_are_samples(tmp_path):

@@ -35,6 +35,13 @@ def test_moments_in_blocks_are_those_of_all_rows_at_once(size):
     assert torch.equal(moments.mean_square(), moments.mean_square().T)
 
 
+def test_moments_whose_products_are_known_are_added_without_settings(monkeypatch):
+    parts = [moments_of(vectors(5, seed=seed)) for seed in range(3)]
+    known = [part.mean_square() * part.n for part in parts]
+    monkeypatch.setattr("finc_eval.numerics.moments.arithmetic", None)
+    torch.testing.assert_close(sum(parts[1:], parts[0]).mean_square() * 2100, sum(known))
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_only_the_block_rows_from_the_diagonal_on_are_kept(size):
     blocks = list(moments_of(vectors(size, n=3)).blocks())

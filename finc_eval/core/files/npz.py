@@ -116,10 +116,7 @@ class NpzFile:
         """Yield an array that is open at its first value, and its header; damaged bytes become a DataError."""
         with self._member(name) as stream:
             header = npy_header(stream, f"{self.path}: {stream.name}")
-            if header.dtype.hasobject:
-                raise DataError(
-                    f"{self.path}: {stream.name} holds Python objects, which are not read: save numbers or texts"
-                )
+            refuse_objects(header, f"{self.path}: {stream.name}")
             if header.size > (size := self._members[name].file_size):
                 raise ValueError(f"{size} bytes for the shape {header.shape}")
             yield stream, header
@@ -209,11 +206,21 @@ def map_array(file: IO[bytes], path: Path) -> NDArray[Any]:
         ValueError: it is empty, or longer than the file.
     """
     header = npy_header(file, str(path))
-    if header.dtype.hasobject:
-        raise DataError(f"{path} holds Python objects, which are not read: save numbers or texts")
+    refuse_objects(header, str(path))
     order: Literal["F", "C"] = "F" if header.by_columns else "C"
     # Copy on write: torch takes no array that it must not change.
     return np.memmap(file, header.dtype, "c", file.tell(), header.shape, order)
+
+
+def refuse_objects(header: Header, where: str) -> None:
+    """Raise DataError for an array of Python objects, such as the dictionary that numpy.save makes an array of."""
+    if header.dtype.hasobject and not header.shape:
+        raise DataError(
+            f"{where} holds one Python object, such as a dictionary of mu and sigma, and reading it could run code: "
+            "save its arrays by numpy.savez(path, mu=…, sigma=…)"
+        )
+    if header.dtype.hasobject:
+        raise DataError(f"{where} holds Python objects, which are not read: save numbers or texts, not dtype object")
 
 
 def npy_header(stream: IO[bytes], where: str) -> Header:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import pickle
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from finc_eval.core.doors import pin
 from finc_eval.core.errors import DataError
@@ -18,6 +20,18 @@ if TYPE_CHECKING:
 TENSOR_SUFFIXES = (".pt", ".pth", ".safetensors")
 """Suffixes of files of tensors by name."""
 
+MEAN = r"mean|average|avg|center|mu|(?<![a-z])m(?![a-z])"
+"""Parts of the name of a mean, as a pattern."""
+
+LABEL_ARRAYS = ("labels", "label", "targets", "arr_1", "1")
+"""Usual names of labels beside arrays of samples; the last two are what stands second without a name."""
+
+MOST_SHOWN = 4
+"""Arrays of a network that a message shows."""
+
+Shapes = Mapping[str, tuple[int, ...]]
+"""Shapes of arrays by name."""
+
 
 def tensors_in(path: Path) -> dict[str, torch.Tensor]:
     """Return the tensors of a file by name; a tensor that has no name is called "embeddings".
@@ -27,6 +41,51 @@ def tensors_in(path: Path) -> dict[str, torch.Tensor]:
         Exception: almost any, for damaged bytes.
     """
     return _safetensors(path) if path.suffix.lower() == ".safetensors" else _torch(path)
+
+
+def find_labels(arrays: Mapping[str, Any], n: int) -> tuple[str | None, list[Any] | None]:
+    """Return name and values of the labels of n samples among arrays: texts or whole numbers under a usual name."""
+    for name in LABEL_ARRAYS:
+        if name in arrays and arrays[name].shape == (n,):
+            values = arrays[name].tolist()
+            if all(not isinstance(one, float) or one.is_integer() for one in values):
+                return name, [int(one) if isinstance(one, float) else one for one in values]
+    return None, None
+
+
+def refuse_means(shapes: Shapes, where: str) -> None:
+    """Raise DataError for vectors alone, of which one is a mean: variances beside it are not a covariance."""
+    vectors = [name for name, shape in shapes.items() if math.prod(shape) == max(shape, default=1) > 1]
+    mean = next((name for name in vectors if re.search(MEAN, name.lower())), None)
+    if mean and all(name in vectors or math.prod(shape) == 1 for name, shape in shapes.items()):
+        size = math.prod(shapes[mean])
+        raise DataError(
+            f"{where} holds {', '.join(shapes)}: a mean and variances are not enough, a Fréchet distance needs the "
+            f"covariance, shape ({size}, {size}): save both as mu and sigma"
+        )
+
+
+def refuse_layers(chosen: str | None, shapes: Shapes, where: str) -> None:
+    """Raise DataError if the array that would be the samples is a layer of a network.
+
+    It is called a weight, or other arrays are neither values of its n rows nor vectors of their size.
+    """
+    several = {name: shape for name, shape in shapes.items() if math.prod(shape) > 1}
+    weights = [name for name in several if re.search(r"(^|[._])weight$", name)]
+    if chosen is None:
+        are_layers = len(weights) > 1
+    else:
+        n, *row = several.pop(chosen, shapes[chosen])
+        unlike = (shape for shape in several.values() if shape[0] != n)
+        are_layers = any(math.prod(shape) > max(shape) or max(shape) not in row for shape in unlike)
+        are_layers = are_layers or (len(several) > 0 and chosen in weights)
+    if are_layers:
+        held = ", ".join(f"{name} {shape}" for name, shape in [*shapes.items()][:MOST_SHOWN])
+        more = ", …" if len(shapes) > MOST_SHOWN else ""
+        raise DataError(
+            f"{where} holds {held}{more}: these look like the weights of a network, not samples: call the samples "
+            "embeddings or images"
+        )
 
 
 def _torch(path: Path) -> dict[str, torch.Tensor]:
