@@ -17,6 +17,7 @@ from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 torch.set_num_threads(1)
 threadpool_limits(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
+os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests, which tables of logs would keep to
 
 
 @pytest.fixture(scope="session")

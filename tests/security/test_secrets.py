@@ -112,8 +112,8 @@ def test_messages_records_and_outputs_are_washed(url, capsys):
     with visible_output(), terminal() as tell, pytest.MonkeyPatch.context() as patch:
         patch.setattr(progress, "LONG", 0)
         print(said)
-        tell(said, 0, 1)
-    assert "cannot be read: 0 of 1" in (told := "".join(capsys.readouterr())) and not SECRET.search(told)
+        tell(said, 0, 2)
+    assert "cannot be read: 0 of 2" in (told := "".join(capsys.readouterr())) and not SECRET.search(told)
 
 
 @given

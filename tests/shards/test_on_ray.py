@@ -63,7 +63,7 @@ def test_finished_shards_are_only_opened(monkeypatch):
 
 
 def test_an_actor_is_not_given_one_shard_for_all():
-    with pytest.raises(fe.UsageError, match=r"told its shards one after the other: leave shard='1/2' out"):
+    with pytest.raises(fe.UsageError, match=r"gets its shards in its calls: leave shard='1/2' out"):
         fe.ShardActor("set.npz", "gen.h5", fe.Extraction("pixels", shard="1/2"))
 
 
