@@ -160,6 +160,7 @@ def evaluate(
     spaces = {one.extractor for one in chosen}
     opened = open_sets(given, open_set, extractor, run, preferred=spaces.pop() if len(spaces) == 1 else None)
     # A sketch is opened again by each part, which takes it or says why not.
+    run = run.planned("comparison", "metrics", "methods", *([] if train is None else ["audit"]))
     sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
     x, y = sets["gen"], sets["ref"]
     two = {"gen": x, "ref": y}
@@ -169,7 +170,7 @@ def evaluate(
             missing = dict.fromkeys(("comparison", "methods", "audit"), ONLY_MOMENTS.format(label)) | missing
 
     def score() -> Scores:
-        found = compute_scores(given, opened, chosen, None, settings.index, run)
+        found = compute_scores(given, opened, chosen, None, settings.index, run.prefixed("metrics"))
         found.value  # noqa: B018  # raises if no metric could be computed
         return found
 
@@ -183,10 +184,10 @@ def evaluate(
             return None
 
     return Evaluation(
-        comparison=None if "comparison" in missing else compare(x, y, settings, run=run),
+        comparison=None if "comparison" in missing else compare(x, y, settings, run=run.prefixed("comparison")),
         scores=part("scores", score),
         methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run.prefixed("methods"))),
-        audit=part("audit", lambda: _audit(sets, settings, run)),
+        audit=part("audit", lambda: _audit(sets, settings, run.prefixed("audit"))),
         encodings=_encodings(two),
         missing=missing,
         provenance=Provenance.here(run.device),

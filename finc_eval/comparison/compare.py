@@ -33,9 +33,9 @@ from finc_eval.comparison.caveats import (
 from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.finc_directions import finc_fit
-from finc_eval.comparison.inputs import OpenSets, SketchedSet, sketch_sets
+from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
-from finc_eval.comparison.scored import Proposal, Scored, score_sets
+from finc_eval.comparison.scored import SCORE, Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
 from finc_eval.comparison.spaces import Spaces, compare_in_spaces
 from finc_eval.core.errors import UsageError
@@ -44,6 +44,7 @@ from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.embedding_set import take_arrays
+from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor, Spaced
@@ -53,12 +54,15 @@ from finc_eval.gallery.gallery import Captions, captions_of
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
-from finc_eval.partitions.counts import KindsOfSamples
+from finc_eval.partitions.counts import COUNT, KindsOfSamples
 from finc_eval.partitions.kind import Kind
-from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.values import shares_by
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
+
+DIRECTIONS = "find directions"
+"""Name in the progress."""
 
 
 @overload
@@ -176,8 +180,17 @@ def compare(
         return compare_in_spaces(gen, ref, several, labels, settings, run, options, compare_opened)
     tree = None if kinds is None else as_comparison(kinds, "kinds").tree
     sets, chosen = take_arrays({"gen": gen, "ref": ref}, labels, options)
-    opened = sketch_sets(sets, settings_of(settings, chosen), run, extractor)
+    settings = settings_of(settings, chosen)
+    run = run.planned(*stages_of(settings, tree))
+    opened = sketch_sets(sets, settings, run, extractor)
     return compare_opened(opened, opened.settings, run, tree)
+
+
+def stages_of(settings: Settings, kinds: KindTree | None = None) -> list[str]:
+    """Return the stages of a comparison of embedded sets by its own or given kinds, in their order."""
+    counted = [*([] if kinds else [DIVIDE]), COUNT] if settings.has_kinds else []
+    directions = [] if isinstance(settings.method, Clusters) else [DIRECTIONS]
+    return [LOOK, SKETCH, *counted, *directions, SCORE]
 
 
 @arithmetic("float32")
@@ -217,11 +230,11 @@ def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> di
         return {}
     prepare = finc_fit if isinstance(settings.method, Finc) else baseline_fit
     fit = prepare(settings, gen, ref)
-    run.progress("decompose", 0, 2)
+    run.progress(DIRECTIONS, 0, 2)
     over = fit(gen, ref)
-    run.progress("decompose", 1, 2)
+    run.progress(DIRECTIONS, 1, 2)
     under = fit(ref, gen)
-    run.progress("decompose", 2, 2)
+    run.progress(DIRECTIONS, 2, 2)
     return {"over": over, "under": under}
 
 

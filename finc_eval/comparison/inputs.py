@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+SKETCH = "sketch"
+"""Name in the progress."""
+
+
 @dataclass(frozen=True)
 class SketchedSet:
     """A set of a comparison."""
@@ -162,7 +166,11 @@ def sketch_sets(
         inputs, settings, unread = _join_text(inputs, settings, settings.text)
         sentences += [unread] if unread else []
     phi, sigma_rule = _common_feature_map(inputs, settings, run)
-    sets = {label: _sketch(opened, label, phi, settings, run) for label, opened in inputs.items()}
+    runs = run.over(SKETCH, [0 if isinstance(opened, Sketch) else opened.n for opened in inputs.values()])
+    sets = {
+        label: _sketch(opened, label, phi, settings, each)
+        for (label, opened), each in zip(inputs.items(), runs, strict=True)
+    }
     sketches = [(label, one.sketch) for label, one in sets.items()]
     few = [few_groups(label, one.n, one.samples_per_group, one.groups) for label, one in sketches]
     notes = (*warnings, *near, *sentences, *chain(*few))
@@ -252,8 +260,7 @@ def _sketch(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, r
     if isinstance(opened, Sketch):
         found = SketchedSet(label, opened, None)
     else:
-        stage = run.named(f"sketch {label}")
-        (sketch,) = sketch_all(opened, [phi], precision=settings.precision, embedding=False, run=stage)
+        (sketch,) = sketch_all(opened, [phi], precision=settings.precision, embedding=False, run=run)
         found = SketchedSet(label, sketch, opened)
     folds = found.sketch.folds
     if min(fold.n for fold in folds) < 2:

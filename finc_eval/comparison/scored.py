@@ -24,6 +24,9 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
 
+SCORE = "score samples"
+"""Name in the progress."""
+
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
@@ -188,7 +191,10 @@ def score_sets(
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
     samples = {label: SampleScores.of(one, (first, second)) for label, one in sets.items()}
     placed = list(zip(proposals, columns, strict=True))
-    passed = {label: _pass(one, shown, (first, second), run) for label, one in sets.items()}
+    runs = run.over(SCORE, [0 if one.embeddings is None else one.embeddings.n for one in sets.values()])
+    passed = {
+        label: _pass(one, shown, (first, second), each) for (label, one), each in zip(sets.items(), runs, strict=True)
+    }
     effects = _effects({label: one.scores for label, one in passed.items() if sets[label].embeddings is not None})
     found = {}
     for label, one in sets.items():
@@ -223,7 +229,7 @@ def _pass(
     if groups is not None:
         numbers = send(torch.from_numpy(groups), phi.device)
     far = FarSamples(one.sketch.sample.rows, phi.device)
-    for chunk in fold_chunks(one.embeddings, run, phi.prepared, f"score {one.label}"):
+    for chunk in fold_chunks(one.embeddings, run, phi.prepared, SCORE):
         own = None if numbers is None else numbers[chunk.index]
         found.update(phi.apply(chunk.rows), chunk.fold, chunk.index, own)
         far.update(chunk)

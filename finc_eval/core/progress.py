@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from typing import Any, Self
 
@@ -46,6 +46,11 @@ class Stage(str):
         stage.shorter = shorter
         return stage
 
+    @classmethod
+    def after(cls, words: str, stage: str) -> Self:
+        """Return a stage with words before its name."""
+        return cls(words + stage, getattr(stage, "shorter", None))
+
 
 class Whole:
     """Several parts of one work as one stage, over which their progress goes on.
@@ -64,6 +69,16 @@ class Whole:
         start = self._begun
         self._begun += size
         return lambda _, done, total: self._progress(self._stage, start + size * done // max(total, 1), self._total)
+
+
+def planned(progress: Progress, stages: Sequence[str]) -> Progress:
+    """Return a progress that says the place of stages that begin so among all of a work: "2 of 5: sketch"."""
+
+    def tell(stage: str, done: int, total: int) -> None:
+        place = next((place for place, name in enumerate(stages, 1) if stage.startswith(name)), None)
+        progress(stage if place is None else Stage.after(f"{place} of {len(stages)}: ", stage), done, total)
+
+    return tell
 
 
 def silent(stage: str, done: int, total: int) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import Progress, automatic
+from finc_eval.core.progress import Progress, Stage, Whole, automatic, planned
 
 if TYPE_CHECKING:
     import torch
@@ -88,6 +90,28 @@ class Run:
         """Return the same run with this name for every stage of its progress."""
         return replace(self, progress=lambda _, done, total: self.progress(stage, done, total))
 
+    def planned(self, *stages: str) -> Run:
+        """Return the same run, which says of each of these stages its place: "2 of 5: sketch"."""
+        return replace(self, progress=planned(self.progress, stages))
+
+    def over(self, stage: str, sizes: Sequence[int]) -> list[Run]:
+        """Return a run for each of several passes, which are one stage together."""
+        whole = Whole(self.progress, stage, sum(sizes))
+        if any(sizes):
+            self.progress(stage, 0, sum(sizes))
+        return [replace(self, progress=whole.part(size)) for size in sizes]
+
+    @contextmanager
+    def step(self, stage: str) -> Iterator[None]:
+        """Show a stage that is a single step."""
+        self.progress(stage, 0, 1)
+        try:
+            yield
+        finally:
+            self.progress(stage, 1, 1)
+
     def prefixed(self, name: str) -> Run:
         """Return the same run with this name before every stage of its progress."""
-        return replace(self, progress=lambda stage, done, total: self.progress(f"{name}: {stage}", done, total))
+        return replace(
+            self, progress=lambda stage, done, total: self.progress(Stage.after(f"{name}: ", stage), done, total)
+        )

@@ -60,6 +60,9 @@ MANY_NEAR = 0.1
 STANDARD_ERRORS = 3.0
 """Standard errors that make the set of first neighbors differ from the sets of other neighbors."""
 
+LOOK = "look for repeats"
+"""Name in the progress."""
+
 TOLD_APART = 0.9
 """Chance that all near neighbors are of one set, above which the other sets are too small to say anything."""
 
@@ -71,7 +74,7 @@ def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uin
     weights, found = send(torch.from_numpy(odd.view(np.int64)), run.torch_device), []
     for batch in embeddings.batches(run.portion, partial(send, device=run.torch_device)):
         found.append(torch.cat([_weigh_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
-        run.progress("look for repeats", batch.start + len(batch.rows), embeddings.n)
+        run.progress(LOOK, batch.start + len(batch.rows), embeddings.n)
     return mix_bits(torch.cat(found).cpu().numpy().view(np.uint64))
 
 
@@ -81,7 +84,8 @@ def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dic
     The last bits of a network depend on the size of its batch, so that an image has the row of the first with its
     pixels, in any set. Pixels of clips do not tell when frames are shown: clips have the rows that they have.
     """
-    hashes = {label: row_hashes(one, run.prefixed(label) if run and label else run) for label, one in sets.items()}
+    runs = Run.of(run).over(LOOK, [one.n for one in sets.values()])
+    hashes = {label: row_hashes(one, each) for (label, one), each in zip(sets.items(), runs, strict=True)}
     pixels = {label: found for label, one in sets.items() if one.are_images and (found := one.content()) is not None}
     if pixels:
         _, first, same = np.unique(np.concatenate([*pixels.values()]), return_index=True, return_inverse=True)

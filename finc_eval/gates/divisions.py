@@ -17,7 +17,7 @@ from finc_eval.gates.sets import REF, GateSets
 from finc_eval.gates.shares import members_to_hold, members_to_lose
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
-from finc_eval.partitions.counts import Counted, Counter, tally_sets
+from finc_eval.partitions.counts import COUNT, Counted, Counter, tally_sets
 from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import Tally
@@ -27,8 +27,8 @@ from finc_eval.partitions.values import count_values
 OF_ALL = "all-"
 """Beginning of the ids of kinds of all sets together, which differ from the kinds of the reference."""
 
-OF_REF = "kinds of the reference"
-"""Name of their stages in the progress."""
+OF_REF, OF_SETS = "kinds of the reference", "kinds of all sets"
+"""Names of their stages in the progress."""
 
 MOST = 0.15
 """Largest share of the smallest kind that is limited, unless the policy names the share. What fewer samples show is too
@@ -90,8 +90,9 @@ def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> Coun
     """Count all sets by the nodes of a tree; `prefix` marks the kinds of this tree."""
     counted: dict[str, Counted] = {}
     cells: dict[str, NDArray[np.int32]] = {}
-    for label, one in sets.all.items():
-        counter = Counter(kinds, run=run.named(f"count {label}"))
+    runs = run.over(COUNT, [one.n for one in sets.all.values()])
+    for (label, one), each in zip(sets.all.items(), runs, strict=True):
+        counter = Counter(kinds, run=each)
         counted[label] = counter.of(one)
         cells |= {label: counter.kinds()} if sets.pairs else {}
     names = [prefix + kind_id(node) for node in range(kinds.tree.nodes)]
@@ -107,7 +108,7 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     """
     generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
     every = sets.all | {REF: _as_many(sets.ref, generated)}
-    run = run.prefixed("kinds of all sets")
+    run = run.prefixed(OF_SETS)
     return by_tree(sets, KindTree.of_sets(list(every.values()), seed, run), run, OF_ALL)
 
 

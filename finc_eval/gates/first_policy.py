@@ -10,10 +10,10 @@ from scipy.special import gammaincinv
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, plural
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.repeats import share_of_repeats
+from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.divisions import OF_REF, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
+from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, round_up, upper_quantile
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
@@ -40,7 +40,7 @@ def first_policy(
     baselines: Sequence[object], ref: object, *, extractor: AnyExtractor = None, run: Run | None = None
 ) -> str:
     """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95."""
-    run = Run.of(run)
+    run = Run.of(run).planned(LOOK, OF_REF, OF_SETS, "noise of", "duplicates")
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
     n, m = sets.gen.n, sets.ref.n
@@ -102,7 +102,7 @@ def _floor(one: LostShare | GainedShare, family: int) -> float:
 def _metric_line(sets: GateSets, run: Run) -> list[str]:
     limit = MetricLimit(worse=NOISE, difference=NOISE)
     for metric in METRICS:
-        found, _ = score_evidence(sets, {metric: limit}, ALPHA, run.prefixed(metric))
+        found, _ = score_evidence(sets, {metric: limit}, ALPHA, run.prefixed(f"noise of {metric}"))
         for one, rule, what in zip(found, ("worse", "difference"), ("part", "amount"), strict=True):
             if isinstance(one, Normal):
                 least = 2 * upper_quantile(ALPHA, one.degrees) * one.error

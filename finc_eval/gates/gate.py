@@ -17,7 +17,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.history import History, is_history, samples_of
 from finc_eval.gates.kinds import KindEvidence
-from finc_eval.gates.limits import gather_evidence
+from finc_eval.gates.limits import gather_evidence, stages_of
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
@@ -75,7 +75,8 @@ def gate(
         >>> fe.gate(1 - gen, gen, ref, {"kinds": {"new": 0.1}}).overall  # white on black is new
         'regression'
     """
-    policy, run = Policy.of(policy), Run.of(run)
+    policy = Policy.of(policy)
+    run = Run.of(run).planned(*stages_of(policy))
     history = History.open(str(baseline)) if is_history(baseline) else None
     if history is not None and anchor is None and history.anchor is not None:
         anchor = history.anchor.samples

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import CachedEmbeddings
-from finc_eval.embeddings.repeats import share_of_repeats
-from finc_eval.gates.divisions import tree_of_reference
+from finc_eval.embeddings.repeats import LOOK, share_of_repeats
+from finc_eval.gates.divisions import OF_REF, OF_SETS, tree_of_reference
 from finc_eval.gates.evidence import Evidence, Fact, Missing
 from finc_eval.gates.kinds import KindEvidence, kind_evidence
 from finc_eval.gates.moved import Distance
@@ -71,6 +71,22 @@ class Gathered:
         return scores
 
 
+def stages_of(policy: Policy) -> list[str]:
+    """Return how the stages of a gate of embedded sets begin, in their order."""
+    kinds = None if policy.kinds is None or policy.kinds.column else policy.kinds
+    asked = {
+        LOOK: True,
+        OF_REF: kinds and kinds.lose is not None,
+        OF_SETS: kinds and (kinds.new is not None or (kinds.lose is not None and not kinds.only)),
+        "moved": kinds,
+        "metrics of": policy.metrics,
+        **dict.fromkeys(policy.slices, True),
+        "copying": policy.copying,
+        "duplicates": policy.basics and policy.basics.duplicates is not None,
+    }
+    return [stage for stage, is_asked in asked.items() if is_asked]
+
+
 def gather_evidence(
     sets: GateSets, policy: Policy, train: object | None, run: Run, kinds: KindTree | None = None
 ) -> Gathered:
@@ -122,7 +138,7 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Ev
         else:
             yield Missing(name=name, margin=margin, note=NO_SAMPLES)
     if limits.duplicates is not None:
-        share = share_of_repeats(gen, run)
+        share = share_of_repeats(gen, run.prefixed("duplicates"))
         yield Fact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))

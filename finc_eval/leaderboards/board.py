@@ -14,18 +14,20 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import label_sets
+from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.space import extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_space
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import Entry
-from finc_eval.leaderboards.reference import DEFAULT_METRICS, BoardReference
+from finc_eval.leaderboards.reference import COUNT_MODELS, COUNT_REFERENCE, DEFAULT_METRICS, MEASURE, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric, say_substitute
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.blocks import Pairing, pair
+from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.sets import OpenedSet, countable_sets
 
 
@@ -120,6 +122,7 @@ def measure_models(
     if not sources:
         raise UsageError("at least one model is needed, got none")
     check_order(asked.rank_by, asked.metrics or DEFAULT_METRICS)
+    run = run.planned(LOOK, DIVIDE, COUNT_REFERENCE, MEASURE, COUNT_MODELS)
     opened, warnings, pairing = open_models(sources, ref, asked, run, extractor)
     pairing = pairing if paired else None
     if pairing is not None:

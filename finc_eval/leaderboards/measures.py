@@ -182,7 +182,9 @@ class Measuring:
             self._frechet = self._frechet or FrechetReference(self._ref, self._run)
             return self._known(self._frechet.estimate(model), title, False)
         try:
-            scores = metrics(model, self._ref, self._metric.name, run=self._run.prefixed(label))
+            scores = metrics(
+                model, self._ref, self._metric.name, run=self._run.prefixed(f"{self._metric.name} of {label}")
+            )
         except (DataError, IncompatibleError) as error:
             return self._unknown(None, None, title, str(error))
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])

@@ -40,6 +40,9 @@ from finc_eval.partitions.values import ValueCounts
 TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
 
+COUNT_REFERENCE, MEASURE, COUNT_MODELS = "count the reference's kinds", "compute metrics", "count the models' kinds"
+"""Names of passes in the progress."""
+
 DEFAULT_METRICS = ("fd", "kid")
 """Metrics; a board takes the first suitable one by default."""
 
@@ -86,11 +89,9 @@ class BoardReference:
         """
         embeddings = {label: one.embeddings for label, one in sets.items()}
         ref = embeddings[REFERENCE]
-        run.progress("partition", 0, 1)
         models = [embeddings[label] for label in sorted(embeddings.keys() - {REFERENCE})]  # in any order, one number
         kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
-        run.progress("partition", 1, 1)
-        found, tree = count(ref, _near(kinds), far=True, run=run.named(f"count {REFERENCE}")), kinds.tree.with_another()
+        found, tree = count(ref, _near(kinds), far=True, run=run.named(COUNT_REFERENCE)), kinds.tree.with_another()
         metrics = settings.metrics or default_metrics(embeddings.values(), ref)
         return cls(
             kinds=kinds,
@@ -151,15 +152,25 @@ class BoardReference:
         """Measure models, each by its training runs; of paired sets, what is unmatched is measured within blocks."""
         flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
         measures: dict[str, dict[str, Measure]] = {label: {} for label in flat}
+        done, total = 0, len(self.settings.metrics) * len(flat)
         for metric in self.settings.metrics:
-            measuring = Measuring(get_metric(metric), ref, run)
-            for done, (label, one) in enumerate(flat.items()):
-                run.progress(metric, done, len(flat))
+            measuring = Measuring(get_metric(metric), ref, run.prefixed(MEASURE))
+            for label, one in flat.items():
+                run.progress(MEASURE, done, total)
                 measures[label][metric] = measuring.measure(label, one.embeddings)
-            run.progress(metric, len(flat), len(flat))
-        found = self.found or count(ref, self.kinds, far=True, run=run.named(f"count {REFERENCE}"))
+                done += 1
+        run.progress(MEASURE, done, total)
+        found = self.found or count(ref, self.kinds, far=True, run=run.named(COUNT_REFERENCE))
+        kinds = self.kinds if self.found is None else _near(self.kinds)
+        runs = run.over(COUNT_MODELS, [one.embeddings.n for one in flat.values()])
+        counted = {
+            label: count(one.embeddings, kinds, far=True, run=each)
+            for (label, one), each in zip(flat.items(), runs, strict=True)
+        }
         made = {
-            label: self._training_run(label, one, ref, found.counts, measures[label], run, pairing)
+            label: self._training_run(
+                label, one, ref, counted[label], found.counts, measures[label], run.prefixed(label), pairing
+            )
             for label, one in flat.items()
         }
         return [
@@ -178,13 +189,12 @@ class BoardReference:
         label: str,
         one: OpenedSet,
         ref: Embeddings,
+        found: Counted,
         counts: Counts,
         measures: Mapping[str, Measure],
         run: Run,
         pairing: Pairing | None,
     ) -> TrainingRun:
-        kinds = self.kinds if self.found is None else _near(self.kinds)
-        found = count(one.embeddings, kinds, far=True, run=run.named(f"count {label}"))
         tallies = node_tallies(self.tree, {label: found.counts, REFERENCE: counts})
         own, others = (each.at(self.leaves(tallies.values())).effective() for each in tallies.values())
         if pairing is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +21,7 @@ from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import name_of, open_sets
+from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
@@ -41,6 +43,9 @@ from finc_eval.measures.running import Found, RunningSets
 from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.numerics.precision import arithmetic
+
+COMPUTE = "compute metrics"
+"""Name in the progress."""
 
 DEFAULT_METRICS = ("fd", "kid", "vendi")
 """Metrics of embeddings if none is named; of moments, the first alone can be computed."""
@@ -207,9 +212,9 @@ def _scores(
     if save_statistics is not None and Path(save_statistics).suffix != ".npz":
         raise UsageError(f"save_statistics must be the path of an .npz, got {save_statistics}")
     how = extraction_of(extractor)
-    by_extractor: dict[str | None, list[Metric]] = {}
+    run, by_extractor = Run.of(run), defaultdict[str | None, list[Metric]](list)
     for metric in chosen:
-        by_extractor.setdefault(how.extractor or metric.extractor, []).append(metric)
+        by_extractor[how.extractor or metric.extractor].append(metric)
     parts = [
         _scores_in(
             sources,
@@ -220,7 +225,7 @@ def _scores(
             by=by,
             save=None if number else save_statistics,
             index=index,
-            run=Run.of(run),
+            run=(run.prefixed(name or "any space") if len(by_extractor) > 1 else run).planned(LOOK, COMPUTE),
         )
         for number, (name, chosen) in enumerate(by_extractor.items())
     ]
@@ -279,7 +284,7 @@ def compute_scores(
     of_sets = describe_sets(sets, run)
     classes = {} if by is None else {label: rows_by_class(one, by) for label, one in sets.items()}
     for done, metric in enumerate(chosen):
-        run.progress("metrics", done, len(chosen))
+        run.progress(COMPUTE, done, len(chosen))
         try:
             used = {
                 label: _in_space(metric, sources[label], sets[label])
@@ -309,7 +314,7 @@ def compute_scores(
             for score in computed
         ]
         scores += by_class
-    run.progress("metrics", len(chosen), len(chosen))
+    run.progress(COMPUTE, len(chosen), len(chosen))
     return Scores(
         _display_name(sets["gen"]),
         _display_name(sets["ref"]),

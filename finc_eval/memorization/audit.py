@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar, Unpack
+from typing import Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.progress import Progress, silent
+from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
@@ -50,7 +50,7 @@ from finc_eval.memorization.copying import (
     suspicious_threshold,
     tail,
 )
-from finc_eval.memorization.distances import Halves, SetDistances, measure_all
+from finc_eval.memorization.distances import STAGE, Halves, SetDistances, measure_all
 from finc_eval.memorization.nearness import Near, Nearness, find_nearness, same_pixels
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, training_found_by
@@ -63,7 +63,9 @@ from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
 
-T = TypeVar("T")
+SAME_LAW, KINDS, PLANTED = "training set against holdout", "kinds of the training set", "planted copies"
+FITTED, ATTACKS = ("MiFID", "FLD's gap"), "attacks"
+"""Stages of the progress, after the distances."""
 
 STATEMENTS_PER_ATTACK = 4
 """Statements about each attack: the intervals of its AUC and of two rates, and its bound of ε."""
@@ -131,23 +133,21 @@ def audit(
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets = _open_audit(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
+    run = run.planned(STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)
     halves, k = _cut_in_two(sets), min(CALIBRATION_NEIGHBORS, members.n // 2)
     half, rest = halves["train"].stand_in, halves["train"].other
     measured, control, fresh, spaced = measure_all(sets, half, rest, k, run, settings.index)
     overlap, spacings = int((fresh.distances[:, 0] == 0).sum()), np.sqrt(spaced.squared)
     _check_overlap(int(((fresh.distances[:, 0] == 0) & (spacings[fresh.indices[:, 0]] > 0)).sum()), others)
-    same_law = _time(
-        run.progress, "training set against holdout", lambda: holdout_p_value(members, others, settings.seed, run)
-    )
+    with run.step(SAME_LAW):
+        same_law = holdout_p_value(members, others, settings.seed, run)
     recall = least_recall(*(one.recall for one in (fresh, measured.to_train, measured.to_non_members, spaced)))
 
     copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
     delta = settings.stated_delta or 0.0
     attack_count = 3 + ("reference" in sets)
-    attacks, membership = _time(
-        run.progress,
-        "attacks",
-        lambda: run_attacks(
+    with run.step(ATTACKS):
+        attacks, membership = run_attacks(
             (measured, AttackedSets(x, members, others)),
             (control, AttackedSets(half, rest, others)),
             sets.get("reference"),
@@ -155,8 +155,7 @@ def audit(
             confidence=1 - (1 - AUDIT_CONFIDENCE) / (STATEMENTS_PER_ATTACK * attack_count),
             seed=settings.seed,
             device=run.device,
-        ),
-    )
+        )
     epsilon = settings.stated_epsilon
     infos = {label: set_info(label, one, one.n, one.digest) for label, one in sets.items()}
     return Audit(
@@ -248,20 +247,21 @@ class AuditData:
 
     def copying(self) -> tuple[Copying, list[str]]:
         """Compute the first block, and a sentence about each measure that could not be computed."""
-        progress, seed = self.run.progress, self.settings.seed
+        seed = self.settings.seed
         x, train = self.sets["gen"], self.sets["train"]
         gen, fresh = (
             Closeness.of(found.distances, self.spacings[found.indices[:, 0]])
             for found in (self.measured.to_train, self.fresh)
         )
-        progress("kinds of the training set", 0, 1)
-        silently = replace(self.run, progress=silent)
-        kinds = TrainingKinds.of(train, seed, silently)
-        cells, fresh_cells = (kinds.assign(one, silently) for one in (x, self.sets["holdout"]))
-        test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
-        ours, theirs = self.halves["holdout"].stand_in.rows, self.halves["holdout"].other.rows
-        control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
-        progress("kinds of the training set", 1, 1)
+        with self.run.step(KINDS):
+            silently = replace(self.run, progress=silent)
+            kinds = TrainingKinds.of(train, seed, silently)
+            cells, fresh_cells = (kinds.assign(one, silently) for one in (x, self.sets["holdout"]))
+            test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
+            ours, theirs = self.halves["holdout"].stand_in.rows, self.halves["holdout"].other.rows
+            control_test = cell_test(
+                fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs]
+            )
         holdout = self.sets["holdout"]
         near = {"gen": x, "holdout": holdout}
         nearness = find_nearness(near, train, (self.measured.to_train, self.fresh), self.settings, self.run)
@@ -273,17 +273,16 @@ class AuditData:
             *(tail(name, near.gen, near.fresh, AUDIT_CONFIDENCE) for name, near in nearness.ways.items()),
         ]
         notes = list(nearness.notes)
-        for name, compute in (("MiFID", self._mifid), ("FLD's gap", self._fld_gap)):
+        for name, compute in zip(FITTED, (self._mifid, self._fld_gap), strict=True):
             try:
-                measures.append(_time(progress, name, compute))
+                with self.run.step(name):
+                    measures.append(compute())
             except DataError as error:
                 notes.append(f"{name} is left out: {error}")
         adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
         alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
-        power = _time(
-            progress,
-            "planted copies",
-            lambda: power_table(
+        with self.run.step(PLANTED):
+            power = power_table(
                 train,
                 self.spacings,
                 fresh.calibrated,
@@ -292,8 +291,7 @@ class AuditData:
                 alpha=alpha,
                 seed=seed,
                 device=self.run.torch_device,
-            ),
-        )
+            )
         names = [kind_id(cell) for cell in cells]
         threshold = suspicious_threshold(fresh.calibrated)
         checked, strata = against_holdout(
@@ -365,15 +363,6 @@ def _check_overlap(overlap: int, holdout: Embeddings) -> None:
             "once: the two share samples, or the extractor does not tell some apart (blank or discrete ones): remove "
             "from the holdout what the training set has"
         )
-
-
-def _time(progress: Progress, stage: str, compute: Callable[[], T]) -> T:
-    """Compute something that is one step for the progress."""
-    progress(stage, 0, 1)
-    try:
-        return compute()
-    finally:
-        progress(stage, 1, 1)
 
 
 def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings, recall: float | None) -> Signature:

@@ -18,7 +18,7 @@ from finc_eval.naming.unique_names import UniqueNames, in_common
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairing, designs
-from finc_eval.partitions.counts import Counted, Counter, Counts, Examples, count, tally_sets
+from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, Examples, count, tally_sets
 from finc_eval.partitions.difference import Difference, paired_variation, total_variation
 from finc_eval.partitions.kind import Kind, describe_kinds, names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
@@ -164,8 +164,8 @@ def divide(
     run = Run.of(run)
     kinds = kinds or KindTree.of_sets(list(sets.values()) if pairing is None else pairing.fitted_to, seed, run)
     counted, cells = {}, {}
-    for label, one in sets.items():
-        counted[label], cells[label] = _count_cells(one, label, kinds, run)
+    for (label, one), each in zip(sets.items(), run.over(COUNT, [one.n for one in sets.values()]), strict=True):
+        counted[label], cells[label] = _count_cells(one, kinds, each)
     tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
     tests = test_kinds(tallies, rho, part)
     if pairing is not None:
@@ -177,9 +177,9 @@ def divide(
     return Answer(kinds, counted, tallies, Choice.of(kinds.tree, tests), pairing is None and bool(designs(sets)))
 
 
-def _count_cells(one: Embeddings, label: str, kinds: KindTree, run: Run) -> tuple[Counted, NDArray[np.int64]]:
+def _count_cells(one: Embeddings, kinds: KindTree, run: Run) -> tuple[Counted, NDArray[np.int64]]:
     """Count a set, and return the leaf of each sample, too."""
-    counter = Counter(kinds, run=run.named(f"count {label}"))
+    counter = Counter(kinds, run=run)
     return counter.of(one), counter.kinds().astype(np.int64)
 
 
@@ -195,7 +195,7 @@ def _divide_mixes(
         if label in pairing.apart:
             rest, place = pairing.apart[label]
             where = np.concatenate([where, place])
-            leaf = np.concatenate([leaf, _count_cells(rest, label, kinds, run)[1]])
+            leaf = np.concatenate([leaf, _count_cells(rest, kinds, run.named(f"count {label} apart"))[1]])
         table = np.bincount(where * members.shape[1] + leaf, minlength=values * members.shape[1])
         counts.append(table.reshape(values, -1) @ members.T.astype(float))
         sizes.append(np.bincount(where, minlength=values).astype(float))
@@ -209,7 +209,8 @@ def kind_counts(sets: Mapping[str, Embeddings], seed: int, run: Run) -> dict[str
     The total variation of two sets' counts is the difference that a comparison of these sets finds.
     """
     kinds = KindTree.of_sets(list(sets.values()), seed, run)
-    counts = {label: count(one, kinds, run=run.named(f"count {label}")).counts for label, one in sets.items()}
+    runs = run.over(COUNT, [one.n for one in sets.values()])
+    counts = {label: count(one, kinds, run=each).counts for (label, one), each in zip(sets.items(), runs, strict=True)}
     return main_counts(kinds.tree, node_tallies(kinds.tree, counts))
 
 
@@ -224,7 +225,10 @@ def within_blocks(pairing: Pairing, column: str | None, seed: int, run: Run) -> 
 
 def cells_of(pairing: Pairing, kinds: KindTree, run: Run) -> NDArray[np.int64]:
     """Return the leaf of each sample of paired sets, one set after the other."""
-    return np.concatenate([_count_cells(one, label, kinds, run)[1] for label, one in pairing.sets.items()])
+    runs = run.over(COUNT, [one.n for one in pairing.sets.values()])
+    return np.concatenate(
+        [_count_cells(one, kinds, each)[1] for one, each in zip(pairing.sets.values(), runs, strict=True)]
+    )
 
 
 def main_counts(tree: Tree, tallies: Mapping[str, Tally]) -> dict[str, EffectiveCounts]:

@@ -24,6 +24,9 @@ from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effect
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import Tally
 
+COUNT = "count kinds"
+"""Name of a pass over sets in the progress."""
+
 DRAWN = 200
 """Samples of each set and kind that are drawn at random, and that its name is taken from."""
 

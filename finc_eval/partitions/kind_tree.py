@@ -23,6 +23,9 @@ from finc_eval.numerics.eigen import MAX_AXES, PrincipalAxes
 from finc_eval.partitions.kmeans import kmeans, pool_samples
 from finc_eval.partitions.tree import Tree
 
+DIVIDE = "find kinds"
+"""Name of the division in the progress."""
+
 SAMPLES_PER_PROTOTYPE = 10
 """Fitted samples of a leaf per prototype. The nearest prototype meets planted kinds as well as the vote of the nearest
 fitted samples (mean Jaccard index within .01 on digits, photographs and the demo)."""
@@ -81,10 +84,8 @@ class KindTree:
     def of_sets(cls, sets: Sequence[Embeddings], seed: int = 0, run: Run | None = None) -> Self:
         """Divide sets into kinds, by a sample of all together."""
         run = Run.of(run)
-        run.progress("partition", 0, 1)
-        kinds = cls.fit(pool_samples(sets), seed, run)
-        run.progress("partition", 1, 1)
-        return kinds
+        with run.step(DIVIDE):
+            return cls.fit(pool_samples(sets), seed, run)
 
     def pruned(self, most: int) -> Self:
         """Return the same tree with at most this many leaves: the nodes of its cut (`Tree.cut`)."""

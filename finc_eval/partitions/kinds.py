@@ -20,6 +20,7 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import plural
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import label_sets
+from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
@@ -28,9 +29,10 @@ from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.blocks import Pairs, pair
-from finc_eval.partitions.counts import KindsOfSamples, read_kinds
+from finc_eval.partitions.counts import COUNT, KindsOfSamples, read_kinds
 from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, shown_of
+from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.sets import countable_sets
 from finc_eval.partitions.settings import KindOptions, KindSettings
 from finc_eval.partitions.values import SharesBy, shares_by
@@ -233,7 +235,7 @@ def _count(
     extractor: AnyExtractor,
 ) -> Kinds:
     """Count and test sets by the kinds of a tree; None: by kinds of their own samples."""
-    run = Run.of(run)
+    run = Run.of(run).planned(LOOK, *([] if divided else [DIVIDE]), COUNT)
     opened, warnings = countable_sets(sets, settings.groups, run, extractor)
     embeddings = {label: one.embeddings for label, one in opened.items()}
     pairing, sentences = pair(embeddings, settings.pairs, settings.groups)

@@ -191,7 +191,10 @@ def prompt_differences(
     labels, prompts = tuple(pairing.sets), [str(one) for one in pairing.names]
     sizes = np.stack([np.bincount(block, minlength=len(prompts)) for block in pairing.block.values()])
     least = sizes.min(0)
-    distinct = [count_distinct(one, pairing.block[label], len(prompts), run) for label, one in pairing.sets.items()]
+    distinct = [
+        count_distinct(one, pairing.block[label], len(prompts), run.prefixed(f"images of {label}"))
+        for label, one in pairing.sets.items()
+    ]
     # Copies of one image are not independent: one of each set is then tested.
     alone = np.where((np.array(distinct) == sizes).all(0), least, 1)
     pairs = np.ones_like(least) if pairing.is_whole else alone.clip(max=max(MAX_PAIRS // len(prompts), 1))

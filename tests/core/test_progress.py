@@ -142,12 +142,17 @@ VERBS = {
     "gate": lambda run: fe.gate(GEN[:150], GEN[150:], REF, {**POLICY, "basics": {"duplicates": 0.1}}, run=run),
     "gate --init": lambda run: first_policy([GEN[:150]], REF, run=run),
     "audit": lambda run: fe.audit(GEN[:100], REF[:100], REF[100:200], run=run),
+    "metrics": lambda run: fe.metrics(GEN[:100], REF[:100], ["fd", "precision_recall"], run=run),
+    "board by samples": lambda run: fe.leaderboard(
+        {"a": GEN[:150], "b": GEN[150:]}, REF, metrics=["precision_recall", "prdc"], run=run
+    ),
+    "methods": lambda run: fe.compare_methods(GEN, REF, ["finc", "rarity"], features=50, run=run),
     "evaluate": lambda run: fe.evaluate(GEN[:60], REF[:60], features=50, run=run),
 }
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_no_stage_is_begun_twice_under_one_name(verb):
+def test_no_stage_is_begun_twice_under_one_name_and_each_has_its_place_among_all(verb):
     last, again = {}, []
 
     def tell(stage, done, total):
@@ -156,6 +161,27 @@ def test_no_stage_is_begun_twice_under_one_name(verb):
 
     VERBS[verb](fe.Run("cpu", progress=tell))
     assert last and again == []
+    places = [re.match(r"(\d+) of (\d+): ", stage) for stage in last]
+    assert all(places), list(last)
+    numbers = list(dict.fromkeys(int(place[1]) for place in places))
+    assert numbers == list(range(1, len(numbers) + 1)) and {int(place[2]) for place in places} == {len(numbers)}
+
+
+def test_passes_over_all_sets_are_one_stage_with_the_time_left_over_all():
+    told = []
+    fe.compare(GEN, REF[:200], features=50, run=fe.Run("cpu", progress=lambda *one: told.append(one)))
+    for pass_ in ("look for repeats", "sketch", "count kinds", "score samples"):
+        assert [(done, total) for stage, done, total in told if stage.endswith(pass_)] == [
+            (0, 500),
+            (300, 500),
+            (500, 500),
+        ]
+
+
+def test_a_stage_with_words_before_it_says_what_is_quicker():
+    told = []
+    fe.Run("cpu", progress=lambda *one: told.append(one)).planned("a: embed").prefixed("a").progress(EMBED, 1, 2)
+    assert told[0][0] == f"1 of 1: a: {EMBED}" and told[0][0].shorter == EMBED.shorter
 
 
 READ_ONCE = {
@@ -186,7 +212,7 @@ def test_the_samples_of_a_set_are_read_and_embedded_once(verb, tmp_path, monkeyp
 def test_all_distances_of_an_audit_are_one_stage_to_its_end():
     told = []
     fe.audit(GEN[:120], REF[:120], REF[120:240], run=fe.Run("cpu", progress=lambda *one: told.append(one)))
-    steps = [(done, total) for stage, done, total in told if stage == "distances between samples"]
+    steps = [(done, total) for stage, done, total in told if stage.endswith("distances between samples")]
     assert len({total for _, total in steps}) == 1 and steps == sorted(steps) and steps[-1][0] == steps[-1][1]
     assert len(steps) >= 6  # both ways of the generated set and of the control, the holdout, and the training set
 

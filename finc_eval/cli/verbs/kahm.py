@@ -91,7 +91,8 @@ def fit(
         embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
         labels = _labels(embeddings, label, samples)
         refuse_loss(out, lambda found: _source(found) == embeddings.digest, force)
-        models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
+        with run.step("fit a model to each class"):
+            models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
     make_room(out, "kahm", force)
     fe.kahm.save_models(out, models)
     sizes = {str(name): model.n for name, model in models.models.items()}
@@ -167,7 +168,8 @@ def fabricate(
     with work.running() as run:
         embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
         labels = _labels(embeddings, label, samples)
-        with reserve(out, embeddings.n * embeddings.dim * BYTES_OF_AN_ENTRY) as write:
+        size = embeddings.n * embeddings.dim * BYTES_OF_AN_ENTRY
+        with reserve(out, size) as write, run.step("fabricate samples of each class"):
             made = fe.kahm.fabricate_classes(
                 embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
             )
@@ -213,10 +215,12 @@ def membership(
             raise DataError(
                 f"{members} and {others} are the same samples: others are samples that the models have not seen"
             )
-        near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
-        score = fe.kahm.membership_score(
-            near["members"], near["others"], permutations=permutations, seed=seed, settings=str(fitted.settings)
-        )
+        with run.step("distances to the models"):
+            near = {name: fe.kahm.nearest_distances(fitted, one) for name, one in sets.items()}
+        with run.step(f"score with {permutations:,} permutations"):
+            score = fe.kahm.membership_score(
+                near["members"], near["others"], permutations=permutations, seed=seed, settings=str(fitted.settings)
+            )
     emit(score, output, as_json)
 
 
