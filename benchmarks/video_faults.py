@@ -267,7 +267,7 @@ def draw(fault, extractor, clean, faulty, n, share, seed):
 
 
 def differs_in_speed(clean, faulty, n, share, seed):
-    """Return whether Welch's test, which is told that speed is what differs, finds the fault."""
+    """Return whether Welch's test of speed alone finds the fault."""
     speeds = (measurements(torch.from_numpy(rows))[:, 0] for rows in drawn(clean, faulty, n, share, seed))
     return stats.ttest_ind(*speeds, equal_var=False).pvalue <= 0.05
 

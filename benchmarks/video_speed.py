@@ -1,8 +1,8 @@
-"""How many seconds of video does a core read and describe in a second? Clips of 256 pixels, at 25 frames a second.
+"""How many seconds of video can a core read and describe in one second? Clips of 256 pixels, at 25 frames a second.
 
-Clips of 33 frames, all of which `motion` looks at, are cut from real clips, scaled to a short side of 256 pixels, and
-encoded in H.264. Seconds are of the processor, so that they do not depend on what else runs. Beside `motion`, they are
-decoded alone, and by OpenCV, where it is installed, with its own dense flow, at 256 pixels and at the 64 of `motion`.
+Real clips are cut to 33 frames, scaled to a short side of 256 pixels, and encoded in H.264; `motion` looks at all
+frames. Seconds are of the processor, so that they hardly depend on what else runs. Other rows: decoding alone, and
+OpenCV's dense flow, if OpenCV is installed, at 256 pixels and at the 64 pixels of `motion`.
 
     python benchmarks/video_speed.py
 """

@@ -57,7 +57,7 @@ class Group(TyperGroup):
 
 
 class DefaultGroup(Group):
-    """A group of verbs, the first of which is meant if none is named."""
+    """A group of verbs. A command that names none of them runs the first."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, with the name of the first verb before them where they do not begin with one.

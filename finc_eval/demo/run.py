@@ -127,7 +127,7 @@ def run_demo(
 def run_prompts_demo(
     folder: str | Path, compare: Compare, run: Run | None = None, job: str | None = None, *, force: bool = False
 ) -> tuple[Comparison, Path]:
-    """Compare two models within prompts, of which the first has known faults; return the result and its page."""
+    """Compare two models within prompts; the first has known faults. Return the result and its page."""
     return _compared(Path(folder), prompted_sets(), compare, Run.of(run), job, force, pairs="prompt")[2:]
 
 

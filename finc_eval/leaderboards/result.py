@@ -40,8 +40,8 @@ class Leaderboard(Document):
         rank_by: key of the number that orders the rows.
         criteria: the numbers that the models are ranked by.
         covers: noise that ranks and intervals cover.
-        kinds: all kinds. Kinds of which a model or the reference has significantly more or less than all others come
-            first; every sample belongs to exactly one.
+        kinds: all kinds; every sample belongs to exactly one. The first kinds are those that a model or the reference
+            has significantly more or less of than all others.
         by: shares of the values of the column `by`, such as labels; None if none was asked for.
         headings: unions of kinds that all differ in the same way; their `children` are ids of `kinds`.
         sets: the models and the reference, by label.

@@ -13,6 +13,7 @@ from av.stream import Disposition
 from av.video.reformatter import ColorRange, Colorspace
 from PIL import Image
 
+from finc_eval.core.files.endings import MAX_BOXES, find_missing_end
 from finc_eval.samples import video
 from finc_eval.samples.clips import Clip, plan_windows
 from finc_eval.samples.opening import open_source
@@ -372,6 +373,21 @@ def test_damage_that_the_codec_can_tell_is_a_failure(codec):
             continue
         accepted += bool((np.abs(window.astype(int) - whole).mean((1, 2, 3)) > 8).any())
     assert accepted <= 2
+
+
+def test_a_file_that_is_all_boxes_is_not_walked_to_its_end():
+    class Counted(io.BytesIO):
+        count = 0
+
+        def read(self, *size):
+            self.count += 1
+            return super().read(*size)
+
+    box = (8).to_bytes(4, "big") + b"free"
+    cut = (99).to_bytes(4, "big") + b"mdat"
+    assert find_missing_end("mov,mp4", io.BytesIO(9 * box + cut)) == "91 bytes are missing"
+    stream = Counted(2 * MAX_BOXES * box + cut)
+    assert find_missing_end("mov,mp4", stream) is None and stream.count <= MAX_BOXES + 2
 
 
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.9])

@@ -10,6 +10,9 @@ from typing import IO
 HEAD_BYTES, OGG_PAGE = 1 << 16, 65_307
 """Bytes in which a file says how long it is, and of the longest page of an Ogg."""
 
+MAX_BOXES = 1 << 17
+"""Boxes of an MP4 that are looked at: a recording in fragments of a second has two a second. Files can be all boxes."""
+
 BOXES = frozenset(b"ftyp moov mdat moof free skip wide uuid sidx styp mfra meta udta pdin emsg".split())
 """Boxes that an MP4 or MOV consists of; what follows others is not of it."""
 
@@ -59,16 +62,18 @@ def find_missing_end(kind: str, stream: IO[bytes]) -> str | None:
 
 
 def _end_of_boxes(stream: IO[bytes], size: int) -> int | None:
-    """Return where the last box of an MP4 or MOV ends; None if the last one does not state its length."""
+    """Return where the last box of an MP4 or MOV ends; None if a box states none, or there are too many."""
     end = 0
-    while end + 8 <= size:
+    for _ in range(MAX_BOXES):
+        if end + 8 > size:
+            return end
         stream.seek(end)
         head = stream.read(16)
         length = int.from_bytes(head[8:16] if head[:4] == b"\0\0\0\1" else head[:4], "big")
         if length < 8 or head[4:8] not in BOXES:
             return None
         end += length
-    return end
+    return None
 
 
 def _end_of_segment(head: bytes) -> int | None:

@@ -54,7 +54,7 @@ def find_labels(arrays: Mapping[str, Any], n: int) -> tuple[str | None, list[Any
 
 
 def refuse_means(shapes: Shapes, where: str) -> None:
-    """Raise DataError for vectors alone, of which one is a mean: variances beside it are not a covariance."""
+    """Raise DataError if all arrays are vectors and one is a mean: a mean needs a covariance, not variances."""
     vectors = [name for name, shape in shapes.items() if math.prod(shape) == max(shape, default=1) > 1]
     mean = next((name for name in vectors if re.search(MEAN, name.lower())), None)
     if mean and all(name in vectors or math.prod(shape) == 1 for name, shape in shapes.items()):
