@@ -15,6 +15,7 @@ from _files import content, forge
 import finc_eval as fe
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.front import BLOCK_BYTES, FRONT_BYTES, Front, file_type, front_of
+from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.files.parsed import MAX_DEPTH, foreign_json, json_lines, parse_json, parse_toml
 from finc_eval.core.files.reading import StoredFile, copy_content, existing_file, header_of
 from finc_eval.core.files.writing import new_file
@@ -260,10 +261,17 @@ def test_json_of_other_programs_may_have_what_they_write():
         list(json_lines("{}\n\n{", "a.jsonl"))
 
 
-def test_a_reader_that_nobody_closed_leaves_no_open_file(tmp_path):
+@pytest.mark.parametrize(
+    "opened", [lambda folder: StoredFile(folder / "a.h5", "test", 3), lambda folder: NpzFile(folder / "a.npz")]
+)
+def test_a_reader_that_nobody_closed_leaves_no_open_file(tmp_path, opened):
     written(tmp_path / "a.h5")
+    np.savez(tmp_path / "a.npz", x=np.arange(3))
+    gc.collect()  # what other tests left
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        StoredFile(tmp_path / "a.h5", "test", 3)
+        reader = opened(tmp_path)
+        reader.itself = reader  # the garbage collector alone ends it
+        del reader
         gc.collect()
     assert not [str(one.message) for one in told if one.category is ResourceWarning]

@@ -7,6 +7,7 @@ import math
 import os
 import re
 import tarfile
+import weakref
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -76,6 +77,7 @@ def open_zip_file(path: Path) -> zipfile.ZipFile:
     stream = Metered(path, max_decoded() // BYTES_PER_ENTRY_BYTE)
     try:
         archive = zipfile.ZipFile(stream)
+        weakref.finalize(archive, stream.close)  # ZipFile leaves open what it did not open itself
         stream.left = math.inf
         if sum(info.compress_size for info in archive.infolist()) > stream.seek(0, io.SEEK_END):
             raise ValueError("its members share bytes")
