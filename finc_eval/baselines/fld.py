@@ -51,15 +51,11 @@ DENSITY_ROWS = 512
 
 @dataclass(frozen=True, eq=False)
 class Likelihoods:
-    """Likelihood of each generated sample under a mixture around the test samples: FLD's per-sample form.
+    """Likelihood of each generated sample under a mixture around the test samples: FLD's per-sample form."""
 
-    Attributes:
-        scores: log-likelihood per entry of the embedding, in nats, shape (n,); a low one is novel, or bad.
-        signature: everything that changes the scores, except the generated set.
-    """
-
+    # log-likelihood per entry of the embedding, in nats, shape (n,); a low one is novel, or bad
     scores: NDArray[np.float64]
-    signature: Signature
+    signature: Signature  # everything that changes the scores, except the generated set
 
     def novel(self, share: float) -> NDArray[np.int64]:
         """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
@@ -69,38 +65,23 @@ class Likelihoods:
 
 @dataclass(frozen=True, eq=False)
 class Divergence:
-    """FLD of a generated set.
+    """FLD of a generated set."""
 
-    Attributes:
-        fld: 100 · (nll − baseline); 0 is as good as training samples, more is worse.
-        nll: −log-likelihood of the test samples per entry of the embedding, in nats.
-        baseline: the same under a mixture around training samples that is fitted to the other training samples.
-        standard_error: standard error of `fld` over test samples; the generated and training samples are taken as
-            fixed.
-        gap: 100 · (−log-likelihood of the training samples − nll): far below 0 if training samples were memorized.
-        warning: reason to distrust the value, or None.
-        signature: everything that changes the number, except the generated set.
-    """
-
-    fld: float
-    nll: float
-    baseline: float
+    fld: float  # 100 · (nll − baseline); 0 is as good as training samples, more is worse
+    nll: float  # −log-likelihood of the test samples per entry of the embedding, in nats
+    baseline: float  # the same under a mixture around training samples that is fitted to the other training samples
+    # standard error of `fld` over test samples; the generated and training samples are taken as fixed
     standard_error: float
-    gap: float
-    warning: str | None
-    signature: Signature
+    gap: float  # 100 · (−log-likelihood of the training samples − nll): far below 0 if training samples were memorized
+    warning: str | None  # reason to distrust the value, or None
+    signature: Signature  # everything that changes the number, except the generated set
 
 
 class Gap(NamedTuple):
-    """Log-likelihood of unseen minus training samples, under a mixture around generated samples.
+    """Log-likelihood of unseen minus training samples, under a mixture around generated samples."""
 
-    Attributes:
-        value: 100 · the difference of the mean log-likelihoods per entry of the embedding, test − training.
-        standard_error: standard error over both sets; the generated samples are taken as fixed.
-    """
-
-    value: float
-    standard_error: float
+    value: float  # 100 · the difference of the mean log-likelihoods per entry of the embedding, test − training
+    standard_error: float  # standard error over both sets; the generated samples are taken as fixed
 
 
 def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | None = None) -> Divergence:
@@ -163,19 +144,13 @@ def sample_likelihoods(gen: object, train: object, test: object, *, run: Run | N
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Isotropic Gaussians of equal weight.
+    """Isotropic Gaussians of equal weight."""
 
-    Attributes:
-        centers: means of the Gaussians, shape (m, d).
-        log_variances: log σ² of each Gaussian, shape (m,).
-        objective: log-likelihood per entry of the samples of the fit, with the background, after every step.
-        device: device to compute on.
-    """
-
-    centers: Embeddings
-    log_variances: NDArray[np.float64]
+    centers: Embeddings  # means of the Gaussians, shape (m, d)
+    log_variances: NDArray[np.float64]  # log σ² of each Gaussian, shape (m,)
+    # log-likelihood per entry of the samples of the fit, with the background, after every step
     objective: tuple[float, ...]
-    device: Device = None
+    device: Device = None  # device to compute on
 
     def log_likelihood(self, samples: Embeddings) -> NDArray[np.float64]:
         """Compute the log-likelihood of every sample, in nats, without the background of the fit: shape (n,)."""

@@ -28,21 +28,14 @@ MIN_LANCZOS_SIZE = 500
 
 @dataclass(frozen=True, eq=False)
 class KenModes:
-    """Leading eigenpairs with positive eigenvalue of C_X − ρ·C_Y in the kernel's feature space.
+    """Leading eigenpairs with positive eigenvalue of C_X − ρ·C_Y in the kernel's feature space."""
 
-    Attributes:
-        eigenvalues: λ, shape (k,), descending; λ = mean of scores_x² − ρ · mean of scores_y².
-        scores_x: unit-norm eigenfunctions at every sample of x, shape (n, k); the sign of a column is arbitrary.
-        scores_y: unit-norm eigenfunctions at every sample of y, shape (m, k).
-        samples: distinct samples, which carry the eigenfunctions Σ_i coefficients[i] · k(·, samples[i]).
-        coefficients: coefficients of these eigenfunctions.
-    """
-
-    eigenvalues: torch.Tensor
+    eigenvalues: torch.Tensor  # λ, shape (k,), descending; λ = mean of scores_x² − ρ · mean of scores_y²
+    # unit-norm eigenfunctions at every sample of x, shape (n, k); the sign of a column is arbitrary
     scores_x: torch.Tensor
-    scores_y: torch.Tensor
-    samples: torch.Tensor
-    coefficients: torch.Tensor
+    scores_y: torch.Tensor  # unit-norm eigenfunctions at every sample of y, shape (m, k)
+    samples: torch.Tensor  # distinct samples, which carry the eigenfunctions Σ_i coefficients[i] · k(·, samples[i])
+    coefficients: torch.Tensor  # coefficients of these eigenfunctions
 
 
 def ken(

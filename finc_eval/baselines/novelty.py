@@ -29,21 +29,13 @@ COLLAPSED_SCORE = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Novelty:
-    """The KEN score of a generated set.
+    """The KEN score of a generated set."""
 
-    Attributes:
-        score: Σ λ₊ log(Σλ₊ / λ₊) over the positive eigenvalues λ₊ of C_X − ρ·C_Y, in nats.
-        eigenvalues: λ₊, descending.
-        form: factorization of the kernel matrix.
-        warning: reason to distrust the score, or None.
-        signature: everything that changes the score, except the generated set.
-    """
-
-    score: float
-    eigenvalues: torch.Tensor
-    form: Factorization
-    warning: str | None
-    signature: Signature
+    score: float  # Σ λ₊ log(Σλ₊ / λ₊) over the positive eigenvalues λ₊ of C_X − ρ·C_Y, in nats
+    eigenvalues: torch.Tensor  # λ₊, descending
+    form: Factorization  # factorization of the kernel matrix
+    warning: str | None  # reason to distrust the score, or None
+    signature: Signature  # everything that changes the score, except the generated set
 
 
 def check_few_enough(count: int, instead: str) -> None:

@@ -29,19 +29,13 @@ TAG = "name"
 
 @dataclass(frozen=True)
 class Option:
-    """An option, and the place of its value in the settings.
+    """An option, and the place of its value in the settings."""
 
-    Attributes:
-        path: name of the field; for a parameter of a dataclass in the field, both names, as ("method", "novel").
-        parameter: the option as a keyword of the verb.
-        switches_off: True for a flag that sets the field to None.
-        choices: the dataclasses that the field can hold, by name.
-    """
-
+    # name of the field; for a parameter of a dataclass in the field, both names, as ("method", "novel")
     path: tuple[str, ...]
-    parameter: inspect.Parameter
-    switches_off: bool
-    choices: Mapping[str, Any]
+    parameter: inspect.Parameter  # the option as a keyword of the verb
+    switches_off: bool  # True for a flag that sets the field to None
+    choices: Mapping[str, Any]  # the dataclasses that the field can hold, by name
 
     @property
     def owners(self) -> list[str]:

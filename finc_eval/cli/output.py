@@ -72,21 +72,13 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite even files that 
 
 @dataclass(frozen=True)
 class Output:
-    """Files of a result, in one folder.
+    """Files of a result, in one folder."""
 
-    Attributes:
-        folder: the folder.
-        type_name: type of the result.
-        stem: name of its files.
-        job: digest of the command and its inputs.
-        force: whether files of other jobs are overwritten.
-    """
-
-    folder: Path
-    type_name: str
-    stem: str
-    job: str
-    force: bool
+    folder: Path  # the folder
+    type_name: str  # type of the result
+    stem: str  # name of its files
+    job: str  # digest of the command and its inputs
+    force: bool  # whether files of other jobs are overwritten
 
     @property
     def files(self) -> dict[str, Path]:

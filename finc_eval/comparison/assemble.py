@@ -85,26 +85,21 @@ class Candidate:
     """A direction that may be reported.
 
     Attributes:
-        rank: place of the direction in its proposal.
-        sign: sign that makes positive the tail of the members.
-        estimates: estimates of the proposal.
         own, other: shares of its members in the set that has more, and in the other.
-        threshold: score of a member, mean of the two folds'.
-        stability: share of it that refits find again; None if it is not known.
-        members: which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to
-            decide whether it is one.
     """
 
     role: Role
     scored: ScoredProposal
-    rank: int
-    sign: Sign
-    estimates: Estimates
+    rank: int  # place of the direction in its proposal
+    sign: Sign  # sign that makes positive the tail of the members
+    estimates: Estimates  # estimates of the proposal
     own: Share
     other: Share
-    threshold: float
+    threshold: float  # score of a member, mean of the two folds'
     p_value: float
-    stability: float | None
+    stability: float | None  # share of it that refits find again; None if it is not known
+    # which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to decide whether
+    # it is one.
     members: Mapping[str, torch.Tensor]
 
     @property

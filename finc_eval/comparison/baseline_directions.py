@@ -35,19 +35,12 @@ from finc_eval.numerics.names import SearchIndex
 
 @dataclass(frozen=True, eq=False)
 class KernelExpansion:
-    """Functions Σ_i coefficients[i] · k(·, samples[i]).
+    """Functions Σ_i coefficients[i] · k(·, samples[i])."""
 
-    Attributes:
-        samples: shape (m, d).
-        coefficients: shape (m, t), float64, one function a column.
-        eigenvalues: eigenvalues of the eigenfunctions, descending; None for kernel means.
-        recall: share of the exact neighbors that were found on the way; None if all are exact.
-    """
-
-    samples: torch.Tensor
-    coefficients: torch.Tensor
-    eigenvalues: torch.Tensor | None = None
-    recall: float | None = None
+    samples: torch.Tensor  # shape (m, d)
+    coefficients: torch.Tensor  # shape (m, t), float64, one function a column
+    eigenvalues: torch.Tensor | None = None  # eigenvalues of the eigenfunctions, descending; None for kernel means
+    recall: float | None = None  # share of the exact neighbors that were found on the way; None if all are exact
 
     def directions(self, phi: FeatureMap) -> torch.Tensor:
         """Return Σ_i c_i φ(x_i) of each function, shape (q, t), float64."""

@@ -15,19 +15,15 @@ from finc_eval.core.device import send
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Directions fitted to all data, and their counterparts fitted to one half, for scoring the other.
+    """Directions fitted to all data, and their counterparts fitted to one half, for scoring the other."""
 
-    Attributes:
-        full: directions of all data.
-        scoring: directions that score fold 0 (fitted to fold 1) and those that score fold 1 (fitted to fold 0), each
-            (q, t), in the order and orientation of `full`.
-        stability: shape (t,), share of a direction's scores that four refits reproduce: R² between its scores and its
-            counterpart's, averaged over the two halves of the samples and the two halves of the random frequencies;
-            None for directions that are not fitted to the difference of sets.
-    """
-
-    full: Directions
+    full: Directions  # directions of all data
+    # directions that score fold 0 (fitted to fold 1) and those that score fold 1 (fitted to fold 0), each (q, t), in
+    # the order and orientation of `full`
     scoring: tuple[torch.Tensor, torch.Tensor]
+    # shape (t,), share of a direction's scores that four refits reproduce: R² between its scores and its counterpart's,
+    # averaged over the two halves of the samples and the two halves of the random frequencies; None for directions that
+    # are not fitted to the difference of sets
     stability: torch.Tensor | None
 
 

@@ -33,32 +33,22 @@ the matrix."""
 
 @dataclass(frozen=True)
 class FoldedMoments:
-    """Moments of φ over a set, by fold.
+    """Moments of φ over a set, by fold."""
 
-    Attributes:
-        folds: moments of φ over the samples of each fold.
-        features: φ of every sample of each fold, shapes (n₀, q) and (n₁, q), where the set is small enough; else None.
-    """
-
-    folds: tuple[Moments, Moments]
+    folds: tuple[Moments, Moments]  # moments of φ over the samples of each fold
+    # φ of every sample of each fold, shapes (n₀, q) and (n₁, q), where the set is small enough; else None
     features: tuple[torch.Tensor, torch.Tensor] | None = None
 
 
 @dataclass(frozen=True)
 class Directions:
-    """Orthonormal directions of feature space, by descending excess.
+    """Orthonormal directions of feature space, by descending excess."""
 
-    Attributes:
-        vectors: shape (q, t), one direction a column.
-        excess: shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards; on the CPU.
-        eigenvalues: leading eigenvalues of Λ, descending; on the CPU.
-        recall: share of the exact neighbors that the directions were found by; None if all are exact, or none are
-            needed.
-    """
-
-    vectors: torch.Tensor
+    vectors: torch.Tensor  # shape (q, t), one direction a column
+    # shape (t,), vᵀΛv in the data that the directions were fitted to, so biased upwards; on the CPU
     excess: torch.Tensor
-    eigenvalues: torch.Tensor
+    eigenvalues: torch.Tensor  # leading eigenvalues of Λ, descending; on the CPU
+    # share of the exact neighbors that the directions were found by; None if all are exact, or none are needed
     recall: float | None = None
 
 
@@ -99,15 +89,10 @@ def fit_directions(pairs: Eigenpairs, scores: Callable[[torch.Tensor], torch.Ten
 
 @dataclass(frozen=True)
 class RotationSample:
-    """Some samples of all sets, to rotate eigenspaces by.
+    """Some samples of all sets, to rotate eigenspaces by."""
 
-    Attributes:
-        features: φ of the samples of each set, shapes (m₁, q), (m₂, q), ….
-        folds: fold of each of them all, (m,), on the CPU.
-    """
-
-    features: tuple[torch.Tensor, ...]
-    folds: torch.Tensor
+    features: tuple[torch.Tensor, ...]  # φ of the samples of each set, shapes (m₁, q), (m₂, q), …
+    folds: torch.Tensor  # fold of each of them all, (m,), on the CPU
 
     def scores(
         self, vectors: torch.Tensor, *, fold: int | None = None, entries: torch.Tensor | None = None
@@ -124,23 +109,14 @@ class RotationSample:
 
 @dataclass(frozen=True, eq=False)
 class EigenProblem:
-    """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ if asked for: each found once.
+    """Leading eigenpairs of Λ = C_first − ρ·C_second, and of −Λ if asked for: each found once."""
 
-    Attributes:
-        first: set that may have more.
-        second: set compared with.
-        rho: ρ.
-        count: number of directions, t.
-        spectrum: number of eigenvalues of all data.
-        both: whether to find also the pairs of −Λ. With ρ = 1 that is what the second set has more of.
-    """
-
-    first: FoldedMoments
-    second: FoldedMoments
-    rho: float
-    count: int
-    spectrum: int
-    both: bool = False
+    first: FoldedMoments  # set that may have more
+    second: FoldedMoments  # set compared with
+    rho: float  # ρ
+    count: int  # number of directions, t
+    spectrum: int  # number of eigenvalues of all data
+    both: bool = False  # whether to find also the pairs of −Λ. With ρ = 1 that is what the second set has more of.
     _found: dict[tuple[int, ...], list[tuple[Eigenpairs, ...]]] = field(default_factory=dict)
 
     def pairs(self, folds: Sequence[int], parts: Sequence[torch.Tensor]) -> list[tuple[Eigenpairs, ...]]:
@@ -161,17 +137,11 @@ class EigenProblem:
 
 @dataclass(frozen=True)
 class EigenDirections:
-    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated if there is a sample to rotate by.
+    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated if there is a sample to rotate by."""
 
-    Attributes:
-        problem: eigenproblem of the two sets.
-        sample: samples to rotate by, a half by its own samples only; None for eigenvectors.
-        end: 0 for what the first set has more of, 1 for the second, of a problem that has both.
-    """
-
-    problem: EigenProblem
-    sample: RotationSample | None
-    end: int = 0
+    problem: EigenProblem  # eigenproblem of the two sets
+    sample: RotationSample | None  # samples to rotate by, a half by its own samples only; None for eigenvectors
+    end: int = 0  # 0 for what the first set has more of, 1 for the second, of a problem that has both
 
     def __call__(
         self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()

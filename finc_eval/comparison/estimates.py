@@ -19,18 +19,12 @@ times with 1000 kinds of one size (docs/method.md)."""
 
 @dataclass(frozen=True)
 class Masses:
-    """Mean and variance of s² = (φ(x)·v)² over the two folds of a set, for t directions each scored out of fold.
+    """Mean and variance of s² = (φ(x)·v)² over the two folds of a set, for t directions each scored out of fold."""
 
-    Attributes:
-        n: shape (2,), samples per fold.
-        mean: shape (2, t).
-        variance: shape (2, t), of one sample's s².
-        effect: shape (t,), design effect: how many samples of the set inform as much as one independent sample.
-    """
-
-    n: torch.Tensor
-    mean: torch.Tensor
-    variance: torch.Tensor
+    n: torch.Tensor  # shape (2,), samples per fold
+    mean: torch.Tensor  # shape (2, t)
+    variance: torch.Tensor  # shape (2, t), of one sample's s²
+    # shape (t,), design effect: how many samples of the set inform as much as one independent sample
     effect: torch.Tensor
 
     def __getitem__(self, columns: slice) -> Masses:
@@ -75,19 +69,12 @@ class Masses:
 
 @dataclass(frozen=True)
 class Estimates:
-    """Cross-fitted masses and excess of t directions; every tensor has shape (t,).
+    """Cross-fitted masses and excess of t directions; every tensor has shape (t,)."""
 
-    Attributes:
-        mass_first: out-of-fold mass in the set that may have more.
-        mass_second: out-of-fold mass in the other set.
-        excess: mass_first − ρ·mass_second.
-        error: standard error of the excess.
-    """
-
-    mass_first: torch.Tensor
-    mass_second: torch.Tensor
-    excess: torch.Tensor
-    error: torch.Tensor
+    mass_first: torch.Tensor  # out-of-fold mass in the set that may have more
+    mass_second: torch.Tensor  # out-of-fold mass in the other set
+    excess: torch.Tensor  # mass_first − ρ·mass_second
+    error: torch.Tensor  # standard error of the excess
 
     @classmethod
     def of(cls, first: Masses, second: Masses, rho: float, paired: torch.Tensor | None = None) -> Estimates:

@@ -133,19 +133,14 @@ class SketchedSet:
 
 @dataclass(frozen=True)
 class OpenSets:
-    """The sets of a comparison, all with one feature map.
-
-    Attributes:
-        settings: settings with the feature map's own bandwidth, seed, number and kind of frequencies in place.
-        sigma_rule: origin of the bandwidth.
-        tower: card whose text tower embeds prompts, or a file of their vectors; None: of the extractor behind the sets.
-    """
+    """The sets of a comparison, all with one feature map."""
 
     sets: dict[str, SketchedSet]
-    settings: Settings
-    sigma_rule: str
+    settings: Settings  # settings with the feature map's own bandwidth, seed, number and kind of frequencies in place
+    sigma_rule: str  # origin of the bandwidth
     warnings: tuple[str, ...] = ()
     pairing: Pairing | None = None
+    # card whose text tower embeds prompts, or a file of their vectors; None: of the extractor behind the sets
     tower: str | None = None
 
 

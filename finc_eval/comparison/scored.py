@@ -39,17 +39,11 @@ class Proposal:
 
 @dataclass(frozen=True, eq=False)
 class SampleScores:
-    """Scores of the bottom-k sample of a set, on the CPU.
+    """Scores of the bottom-k sample of a set, on the CPU."""
 
-    Attributes:
-        folds: fold of each sample, shape (m,).
-        inside: scores on the directions that were fitted to the sample's own fold, shape (m, t).
-        outside: scores on those that were fitted to the other fold, shape (m, t).
-    """
-
-    folds: torch.Tensor
-    inside: torch.Tensor
-    outside: torch.Tensor
+    folds: torch.Tensor  # fold of each sample, shape (m,)
+    inside: torch.Tensor  # scores on the directions that were fitted to the sample's own fold, shape (m, t)
+    outside: torch.Tensor  # scores on those that were fitted to the other fold, shape (m, t)
 
     @classmethod
     def of(cls, one: SketchedSet, scoring: tuple[torch.Tensor, torch.Tensor]) -> SampleScores:
@@ -74,29 +68,21 @@ class SampleScores:
 
 @dataclass(frozen=True, eq=False)
 class DirectionMembers:
-    """The members of a mode in a set.
-
-    Attributes:
-        sample: which samples of the bottom-k sample are members, shape (m,), on the CPU.
-    """
+    """The members of a mode in a set."""
 
     count: int
-    sample: torch.Tensor
+    sample: torch.Tensor  # which samples of the bottom-k sample are members, shape (m,), on the CPU
 
 
 @dataclass(frozen=True, eq=False)
 class ScoredSet:
-    """A set after its score pass.
-
-    Attributes:
-        far: samples far from all others; None if there is none, and of a sketch.
-    """
+    """A set after its score pass."""
 
     sketched: SketchedSet
     scores: Scores
     masses: Masses
     sample: SampleScores
-    far: Far | None
+    far: Far | None  # samples far from all others; None if there is none, and of a sketch
 
     def members(self, column: int, thresholds: torch.Tensor) -> DirectionMembers:
         """Return the members of a direction: the samples beyond its thresholds."""

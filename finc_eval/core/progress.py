@@ -32,13 +32,9 @@ MEASURED = 0.5
 
 
 class Stage(str):
-    """Name of a stage, and how to make it shorter.
+    """Name of a stage, and how to make it shorter."""
 
-    Attributes:
-        shorter: an option, and how much of the stage there is with it: ("--n 2000", 12000).
-    """
-
-    shorter: tuple[str, int] | None
+    shorter: tuple[str, int] | None  # an option, and how much of the stage there is with it: ("--n 2000", 12000)
 
     def __new__(cls, name: str, shorter: tuple[str, int] | None = None) -> Self:
         """Return the name, which is a string."""

@@ -23,15 +23,10 @@ COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(
 
 @dataclass(frozen=True)
 class LabeledSet:
-    """Images with their kinds.
+    """Images with their kinds."""
 
-    Attributes:
-        images: shape (n, 28, 28, 3), uint8.
-        kinds: kind of each image, such as "coloured-3" or "grey-7".
-    """
-
-    images: NDArray[np.uint8]
-    kinds: list[str]
+    images: NDArray[np.uint8]  # shape (n, 28, 28, 3), uint8
+    kinds: list[str]  # kind of each image, such as "coloured-3" or "grey-7"
 
     def write(self, folder: Path) -> None:
         """Write one PNG per image, in a folder per kind."""

@@ -37,17 +37,11 @@ FAULTS = ("seven", "purple", "pink")
 
 @dataclass(frozen=True)
 class PromptedSet:
-    """Images of prompts.
+    """Images of prompts."""
 
-    Attributes:
-        images: shape (n, 28, 28, 3), uint8.
-        prompts: prompt of each image.
-        seeds: number of the image among the images of its prompt.
-    """
-
-    images: NDArray[np.uint8]
-    prompts: list[str]
-    seeds: list[int]
+    images: NDArray[np.uint8]  # shape (n, 28, 28, 3), uint8
+    prompts: list[str]  # prompt of each image
+    seeds: list[int]  # number of the image among the images of its prompt
 
     @property
     def rows(self) -> NDArray[np.float32]:

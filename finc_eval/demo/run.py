@@ -33,39 +33,28 @@ class Planted:
     """One planted difference, and what the comparison says about it.
 
     Attributes:
-        what: the difference, in words.
         share_gen, share_ref: true share of the planted kind in each set.
-        kind: of the kinds that differ and whose samples are mostly of the planted kind, the one that has most of its
-            samples and fewest others; None without any.
-        purity: share of the samples of that kind that are of the planted one, in the set that has more.
-        recall: share of the samples of the planted kind, in that set, that are of that kind.
     """
 
-    what: str
+    what: str  # the difference, in words
     share_gen: float
     share_ref: float
+    # of the kinds that differ and whose samples are mostly of the planted kind, the one that has most of its samples
+    # and fewest others; None without any
     kind: Kind | None
-    purity: float
-    recall: float
+    purity: float  # share of the samples of that kind that are of the planted one, in the set that has more
+    recall: float  # share of the samples of the planted kind, in that set, that are of that kind
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A comparison of two sets with planted differences.
+    """A comparison of two sets with planted differences."""
 
-    Attributes:
-        title: what was compared.
-        comparison: its result.
-        planted: the planted differences, each with what was found.
-        report: file of the page; None if the samples cannot be shown.
-        copies: number of generated samples that are planted copies of reference samples.
-    """
-
-    title: str
-    comparison: Comparison
-    planted: tuple[Planted, ...]
-    report: Path | None
-    copies: int = 0
+    title: str  # what was compared
+    comparison: Comparison  # its result
+    planted: tuple[Planted, ...]  # the planted differences, each with what was found
+    report: Path | None  # file of the page; None if the samples cannot be shown
+    copies: int = 0  # number of generated samples that are planted copies of reference samples
 
 
 def find_planted(

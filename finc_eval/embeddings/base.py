@@ -54,19 +54,13 @@ IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]
 
 @dataclass(frozen=True)
 class Batch:
-    """Consecutive embeddings of a set.
+    """Consecutive embeddings of a set."""
 
-    Attributes:
-        start: index of the first row in its set.
-        keys: hashes of the ids (`keys_of`), shape (b,). The lowest bit is the fold: it follows from the group.
-        rows: embeddings, shape (b, d), float32, finite.
-        ids_at: function that reads the ids of samples, from their indices in the set.
-    """
-
-    start: int
+    start: int  # index of the first row in its set
+    # hashes of the ids (`keys_of`), shape (b,). The lowest bit is the fold: it follows from the group.
     keys: NDArray[np.uint64]
-    rows: torch.Tensor
-    ids_at: IdsAt
+    rows: torch.Tensor  # embeddings, shape (b, d), float32, finite
+    ids_at: IdsAt  # function that reads the ids of samples, from their indices in the set
 
     @property
     def ids(self) -> Sequence[str]:
@@ -75,27 +69,17 @@ class Batch:
 
 
 class Embeddings(ABC):
-    """Embeddings of a set, read in batches; of the whole set only hashes of 8 bytes are held.
+    """Embeddings of a set, read in batches; of the whole set only hashes of 8 bytes are held."""
 
-    Attributes:
-        n: number of rows.
-        dim: number of entries of a row.
-        name: name of the set in messages.
-        title: name of the set in results; None if only its label names it.
-        space: the extractor, as name@digest; embeddings of one space can be compared.
-        columns: names of the columns of metadata; labels and prompts are the columns "label" and "prompt".
-        shard: range of a set that the samples are; None for a whole set.
-        are_images: whether the embeddings are of images whose `content` is known, and not of clips.
-    """
-
-    n: int
-    dim: int
-    name: str
-    space: str
-    title: str | None = None
+    n: int  # number of rows
+    dim: int  # number of entries of a row
+    name: str  # name of the set in messages
+    space: str  # the extractor, as name@digest; embeddings of one space can be compared
+    title: str | None = None  # name of the set in results; None if only its label names it
+    # names of the columns of metadata; labels and prompts are the columns "label" and "prompt"
     columns: tuple[str, ...] = ()
-    shard: Shard | None = None
-    are_images: bool = False
+    shard: Shard | None = None  # range of a set that the samples are; None for a whole set
+    are_images: bool = False  # whether the embeddings are of images whose `content` is known, and not of clips
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
 

@@ -37,27 +37,19 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class DecodedBatch:
-    """Consecutive samples of a set, b of them, in the form that the network takes.
+    """Consecutive samples of a set, b of them, in the form that the network takes."""
 
-    Attributes:
-        ids: ids of all samples.
-        content: digests of the decoded samples, (b,) uint64; equal for exact copies, 0 for an unreadable sample.
-        digests: digests of the bytes that were decoded, as `Source.digests` has them.
-        errors: reason why a sample cannot be read, or None.
-        traits: encoding of each sample; None for an unreadable sample.
-        readable: positions of the readable samples in the batch, (m,).
-        pixels: pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if no
-            sample is readable.
-        times: instants in seconds at which their frames are shown, (m, frames) float32; None for images.
-    """
-
-    ids: list[str]
+    ids: list[str]  # ids of all samples
+    # digests of the decoded samples, (b,) uint64; equal for exact copies, 0 for an unreadable sample
     content: npt.NDArray[np.uint64]
-    digests: list[bytes]
-    errors: list[str | None]
-    traits: list[Traits | None]
-    readable: npt.NDArray[np.int64]
+    digests: list[bytes]  # digests of the bytes that were decoded, as `Source.digests` has them
+    errors: list[str | None]  # reason why a sample cannot be read, or None
+    traits: list[Traits | None]  # encoding of each sample; None for an unreadable sample
+    readable: npt.NDArray[np.int64]  # positions of the readable samples in the batch, (m,)
+    # pixels of the readable samples, (m, height, width, 3) or (m, frames, height, width, 3); None if no sample is
+    # readable
     pixels: torch.Tensor | None
+    # instants in seconds at which their frames are shown, (m, frames) float32; None for images
     times: torch.Tensor | None
 
 

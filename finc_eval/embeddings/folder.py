@@ -29,31 +29,18 @@ KEY_NAME = re.compile(r"[0-9a-f]{64}\.h5")
 
 @dataclass(frozen=True)
 class Entry:
-    """One cache of the folder.
+    """One cache of the folder."""
 
-    Attributes:
-        path: path of the file; for an unfinished cache, the path it will have.
-        state: "whole"; "unfinished", which can be resumed; or "unreadable": damaged, or of an older version.
-        size: bytes on disk.
-        modified: time of the last change, in seconds since 1970.
-        n: number of rows. This and the next three are None unless the state is "whole".
-        dim: number of entries of a row.
-        extractor: name of the card.
-        source: absolute path the samples were read from, or "array".
-        source_is_there: whether `source` exists; None if the samples are not files of this machine.
-        note: reason why it is unreadable.
-    """
-
-    path: Path
-    state: State
-    size: int
-    modified: float
-    n: int | None = None
-    dim: int | None = None
-    extractor: str | None = None
-    source: str | None = None
-    source_is_there: bool | None = None
-    note: str | None = None
+    path: Path  # path of the file; for an unfinished cache, the path it will have
+    state: State  # "whole"; "unfinished", which can be resumed; or "unreadable": damaged, or of an older version
+    size: int  # bytes on disk
+    modified: float  # time of the last change, in seconds since 1970
+    n: int | None = None  # number of rows. This and the next three are None unless the state is "whole".
+    dim: int | None = None  # number of entries of a row
+    extractor: str | None = None  # name of the card
+    source: str | None = None  # absolute path the samples were read from, or "array"
+    source_is_there: bool | None = None  # whether `source` exists; None if the samples are not files of this machine
+    note: str | None = None  # reason why it is unreadable
 
 
 def cache_folder() -> Path:

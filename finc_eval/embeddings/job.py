@@ -74,19 +74,7 @@ def _stage(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:
 
 @dataclass
 class Job:
-    """Extraction of one set with one card.
-
-    Attributes:
-        embedder: returns the network for a batch size that it is compiled for, or None.
-        out: path of the file; None for its key in the folder of caches.
-        strict: whether a sample that cannot be read is an error.
-        force: whether `out` may replace any file.
-        n: size of the subset that was asked for; None for the whole set.
-        shard: part of the set that the samples are.
-        digests: digests of the samples, once they are read.
-        found: the finished cache, if it is there.
-        replaces: whether `out` has other embeddings.
-    """
+    """Extraction of one set with one card."""
 
     identity: Identity = field(init=False)
 
@@ -95,15 +83,15 @@ class Job:
     samples: Source
     batch_size: int
     workers: int
-    embedder: Callable[[int | None], Embedder]
-    out: Path | None = None
-    strict: bool = False
-    force: bool = False
-    n: int | None = None
-    shard: Shard | None = None
-    digests: Digests | None = None
-    found: EmbeddingCache | None = None
-    replaces: bool = False
+    embedder: Callable[[int | None], Embedder]  # returns the network for a batch size that it is compiled for, or None
+    out: Path | None = None  # path of the file; None for its key in the folder of caches
+    strict: bool = False  # whether a sample that cannot be read is an error
+    force: bool = False  # whether `out` may replace any file
+    n: int | None = None  # size of the subset that was asked for; None for the whole set
+    shard: Shard | None = None  # part of the set that the samples are
+    digests: Digests | None = None  # digests of the samples, once they are read
+    found: EmbeddingCache | None = None  # the finished cache, if it is there
+    replaces: bool = False  # whether `out` has other embeddings
 
     def _identity(self, digests: Digests) -> Identity:
         """Return what the cache is made of, from the content digests of the samples."""

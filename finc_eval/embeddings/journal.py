@@ -49,19 +49,12 @@ def new_of(path: Path) -> Path:
 
 
 class Batch(NamedTuple):
-    """One batch of a journal.
+    """One batch of a journal."""
 
-    Attributes:
-        rows: embeddings and further outputs side by side, (b, width).
-        content: digests of the decoded samples, (b,).
-        reasons: reason of each sample's failure, or None.
-        traits: encoded traits of each sample; "" without any.
-    """
-
-    rows: Floats
-    content: npt.NDArray[np.uint64]
-    reasons: Sequence[str | None]
-    traits: Sequence[str]
+    rows: Floats  # embeddings and further outputs side by side, (b, width)
+    content: npt.NDArray[np.uint64]  # digests of the decoded samples, (b,)
+    reasons: Sequence[str | None]  # reason of each sample's failure, or None
+    traits: Sequence[str]  # encoded traits of each sample; "" without any
 
     def first(self, n: int) -> Batch:
         """Return the first samples of the batch."""
@@ -70,19 +63,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Title:
-    """The first line of a journal: what its rows are made of.
+    """The first line of a journal: what its rows are made of."""
 
-    Attributes:
-        key: key of the cache.
-        origin: digest of the set and the extractor, which may replace what they left.
-        n: number of samples.
-        width: entries of a row.
-    """
-
-    key: str
-    origin: str
-    n: int
-    width: int
+    key: str  # key of the cache
+    origin: str  # digest of the set and the extractor, which may replace what they left
+    n: int  # number of samples
+    width: int  # entries of a row
 
     def line(self) -> bytes:
         """Return the line as it is written."""

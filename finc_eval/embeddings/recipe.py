@@ -34,22 +34,15 @@ Recipe = dict[str, Any]
 
 @dataclass(frozen=True)
 class Identity:
-    """Identity of a cache: the samples and the recipe that made it.
+    """Identity of a cache: the samples and the recipe that made it."""
 
-    Attributes:
-        source: absolute path of the set, or "array".
-        manifest: manifest of the set.
-        extractor: name of the card.
-        recipe: everything about the card, its weights and the arithmetic that decides the numbers, as plain JSON types.
-        shard: range of a larger set that the samples are; None for a whole set.
-        reading: which files and values of the place are the samples; it does not enter the key, as their bytes do.
-    """
-
-    source: str
-    manifest: Manifest
-    extractor: str
+    source: str  # absolute path of the set, or "array"
+    manifest: Manifest  # manifest of the set
+    extractor: str  # name of the card
+    # everything about the card, its weights and the arithmetic that decides the numbers, as plain JSON types
     recipe: Recipe
-    shard: Shard | None = None
+    shard: Shard | None = None  # range of a larger set that the samples are; None for a whole set
+    # which files and values of the place are the samples; it does not enter the key, as their bytes do
     reading: Reading = EVERYTHING
 
     @property

@@ -19,27 +19,17 @@ VALUES_SHOWN = 4
 
 @dataclass(frozen=True)
 class ExtractorCheck:
-    """Embedding of one sample of noise, compared with the card's golden values.
+    """Embedding of one sample of noise, compared with the card's golden values."""
 
-    Attributes:
-        name: name of the card.
-        device: device of the network.
-        dimension: dimension of the embedding.
-        finite: whether all values of the embedding and of the further outputs are finite.
-        golden: "agrees" or "differs", within the card's tolerance; "none" for a card without golden values.
-        norm: Euclidean norm of the embedding.
-        first: first values of the embedding, as many as the card has golden values, or four.
-        deviation: largest relative deviation from the golden values; None without them.
-    """
-
-    name: str
-    device: str
-    dimension: int
-    finite: bool
+    name: str  # name of the card
+    device: str  # device of the network
+    dimension: int  # dimension of the embedding
+    finite: bool  # whether all values of the embedding and of the further outputs are finite
+    # "agrees" or "differs", within the card's tolerance; "none" for a card without golden values
     golden: Literal["agrees", "differs", "none"]
-    norm: float
-    first: tuple[float, ...]
-    deviation: float | None
+    norm: float  # Euclidean norm of the embedding
+    first: tuple[float, ...]  # first values of the embedding, as many as the card has golden values, or four
+    deviation: float | None  # largest relative deviation from the golden values; None without them
 
     @property
     def passed(self) -> bool:

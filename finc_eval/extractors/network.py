@@ -173,17 +173,11 @@ def _out_of_memory(error: Exception) -> bool:
 
 @dataclass(frozen=True)
 class Classifier:
-    """A linear layer with named classes.
+    """A linear layer with named classes."""
 
-    Attributes:
-        weight: shape (c, d).
-        bias: shape (c,).
-        names: names of the classes, c of them.
-    """
-
-    weight: torch.Tensor
-    bias: torch.Tensor
-    names: tuple[str, ...]
+    weight: torch.Tensor  # shape (c, d)
+    bias: torch.Tensor  # shape (c,)
+    names: tuple[str, ...]  # names of the classes, c of them
 
     def probabilities(self, rows: torch.Tensor) -> torch.Tensor:
         """Compute the probability of each class, shape (n, c), from embeddings of shape (n, d)."""

@@ -19,21 +19,13 @@ MAX_COSINE_ENTRIES = 16_384
 
 
 class FeatureMap(ABC):
-    """A feature map φ, as sketches and comparisons use it.
+    """A feature map φ, as sketches and comparisons use it."""
 
-    Attributes:
-        kernel: name of the kernel, "gaussian" or "cosine".
-        center: μ, shape (d,), subtracted from every embedding; zero if the kernel does not allow a shift.
-        sigma: bandwidth σ of the kernel; None for a kernel without one.
-        seed: random seed of the frequencies; 0 for a map without frequencies.
-        orthogonal: whether the frequencies are orthogonal in groups; True for a map without frequencies.
-    """
-
-    kernel: Kernel
-    center: torch.Tensor
-    sigma: float | None = None
-    seed: int = 0
-    orthogonal: bool = True
+    kernel: Kernel  # name of the kernel, "gaussian" or "cosine"
+    center: torch.Tensor  # μ, shape (d,), subtracted from every embedding; zero if the kernel does not allow a shift
+    sigma: float | None = None  # bandwidth σ of the kernel; None for a kernel without one
+    seed: int = 0  # random seed of the frequencies; 0 for a map without frequencies
+    orthogonal: bool = True  # whether the frequencies are orthogonal in groups; True for a map without frequencies
 
     @property
     def dim(self) -> int:

@@ -38,18 +38,13 @@ class HermiteFeatures(FeatureMap):
         dim: number of entries of an embedding, d.
         center: center μ, shape (d,), subtracted first; default: zero.
         device: device on which φ is computed.
-
-    Attributes:
-        order: highest degree, of each coordinate or in total, depending on the map.
-        length_scale: length scale l > 0 of the Gaussian kernel, in the units of the embedding.
-        rho: ρ in (0, 1) of Mehler's formula.
     """
 
     kernel: Kernel = "gaussian"
     kind: ClassVar[str]
-    order: int | tuple[int, ...]
-    length_scale: float | tuple[float, ...]
-    rho: float | tuple[float, ...]
+    order: int | tuple[int, ...]  # highest degree, of each coordinate or in total, depending on the map
+    length_scale: float | tuple[float, ...]  # length scale l > 0 of the Gaussian kernel, in the units of the embedding
+    rho: float | tuple[float, ...]  # ρ in (0, 1) of Mehler's formula
 
     diameter: ClassVar[float] = sqrt(2)
     """sup ‖φ(x) − φ(y)‖ over all x, y: a mean of m images changes by at most diameter/m when one is replaced."""

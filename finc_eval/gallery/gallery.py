@@ -27,15 +27,10 @@ Pictures = dict[str, Thumbnails]
 
 @dataclass(frozen=True)
 class Gallery:
-    """Pictures of the samples that a result shows.
+    """Pictures of the samples that a result shows."""
 
-    Attributes:
-        pictures: thumbnails by the label of their set and their id, without missing pictures.
-        notes: why pictures are missing, at most one sentence for each reason.
-    """
-
-    pictures: Pictures
-    notes: tuple[str, ...] = ()
+    pictures: Pictures  # thumbnails by the label of their set and their id, without missing pictures
+    notes: tuple[str, ...] = ()  # why pictures are missing, at most one sentence for each reason
 
 
 def read_gallery(
@@ -107,14 +102,10 @@ def _note(reason: str, found: list[str], names: Mapping[str, str]) -> str:
 
 
 class Caption(NamedTuple):
-    """Facts of a sample, and the reference sample that is nearest to it.
+    """Facts of a sample, and the reference sample that is nearest to it."""
 
-    Attributes:
-        facts: its metadata, one line a column.
-        nearest: id of the nearest reference sample of a generated one, and its distance; None for a reference sample.
-    """
-
-    facts: tuple[str, ...]
+    facts: tuple[str, ...]  # its metadata, one line a column
+    # id of the nearest reference sample of a generated one, and its distance; None for a reference sample
     nearest: tuple[str, float] | None = None
 
     @property

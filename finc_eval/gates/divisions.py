@@ -37,25 +37,15 @@ little to pass."""
 
 @dataclass(frozen=True)
 class CountedSets:
-    """Counts of all sets by the same kinds.
+    """Counts of all sets by the same kinds."""
 
-    Attributes:
-        names: name of each kind.
-        tree: tree whose nodes the kinds are; None for the values of a column.
-        counted: counts of the leaves, or values, by label.
-        tallies: counts of all kinds, by label.
-        cells: leaf of each sample by label, shape (n,); empty unless samples are paired.
-        digest: digest of the kinds.
-        ref: the reference.
-    """
-
-    names: list[str]
-    tree: Tree | None
-    counted: dict[str, Counted]
-    tallies: dict[str, Tally]
-    cells: dict[str, NDArray[np.int32]]
-    digest: str
-    ref: Embeddings
+    names: list[str]  # name of each kind
+    tree: Tree | None  # tree whose nodes the kinds are; None for the values of a column
+    counted: dict[str, Counted]  # counts of the leaves, or values, by label
+    tallies: dict[str, Tally]  # counts of all kinds, by label
+    cells: dict[str, NDArray[np.int32]]  # leaf of each sample by label, shape (n,); empty unless samples are paired
+    digest: str  # digest of the kinds
+    ref: Embeddings  # the reference
 
     def called(self, kinds: Sequence[int]) -> dict[int, str]:
         """Return the names of kinds of a tree: what their samples of the reference have in common, if anything."""
@@ -140,20 +130,13 @@ def _as_many(embeddings: Embeddings, most: int) -> Embeddings:
 
 @dataclass(frozen=True)
 class JudgedKinds:
-    """Kinds that limits on losses are on.
+    """Kinds that limits on losses are on."""
 
-    Attributes:
-        limited: kinds that must be shown to keep their shares.
-        shares: share of the reference of each kind.
-        smallest: smallest share of a limited kind.
-        least: share of the baseline that losses of rarer kinds are parts of.
-        enough: factor on the number of samples from which on kinds of `MOST` could be limited; None if they are.
-    """
-
-    limited: tuple[int, ...]
-    shares: NDArray[np.float64]
-    smallest: float
-    least: float
+    limited: tuple[int, ...]  # kinds that must be shown to keep their shares
+    shares: NDArray[np.float64]  # share of the reference of each kind
+    smallest: float  # smallest share of a limited kind
+    least: float  # share of the baseline that losses of rarer kinds are parts of
+    # factor on the number of samples from which on kinds of `MOST` could be limited; None if they are
     enough: float | None = None
 
     def unseen(self, rule: str, found: CountedSets) -> Iterator[str]:

@@ -16,26 +16,18 @@ Side = Literal["low", "high"]
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence(ABC):
-    """An estimate, its limit, and how sure it is.
-
-    Attributes:
-        margin: end of what is allowed.
-        harm: whether values above or below the margin are a regression.
-        unchanged: value of a release that is like its baseline; None if the limit knows no baseline.
-        n: number of samples of the new release that the estimate is from.
-        note: what to know about this limit; "" for nothing.
-    """
+    """An estimate, its limit, and how sure it is."""
 
     certain: ClassVar[bool] = False
     """True for plain facts about these files, which have no error and spend no α."""
 
     name: str
     value: float
-    margin: float
-    harm: Side = "high"
-    unchanged: float | None = None
-    n: int = 0
-    note: str = ""
+    margin: float  # end of what is allowed
+    harm: Side = "high"  # whether values above or below the margin are a regression
+    unchanged: float | None = None  # value of a release that is like its baseline; None if the limit knows no baseline
+    n: int = 0  # number of samples of the new release that the estimate is from
+    note: str = ""  # what to know about this limit; "" for nothing
 
     @abstractmethod
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
@@ -70,20 +62,14 @@ class Fact(Evidence):
 
 @dataclass(frozen=True, kw_only=True)
 class Normal(Evidence):
-    """An estimate with normal errors, or with Student's where the error itself is an estimate.
+    """An estimate with normal errors, or with Student's where the error itself is an estimate."""
 
-    Attributes:
-        error: standard error.
-        fixed: the part of the error that stays with more samples of the generators, such as the reference's, or
-            of training once more.
-        degrees: degrees of freedom of the standard error; infinite if it is known.
-        growth: factor by which the error may be larger at a value that is a regression.
-    """
-
-    error: float
+    error: float  # standard error
+    # the part of the error that stays with more samples of the generators, such as the reference's, or of training once
+    # more
     fixed: float = 0.0
-    degrees: float = float("inf")
-    growth: float = 1.0
+    degrees: float = float("inf")  # degrees of freedom of the standard error; infinite if it is known
+    growth: float = 1.0  # factor by which the error may be larger at a value that is a regression
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the value minus or plus its quantile times the standard error."""

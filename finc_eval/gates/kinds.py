@@ -51,19 +51,14 @@ MAX_UNEVEN = 0.01
 
 @dataclass(frozen=True)
 class KindEvidence:
-    """Evidence on a kind, and what to show of it.
-
-    Attributes:
-        above: None for a limit. Else it counts only if it regressed, and is shown if none of these did: names of
-            the evidence on the kinds that hold this one.
-        counts: counts of all kinds; None if no kind is meant.
-        kind: place of the kind in them.
-    """
+    """Evidence on a kind, and what to show of it."""
 
     evidence: Evidence
+    # None for a limit. Else it counts only if it regressed, and is shown if none of these did: names of the evidence on
+    # the kinds that hold this one.
     above: frozenset[str] | None = None
-    counts: _Counts | None = None
-    kind: int = -1
+    counts: _Counts | None = None  # counts of all kinds; None if no kind is meant
+    kind: int = -1  # place of the kind in them
 
     @property
     def shares(self) -> dict[str, float]:
@@ -85,16 +80,11 @@ class KindEvidence:
 
 @dataclass(frozen=True)
 class Division:
-    """Kinds that limits were put on.
-
-    Attributes:
-        unseen: sentences on what can be lost or come while all limits hold.
-        distances: how far the release is from older releases.
-    """
+    """Kinds that limits were put on."""
 
     digests: tuple[str, ...]
-    unseen: tuple[str, ...]
-    distances: tuple[Distance, ...]
+    unseen: tuple[str, ...]  # sentences on what can be lost or come while all limits hold
+    distances: tuple[Distance, ...]  # how far the release is from older releases
 
 
 def kind_evidence(

@@ -31,22 +31,15 @@ NO_SAMPLES = "embeddings alone do not say how samples were read: pass a folder, 
 
 @dataclass
 class Gathered:
-    """Evidence on the limits of a policy, gathered one after the other.
+    """Evidence on the limits of a policy, gathered one after the other."""
 
-    Attributes:
-        kinds: evidence on kinds, which says more than the others: shares and samples.
-        digests: digests of the kinds of each part of the sets.
-        scores: scores of whole sets.
-        distances: how far the whole release is from older releases.
-        tree: kinds of the reference; None without limits on lost kinds.
-    """
-
+    # evidence on kinds, which says more than the others: shares and samples
     kinds: list[KindEvidence] = field(default_factory=list)
     others: list[Evidence] = field(default_factory=list)
-    digests: list[str] = field(default_factory=list)
-    scores: Scores = field(default_factory=dict)
-    distances: tuple[Distance, ...] = ()
-    tree: KindTree | None = None
+    digests: list[str] = field(default_factory=list)  # digests of the kinds of each part of the sets
+    scores: Scores = field(default_factory=dict)  # scores of whole sets
+    distances: tuple[Distance, ...] = ()  # how far the whole release is from older releases
+    tree: KindTree | None = None  # kinds of the reference; None without limits on lost kinds
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -61,14 +61,10 @@ class PairedMoved(Evidence):
     """Share of samples that have moved to other kinds within blocks such as prompts (`partitions.difference`).
 
     Samples of the baseline whose block the release lacks have moved as well: they are a part `lacked` of it.
-
-    Attributes:
-        within: differences of the kinds; the first contrast belongs to the release.
-        lacked: share of the baseline that is of blocks that the release lacks.
     """
 
-    within: WithinBlocks
-    lacked: float
+    within: WithinBlocks  # differences of the kinds; the first contrast belongs to the release
+    lacked: float  # share of the baseline that is of blocks that the release lacks
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the end of the interval."""
@@ -88,12 +84,11 @@ class Moved(Evidence):
 
     Attributes:
         new, old: effective numbers of samples of each kind.
-        is_design: see `total_variation`.
     """
 
     new: EffectiveCounts
     old: EffectiveCounts
-    is_design: bool = False
+    is_design: bool = False  # see `total_variation`
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the end of the interval."""

@@ -26,17 +26,11 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Counts of pairs by a kind; effective numbers if pairs are grouped.
+    """Counts of pairs by a kind; effective numbers if pairs are grouped."""
 
-    Attributes:
-        kept: pairs with both samples of the kind.
-        lost: pairs with only the old sample of it.
-        gained: pairs with only the new sample of it.
-    """
-
-    kept: float
-    lost: float
-    gained: float
+    kept: float  # pairs with both samples of the kind
+    lost: float  # pairs with only the old sample of it
+    gained: float  # pairs with only the new sample of it
     size: float
 
     @property
@@ -64,14 +58,11 @@ class PairedLoss(Evidence):
     A part of the old members has gone: a binomial share. The new members among what was not of the kind before are
     few against the old members: the conditional binomial test bounds that ratio. Given the number of old members, the
     two are independent, and their intervals are joined (MOVER).
-
-    Attributes:
-        least: smallest share of the baseline that a loss is a part of.
     """
 
     unchanged: float | None = 0.0
     counts: PairCounts
-    least: float
+    least: float  # smallest share of the baseline that a loss is a part of
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound from the bounds of both parts and of the baseline's share."""
@@ -112,14 +103,11 @@ class PairedGain(Evidence):
 
     It is the share of pairs that came minus the share that went: two cells of one multinomial law, whose exact
     intervals are joined with their correlation (MOVER).
-
-    Attributes:
-        part: part of a new kind that is counted here; less than 1 if other kinds take the rest.
     """
 
     unchanged: float | None = 0.0
     counts: PairCounts
-    part: float = 1.0
+    part: float = 1.0  # part of a new kind that is counted here; less than 1 if other kinds take the rest
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return the bound of the difference."""

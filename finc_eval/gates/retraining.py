@@ -31,15 +31,10 @@ MAX_DEGREES = 1000.0
 
 @dataclass(frozen=True)
 class Moderated:
-    """Ratios of variances, drawn towards what they have in common.
+    """Ratios of variances, drawn towards what they have in common."""
 
-    Attributes:
-        ratios: observed over expected variance of each mode, moderated, shape (t,).
-        degrees: degrees of freedom of each.
-    """
-
-    ratios: Array
-    degrees: float
+    ratios: Array  # observed over expected variance of each mode, moderated, shape (t,)
+    degrees: float  # degrees of freedom of each
 
 
 def moderate(ratios: Array, degrees: int) -> Moderated:
@@ -65,16 +60,12 @@ def moderate(ratios: Array, degrees: int) -> Moderated:
 
 @dataclass(frozen=True)
 class Retrained:
-    """Noise of shares that training once more adds, of each kind.
+    """Noise of shares that training once more adds, of each kind."""
 
-    Attributes:
-        training: variance that training adds to new share − share of the replicates together, in parts of p·(1 − p) at
-            a share p, shape (t,).
-        degrees: degrees of freedom of it; infinite without enough replicates.
-    """
-
+    # variance that training adds to new share − share of the replicates together, in parts of p·(1 − p) at a share p,
+    # shape (t,)
     training: Array
-    degrees: float
+    degrees: float  # degrees of freedom of it; infinite without enough replicates
 
 
 def between_shares(members: Array, sizes: Array, baselines: int | None = None) -> Retrained:

@@ -33,17 +33,12 @@ FACTOR_HALVINGS = 12
 
 @dataclass(frozen=True)
 class Judged:
-    """A limit after the rule.
-
-    Attributes:
-        near: level of the bound that decides about a regression.
-        far: level of the bound that decides whether it holds.
-    """
+    """A limit after the rule."""
 
     evidence: Evidence
     verdict: Verb
-    near: float
-    far: float
+    near: float  # level of the bound that decides about a regression
+    far: float  # level of the bound that decides whether it holds
 
     @property
     def interval(self) -> tuple[float, float] | None:

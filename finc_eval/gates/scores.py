@@ -37,19 +37,14 @@ BLOCKS = 10
 
 @dataclass(frozen=True)
 class Measured:
-    """A score with its standard error.
-
-    Attributes:
-        error: standard error over other samples of the same sets.
-        fixed: part of it that the reference has, which more generated samples leave as it is; variances are taken to go
-            by the numbers of samples.
-        higher_is_better: whether a better generator has a larger value; None if neither is better.
-    """
+    """A score with its standard error."""
 
     value: float
-    error: float
+    error: float  # standard error over other samples of the same sets
+    # part of it that the reference has, which more generated samples leave as it is; variances are taken to go by the
+    # numbers of samples
     fixed: float
-    higher_is_better: bool | None
+    higher_is_better: bool | None  # whether a better generator has a larger value; None if neither is better
 
 
 def score_evidence(

@@ -27,31 +27,22 @@ GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
 
 @dataclass(frozen=True)
 class GateSets:
-    """The sets of a gate.
-
-    Attributes:
-        baselines: the baseline, or its replicates, by label; none for a first release.
-        anchor: an old baseline, which slow drift is seen against; None without one.
-        sources: what the caller passed, by label.
-        replicates: labels of the baselines that the noise of training is measured on.
-        pairs: row of an older release that belongs to each row of `gen`, by its label; none if samples are not
-            paired.
-        part: name of the slice that these sets are; "" for whole sets.
-        blocks: column whose values, such as prompts, the release and its baselines are compared within, or the
-            column of groups, if they share it; see `pair`.
-    """
+    """The sets of a gate."""
 
     gen: Embeddings
-    baselines: dict[str, Embeddings]
-    anchor: Embeddings | None
+    baselines: dict[str, Embeddings]  # the baseline, or its replicates, by label; none for a first release
+    anchor: Embeddings | None  # an old baseline, which slow drift is seen against; None without one
     ref: Embeddings
-    sources: dict[str, object]
+    sources: dict[str, object]  # what the caller passed, by label
     extractor: AnyExtractor
     infos: dict[str, SetInfo]
     warnings: tuple[str, ...]
-    replicates: tuple[str, ...]
+    replicates: tuple[str, ...]  # labels of the baselines that the noise of training is measured on
+    # row of an older release that belongs to each row of `gen`, by its label; none if samples are not paired
     pairs: dict[str, NDArray[np.int64]] = field(default_factory=dict)
-    part: str = ""
+    part: str = ""  # name of the slice that these sets are; "" for whole sets
+    # column whose values, such as prompts, the release and its baselines are compared within, or the column of groups,
+    # if they share it; see `pair`
     blocks: tuple[str | None, str | None] = (None, None)
 
     @property

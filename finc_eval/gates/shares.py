@@ -41,16 +41,15 @@ class TwoCounts:
     Attributes:
         members, size: effective number of samples of the kind and of all samples in the new release.
         old_members, old_size: the same of the baseline; of several replicates, of all together.
-        training: variance that training once more adds, in parts of p·(1 − p) at a share p; 0 without replicates.
-        degrees: degrees of freedom of that variance; infinite without replicates.
     """
 
     members: float
     size: float
     old_members: float
     old_size: float
+    # variance that training once more adds, in parts of p·(1 − p) at a share p; 0 without replicates
     training: float = 0.0
-    degrees: float = inf
+    degrees: float = inf  # degrees of freedom of that variance; infinite without replicates
 
     @property
     def share(self) -> float:
@@ -127,12 +126,9 @@ class LostShare(TwoShares):
     If a kind is rarer than `least` in the baseline, its loss counts in parts of `least`: nothing can be lost of
     what was hardly there. The ratio of the shares is bounded by the conditional binomial test (Przyborowski and
     Wilenski 1940), which is exact for rare kinds and conservative for others.
-
-    Attributes:
-        least: smallest share of the baseline that a loss is a part of.
     """
 
-    least: float
+    least: float  # smallest share of the baseline that a loss is a part of
 
     @classmethod
     def value_of(cls, share: float, old_share: float, least: float) -> float:
@@ -222,12 +218,9 @@ class GainedShare(TwoShares):
     Its exact bounds join the two exact intervals (MOVER). The noise of training grows with the share.
     So in Student's upper bound it is that of the geometric mean of two shares: of the larger one that was seen, and of
     the one that the bound allows (false passes of benchmarks/gate_retraining.py; without that up to 7.5 %).
-
-    Attributes:
-        part: part of a new kind that is counted here; less than 1 if other kinds take the rest.
     """
 
-    part: float = 1.0
+    part: float = 1.0  # part of a new kind that is counted here; less than 1 if other kinds take the rest
 
     def _value(self, counts: TwoCounts) -> float:
         return counts.share - counts.old_share
@@ -267,14 +260,10 @@ class GainedShare(TwoShares):
 
 @dataclass(frozen=True, kw_only=True)
 class Unseen(Evidence):
-    """Limit on a share that so few samples cannot show, so that it may be anything.
-
-    Attributes:
-        enough: factor on the number of samples of the generators from which on it could be seen.
-    """
+    """Limit on a share that so few samples cannot show, so that it may be anything."""
 
     value: float = 0.0
-    enough: float
+    enough: float  # factor on the number of samples of the generators from which on it could be seen
 
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return 0 or 1; with enough samples, the value."""

@@ -44,17 +44,11 @@ MAX_FABRICATION_STEPS = 100
 
 
 class Fabricated(NamedTuple):
-    """Samples made from noisy samples.
+    """Samples made from noisy samples."""
 
-    Attributes:
-        samples: fabricated samples, shape (N, p).
-        steps: M, number of steps.
-        kept: number of samples without an image, which stayed as they were.
-    """
-
-    samples: torch.Tensor
-    steps: int
-    kept: int
+    samples: torch.Tensor  # fabricated samples, shape (N, p)
+    steps: int  # M, number of steps
+    kept: int  # number of samples without an image, which stayed as they were
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,18 +30,14 @@ MAX_ITERATIONS = 1000
 
 
 class Images(NamedTuple):
-    """Images of points under a machine.
+    """Images of points under a machine."""
 
-    Attributes:
-        points: A(x), shape (b, p).
-        divisors: Σ h_i(x), up to a positive factor of the point, relative to the sum of the sizes of its terms: between
-            −1 and 1, shape (b,).
-        poles: whether the divisor is so small that rounding decides it, shape (b,). Such an image is far away, and
-            nothing else about it is known.
-    """
-
-    points: torch.Tensor
+    points: torch.Tensor  # A(x), shape (b, p)
+    # Σ h_i(x), up to a positive factor of the point, relative to the sum of the sizes of its terms: between −1 and 1,
+    # shape (b,)
     divisors: torch.Tensor
+    # whether the divisor is so small that rounding decides it, shape (b,). Such an image is far away, and nothing else
+    # about it is known.
     poles: torch.Tensor
 
 

@@ -57,15 +57,11 @@ def precise_rows(source: object, name: str) -> Embeddings:
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Distances of points to models.
+    """Distances of points to models."""
 
-    Attributes:
-        values: distances, shape (n, models), or (n,) for one model; infinite if no image of a point can be computed.
-        poles: number of images whose divisor is decided by rounding: they are far away, but nobody knows where.
-    """
-
+    # distances, shape (n, models), or (n,) for one model; infinite if no image of a point can be computed
     values: NDArray[np.float64]
-    poles: int
+    poles: int  # number of images whose divisor is decided by rounding: they are far away, but nobody knows where
 
     @property
     def undefined(self) -> int:

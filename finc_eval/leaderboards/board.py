@@ -86,19 +86,14 @@ def leaderboard(
 
 @dataclass(frozen=True)
 class MeasuredModels:
-    """Models and the reference that they were measured by.
-
-    Attributes:
-        sets: embeddings of all sets by label.
-        is_paired: whether samples were compared within blocks, such as prompts.
-    """
+    """Models and the reference that they were measured by."""
 
     reference: BoardReference
     entries: Sequence[Entry]
     asked: LeaderboardSettings
     warnings: tuple[str, ...]
-    sets: Mapping[str, Embeddings]
-    is_paired: bool
+    sets: Mapping[str, Embeddings]  # embeddings of all sets by label
+    is_paired: bool  # whether samples were compared within blocks, such as prompts
     provenance: Provenance
 
     @property

@@ -30,25 +30,20 @@ NOT_MEASURED = "it was not measured"
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One number of all models.
-
-    Attributes:
-        bounds: smallest and largest value that the number can have, if estimates may go beyond.
-        estimates: estimate of each model that has one, by its name: the mean of its training runs.
-        training_error: standard deviation of the number between training runs; None if it was not measured.
-        values: value of each model without an estimate that has one.
-        reasons: why a model has no estimate.
-    """
+    """One number of all models."""
 
     key: str
     title: str
     higher_is_better: bool
     signature: Signature
+    # smallest and largest value that the number can have, if estimates may go beyond
     bounds: tuple[float, float] = (-inf, inf)
+    # estimate of each model that has one, by its name: the mean of its training runs
     estimates: dict[str, Estimate] = field(default_factory=dict)
+    # standard deviation of the number between training runs; None if it was not measured
     training_error: float | None = None
-    values: dict[str, float] = field(default_factory=dict)
-    reasons: dict[str, str] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)  # value of each model without an estimate that has one
+    reasons: dict[str, str] = field(default_factory=dict)  # why a model has no estimate
 
 
 def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: Signature) -> list[Column]:

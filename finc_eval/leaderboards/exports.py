@@ -28,18 +28,12 @@ TASK = "unconditional-image-generation"
 
 @dataclass(frozen=True)
 class Origin:
-    """Facts that a board does not know of itself.
+    """Facts that a board does not know of itself."""
 
-    Attributes:
-        dataset: id of the dataset that the reference is of, such as "my-lab/faces".
-        url: address where the board or its samples are; None if it is not published.
-        when: seconds since 1970 at which the record is made; default: now.
-    """
-
-    dataset: str
-    url: str | None = None
+    dataset: str  # id of the dataset that the reference is of, such as "my-lab/faces"
+    url: str | None = None  # address where the board or its samples are; None if it is not published
     organization: str = "unknown"
-    when: int | None = None
+    when: int | None = None  # seconds since 1970 at which the record is made; default: now
 
 
 def eval_results(board: Leaderboard, row: Row, origin: Origin) -> str:

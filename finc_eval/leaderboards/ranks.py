@@ -32,19 +32,12 @@ the size of the reference, and the memory of a board does not grow with it."""
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Ranks of p models by one number.
+    """Ranks of p models by one number."""
 
-    Attributes:
-        order: indices of the models, the best estimate first.
-        p_values: adjusted p-value of "a is not better than b" at [a, b], shape (p, p); 1 on the diagonal.
-        gaps: distance of the estimates of each two models, shape (p, p).
-        alpha: level of all statements together.
-    """
-
-    order: tuple[int, ...]
-    p_values: Array
-    gaps: Array
-    alpha: float
+    order: tuple[int, ...]  # indices of the models, the best estimate first
+    p_values: Array  # adjusted p-value of "a is not better than b" at [a, b], shape (p, p); 1 on the diagonal
+    gaps: Array  # distance of the estimates of each two models, shape (p, p)
+    alpha: float  # level of all statements together
 
     @property
     def better(self) -> NDArray[np.bool_]:
@@ -163,23 +156,16 @@ class Estimate:
 
     The error has two independent parts. The error of the model's own set is known by its variance, the error of the
     reference by the influence of each of its parts, from which the correlation of two models' errors follows.
-
-    Attributes:
-        value: the estimate.
-        own_variance: variance from the sampling of the model's set.
-        ref_influence: vector whose product with another model's vector is the covariance of the two from the sampling
-            of the reference; one entry per random part of the reference, or per kind. None if the estimate shares
-            nothing with others.
-        training_variance: variance from the training of the model, if it was measured.
-        degrees: degrees of freedom of the training variance; infinite if it was not measured.
-        own_interval: 95 % interval of this estimate alone from sampling, where it does not follow from the variance.
     """
 
-    value: float
-    own_variance: float
+    value: float  # the estimate
+    own_variance: float  # variance from the sampling of the model's set
+    # vector whose product with another model's vector is the covariance of the two from the sampling of the reference;
+    # one entry per random part of the reference, or per kind. None if the estimate shares nothing with others.
     ref_influence: Array | None = None
-    training_variance: float = 0.0
-    degrees: float = inf
+    training_variance: float = 0.0  # variance from the training of the model, if it was measured
+    degrees: float = inf  # degrees of freedom of the training variance; infinite if it was not measured
+    # 95 % interval of this estimate alone from sampling, where it does not follow from the variance
     own_interval: tuple[float, float] | None = None
 
     @property

@@ -52,29 +52,19 @@ EFFECTS = ("effects", "even", "within")
 
 @dataclass(frozen=True, eq=False)
 class BoardReference:
-    """A reference divided into kinds, and the settings that all models are measured with.
+    """A reference divided into kinds, and the settings that all models are measured with."""
 
-    Attributes:
-        kinds: the kinds, at most `MAIN_LEVEL` at the leaves.
-        tally: numbers of samples of the reference of each node of the tree.
-        examples: samples of it that show each node.
-        names: names of nodes, by number.
-        settings: settings, with the metrics that the board has.
-        by: its samples by the values of the column `by`; None if the settings name none.
-        found: the counted set, to name kinds by; None for a reference that was read from a file.
-    """
-
-    kinds: KindTree
-    tally: Tally
-    examples: tuple[Examples, ...]
-    names: Mapping[int, Name]
+    kinds: KindTree  # the kinds, at most `MAIN_LEVEL` at the leaves
+    tally: Tally  # numbers of samples of the reference of each node of the tree
+    examples: tuple[Examples, ...]  # samples of it that show each node
+    names: Mapping[int, Name]  # names of nodes, by number
     info: SetInfo
     digest: str
     space: str
-    settings: LeaderboardSettings
+    settings: LeaderboardSettings  # settings, with the metrics that the board has
     provenance: Provenance
-    by: ValueCounts | None = None
-    found: Counted | None = None
+    by: ValueCounts | None = None  # its samples by the values of the column `by`; None if the settings name none
+    found: Counted | None = None  # the counted set, to name kinds by; None for a reference that was read from a file
 
     @classmethod
     def of(

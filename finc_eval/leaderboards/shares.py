@@ -52,15 +52,10 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class ShareRule:
-    """Rule by which a share is counted.
+    """Rule by which a share is counted."""
 
-    Attributes:
-        of_ref: whether it is a share of the reference; else of the model's samples.
-        factor: ρ, the factor by which a kind must be more frequent.
-    """
-
-    of_ref: bool
-    factor: float
+    of_ref: bool  # whether it is a share of the reference; else of the model's samples
+    factor: float  # ρ, the factor by which a kind must be more frequent
 
 
 def estimate_unmatched(model: EffectiveCounts, ref: EffectiveCounts, seed: int, *, is_design: bool = False) -> Estimate:

@@ -29,17 +29,13 @@ from finc_eval.numerics.names import SearchIndex
 
 @dataclass(frozen=True, eq=False)
 class Authenticity:
-    """Distances that decide which generated samples are authentic.
+    """Distances that decide which generated samples are authentic."""
 
-    Attributes:
-        distances: distance of each generated sample to its nearest training sample, shape (n,); 0 for exact copies.
-        spacings: distance of that training sample to its nearest neighbor in the training set, shape (n,).
-        recall: share of the exact neighbors that were found; None if all are exact.
-    """
-
+    # distance of each generated sample to its nearest training sample, shape (n,); 0 for exact copies
     distances: NDArray[np.float64]
+    # distance of that training sample to its nearest neighbor in the training set, shape (n,)
     spacings: NDArray[np.float64]
-    recall: float | None = None
+    recall: float | None = None  # share of the exact neighbors that were found; None if all are exact
 
     @property
     def authentic(self) -> NDArray[np.bool_]:

@@ -23,23 +23,14 @@ MAX_SMALLEST_SUBSET = 5000
 
 @dataclass(frozen=True)
 class FrechetInfinity:
-    """The Fréchet distance of infinitely many generated samples, extrapolated.
+    """The Fréchet distance of infinitely many generated samples, extrapolated."""
 
-    Attributes:
-        value: intercept of the line; it may be slightly negative.
-        slope: growth of the distance with 1/N.
-        sizes: sizes of the subsets that the line was fitted to.
-        distances: distances of these subsets.
-        seed: random seed of the subsets.
-        warnings: what to know before trusting the number.
-    """
-
-    value: float
-    slope: float
-    sizes: tuple[int, ...]
-    distances: tuple[float, ...]
-    seed: int
-    warnings: tuple[str, ...] = ()
+    value: float  # intercept of the line; it may be slightly negative
+    slope: float  # growth of the distance with 1/N
+    sizes: tuple[int, ...]  # sizes of the subsets that the line was fitted to
+    distances: tuple[float, ...]  # distances of these subsets
+    seed: int  # random seed of the subsets
+    warnings: tuple[str, ...] = ()  # what to know before trusting the number
 
 
 def fd_infinity(

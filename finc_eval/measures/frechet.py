@@ -52,62 +52,38 @@ SPATIAL = "spatial"
 
 @dataclass(frozen=True)
 class FrechetDistance:
-    """A Fréchet distance.
+    """A Fréchet distance."""
 
-    Attributes:
-        value: distance, in squared units of the embedding; lower is closer, 0 for equal Gaussians.
-        mean_term: ‖μ₁ − μ₂‖².
-        covariance_term: the other three terms.
-        slack: amount by which rounding took the value below zero before it was set to zero; otherwise 0.
-        warnings: what to know before trusting the number.
-    """
-
-    value: float
-    mean_term: float
-    covariance_term: float
-    slack: float
-    warnings: tuple[str, ...] = ()
+    value: float  # distance, in squared units of the embedding; lower is closer, 0 for equal Gaussians
+    mean_term: float  # ‖μ₁ − μ₂‖²
+    covariance_term: float  # the other three terms
+    slack: float  # amount by which rounding took the value below zero before it was set to zero; otherwise 0
+    warnings: tuple[str, ...] = ()  # what to know before trusting the number
 
 
 @dataclass(frozen=True)
 class FrechetInterval:
-    """A Fréchet distance with its bias and interval, from the jackknife over blocks of samples.
+    """A Fréchet distance with its bias and interval, from the jackknife over blocks of samples."""
 
-    Attributes:
-        value: distance of all samples.
-        bias: estimate of how much higher it is than for infinite sets.
-        corrected: value − bias, never below zero.
-        standard_error: standard error of the corrected distance.
-        low: lower end of the interval around the corrected distance, never below zero.
-        high: upper end of the interval.
-        covers: sampling that the interval covers: "both sets", or "the generated set" if only the statistics of the
-            reference are known.
-    """
-
-    value: float
-    bias: float
-    corrected: float
-    standard_error: float
-    low: float
-    high: float
+    value: float  # distance of all samples
+    bias: float  # estimate of how much higher it is than for infinite sets
+    corrected: float  # value − bias, never below zero
+    standard_error: float  # standard error of the corrected distance
+    low: float  # lower end of the interval around the corrected distance, never below zero
+    high: float  # upper end of the interval
+    # sampling that the interval covers: "both sets", or "the generated set" if only the statistics of the reference are
+    # known
     covers: str
 
 
 @dataclass(frozen=True)
 class SameSetFloor:
-    """Score of a perfect generator: the distance between two disjoint random parts of the reference.
+    """Score of a perfect generator: the distance between two disjoint random parts of the reference."""
 
-    Attributes:
-        value: distance scaled to the sizes of the two sets compared, because the bias is proportional to 1/n + 1/m.
-        measured: distance of the two parts, before scaling.
-        sizes: numbers of samples in the two parts.
-        seed: random seed of the split.
-    """
-
-    value: float
-    measured: float
-    sizes: tuple[int, int]
-    seed: int
+    value: float  # distance scaled to the sizes of the two sets compared, because the bias is proportional to 1/n + 1/m
+    measured: float  # distance of the two parts, before scaling
+    sizes: tuple[int, int]  # numbers of samples in the two parts
+    seed: int  # random seed of the split
 
 
 def frechet_distance(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:

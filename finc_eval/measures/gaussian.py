@@ -25,25 +25,16 @@ BLOCKS = 10
 
 @dataclass(frozen=True, eq=False)
 class GaussianStatistics:
-    """Mean and covariance of a set of embeddings, in float64.
+    """Mean and covariance of a set of embeddings, in float64."""
 
-    Attributes:
-        n: number of samples; None if another tool's file does not state it.
-        mean: mean, shape (d,).
-        covariance: covariance, shape (d, d), with n − 1 in the denominator as in numpy.cov.
-        name: name of the set in messages.
-        space: extractor, as name@digest.
-        rows: (x − mean)/√(n − 1), shape (n, d), kept if n ≤ d: a factor of the covariance without rounding.
-        is_foreign: whether another tool's file states them, which does not name the extractor.
-    """
-
-    n: int | None
-    mean: torch.Tensor
-    covariance: torch.Tensor
-    name: str
-    space: str
+    n: int | None  # number of samples; None if another tool's file does not state it
+    mean: torch.Tensor  # mean, shape (d,)
+    covariance: torch.Tensor  # covariance, shape (d, d), with n − 1 in the denominator as in numpy.cov
+    name: str  # name of the set in messages
+    space: str  # extractor, as name@digest
+    # (x − mean)/√(n − 1), shape (n, d), kept if n ≤ d: a factor of the covariance without rounding
     rows: torch.Tensor | None = None
-    is_foreign: bool = False
+    is_foreign: bool = False  # whether another tool's file states them, which does not name the extractor
 
     @property
     def dim(self) -> int:

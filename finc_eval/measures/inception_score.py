@@ -25,26 +25,17 @@ MIN_SPLIT_SAMPLES = 500
 
 @dataclass(frozen=True)
 class InceptionScore:
-    """The inception score over splits of a set.
+    """The inception score over splits of a set."""
 
-    Attributes:
-        mean: mean score of the splits. It is biased low: p(class) of a split is estimated from its own samples, so the
-            score grows with their number, and compares at equal n and splits only (Chong and Forsyth, CVPR 2020).
-        std: standard deviation of the scores of the splits.
-        whole: score of all samples as one split, which is less biased.
-        scores: scores of the splits, shape (splits,).
-        n: number of samples.
-        splits: number of splits.
-        seed: random seed of the shuffle.
-    """
-
+    # mean score of the splits. It is biased low: p(class) of a split is estimated from its own samples, so the score
+    # grows with their number, and compares at equal n and splits only (Chong and Forsyth, CVPR 2020).
     mean: float
-    std: float
-    whole: float
-    scores: tuple[float, ...]
-    n: int
-    splits: int
-    seed: int
+    std: float  # standard deviation of the scores of the splits
+    whole: float  # score of all samples as one split, which is less biased
+    scores: tuple[float, ...]  # scores of the splits, shape (splits,)
+    n: int  # number of samples
+    splits: int  # number of splits
+    seed: int  # random seed of the shuffle
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return Student's interval for the mean over splits of as many other samples, from the scores of the splits.

@@ -44,23 +44,14 @@ Rows = dict[str, NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class MetricInputs:
-    """Sets that one metric is computed from, all in the embedding space of the metric.
+    """Sets that one metric is computed from, all in the embedding space of the metric."""
 
-    Attributes:
-        name: name of the metric.
-        gen: generated set.
-        ref: reference set; None for metrics of the generated set alone.
-        test: third set; None if it was not given, or the metric does not take one.
-        run: device and portions.
-        index: how neighbors are found: "exact", or "auto".
-    """
-
-    name: str
-    gen: MetricSet
-    ref: MetricSet | None = None
-    test: MetricSet | None = None
-    run: Run = field(default_factory=Run)
-    index: SearchIndex = "exact"
+    name: str  # name of the metric
+    gen: MetricSet  # generated set
+    ref: MetricSet | None = None  # reference set; None for metrics of the generated set alone
+    test: MetricSet | None = None  # third set; None if it was not given, or the metric does not take one
+    run: Run = field(default_factory=Run)  # device and portions
+    index: SearchIndex = "exact"  # how neighbors are found: "exact", or "auto"
 
     def signature(self, **fields: object) -> Signature:
         """Return the signature of a value."""
@@ -84,27 +75,18 @@ class MetricInputs:
 
 @dataclass(frozen=True)
 class Metric:
-    """Entry of a metric: what `metrics` and the command line know about it.
+    """Entry of a metric: what `metrics` and the command line know about it."""
 
-    Attributes:
-        name: name to ask for it by.
-        description: what it measures, in a few words.
-        compute: function that returns its scores. Its own parameters, if it has any, are keywords.
-        extractor: name of the card that defines its embedding space; None if any space will do.
-        output: output of that card that it takes; None for the embedding.
-        sets: sets that it needs. With "test", the reference is the training set.
-        optional: sets that it uses when they are given.
-        numbers_changed_in: versions of finc-eval from which on its number differs, in their order. Stored numbers of
-            earlier versions are refused, and others of unlike versions compare.
-    """
-
-    name: str
-    description: str
+    name: str  # name to ask for it by
+    description: str  # what it measures, in a few words
+    # function that returns its scores. Its own parameters, if it has any, are keywords.
     compute: Callable[..., list[Score]]
-    extractor: str | None = None
-    output: str | None = None
-    sets: tuple[str, ...] = ("gen", "ref")
-    optional: tuple[str, ...] = ()
+    extractor: str | None = None  # name of the card that defines its embedding space; None if any space will do
+    output: str | None = None  # output of that card that it takes; None for the embedding
+    sets: tuple[str, ...] = ("gen", "ref")  # sets that it needs. With "test", the reference is the training set.
+    optional: tuple[str, ...] = ()  # sets that it uses when they are given
+    # versions of finc-eval from which on its number differs, in their order. Stored numbers of earlier versions are
+    # refused, and others of unlike versions compare.
     numbers_changed_in: tuple[str, ...] = ()
 
     def check_sets(self, given: Collection[str]) -> None:

@@ -35,21 +35,13 @@ JEDI_DEGREE, JEDI_SCALE = 2, 100.0
 
 @dataclass(frozen=True)
 class KernelDistance:
-    """KID over subsets.
+    """KID over subsets."""
 
-    Attributes:
-        mean: mean over subsets of the unbiased MMD²; slightly negative for similar sets.
-        std: standard deviation over subsets. It says how much one subset varies, not how exact the mean is.
-        subsets: number of subsets.
-        subset_size: number of samples of each set in one subset.
-        seed: random seed of the subsets.
-    """
-
-    mean: float
-    std: float
-    subsets: int
-    subset_size: int
-    seed: int
+    mean: float  # mean over subsets of the unbiased MMD²; slightly negative for similar sets
+    std: float  # standard deviation over subsets. It says how much one subset varies, not how exact the mean is.
+    subsets: int  # number of subsets
+    subset_size: int  # number of samples of each set in one subset
+    seed: int  # random seed of the subsets
 
 
 def kid(

@@ -31,19 +31,12 @@ MAX_PROJECTED = 1 << 26
 
 @dataclass(frozen=True)
 class MongeDistance:
-    """A Monge inception distance.
+    """A Monge inception distance."""
 
-    Attributes:
-        value: the distance, in squared units of the embedding; above zero even for two finite sets of one law.
-        n: number of samples used of each set: the size of the smaller set; of the larger one a random part is used.
-        projections: number of directions.
-        seed: random seed of the directions, and of the part of the larger set.
-    """
-
-    value: float
-    n: int
-    projections: int
-    seed: int
+    value: float  # the distance, in squared units of the embedding; above zero even for two finite sets of one law
+    n: int  # number of samples used of each set: the size of the smaller set; of the larger one a random part is used
+    projections: int  # number of directions
+    seed: int  # random seed of the directions, and of the part of the larger set
 
 
 def mind(

@@ -28,40 +28,24 @@ CMMD_SCALE = 1000.0
 
 @dataclass(frozen=True)
 class MmdEstimate:
-    """An unbiased estimate of MMD², which may be negative for similar sets.
+    """An unbiased estimate of MMD², which may be negative for similar sets."""
 
-    Attributes:
-        value: estimate.
-        standard_error: standard error of the estimate.
-        low: lower end of the interval, the value minus the normal quantile times the standard error.
-        high: upper end of the interval.
-    """
-
-    value: float
-    standard_error: float
-    low: float
-    high: float
+    value: float  # estimate
+    standard_error: float  # standard error of the estimate
+    low: float  # lower end of the interval, the value minus the normal quantile times the standard error
+    high: float  # upper end of the interval
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
-    """Sums over the kernel matrices of two sets, all that an MMD needs, in float64.
+    """Sums over the kernel matrices of two sets, all that an MMD needs, in float64."""
 
-    Attributes:
-        xx: Σ_{j≠i} k(x_i, x_j) for each i, shape (n,).
-        yy: Σ_{j≠i} k(y_i, y_j) for each i, shape (m,).
-        xy: Σ_j k(x_i, y_j) for each i, shape (n,).
-        yx: Σ_i k(x_i, y_j) for each j, shape (m,).
-        diagonal_x: Σ_i k(x_i, x_i).
-        diagonal_y: Σ_j k(y_j, y_j).
-    """
-
-    xx: torch.Tensor
-    yy: torch.Tensor
-    xy: torch.Tensor
-    yx: torch.Tensor
-    diagonal_x: float
-    diagonal_y: float
+    xx: torch.Tensor  # Σ_{j≠i} k(x_i, x_j) for each i, shape (n,)
+    yy: torch.Tensor  # Σ_{j≠i} k(y_i, y_j) for each i, shape (m,)
+    xy: torch.Tensor  # Σ_j k(x_i, y_j) for each i, shape (n,)
+    yx: torch.Tensor  # Σ_i k(x_i, y_j) for each j, shape (m,)
+    diagonal_x: float  # Σ_i k(x_i, x_i)
+    diagonal_y: float  # Σ_j k(y_j, y_j)
 
     def unbiased(self) -> float:
         """Return MMD² without the diagonals: Gretton's equation 3, the U-statistic, for n, m ≥ 2."""

@@ -48,37 +48,25 @@ MIN_BALL_SAMPLES = 1000
 
 @dataclass(frozen=True, eq=False)
 class PrecisionRecall:
-    """Result of `precision_recall`. All shares lie between 0 and 1; density can exceed 1.
+    """Result of `precision_recall`. All shares lie between 0 and 1; density can exceed 1."""
 
-    Attributes:
-        precision: share of generated samples in at least one ball of the reference.
-        recall: share of reference samples in at least one ball of the generated set.
-        density: mean number of reference balls that contain a generated sample, divided by k.
-        coverage: share of reference samples whose ball contains a generated sample.
-        balls: number of reference balls that contain each generated sample, shape (n,). Precision counts the positive
-            ones; density averages them.
-        recalled: reference samples that lie in a ball of the generated set, as a mask of shape (m,).
-        covered: reference balls that contain a generated sample, as a mask of shape (m,).
-        realism: realism of each generated sample, shape (n,): the largest radius over distance, over the half of the
-            reference's balls that are not larger than the median. It is at least 1 inside one of them, infinite for a
-            copy of a center, and 0 if all these balls have radius 0.
-        convention: "kynkaanniemi" includes the surface of a ball (≤), "prdc" does not (<).
-        k: number of the neighbor that a ball reaches to, the sample itself not counted.
-        signature: everything that changes the numbers, except the generated set.
-        found_neighbors: share of the exact neighbors that were found for the radii; None if all are exact.
-    """
-
-    precision: float
-    recall: float
-    density: float
-    coverage: float
+    precision: float  # share of generated samples in at least one ball of the reference
+    recall: float  # share of reference samples in at least one ball of the generated set
+    density: float  # mean number of reference balls that contain a generated sample, divided by k
+    coverage: float  # share of reference samples whose ball contains a generated sample
+    # number of reference balls that contain each generated sample, shape (n,). Precision counts the positive ones;
+    # density averages them.
     balls: NDArray[np.int64]
-    recalled: NDArray[np.bool_]
-    covered: NDArray[np.bool_]
+    recalled: NDArray[np.bool_]  # reference samples that lie in a ball of the generated set, as a mask of shape (m,)
+    covered: NDArray[np.bool_]  # reference balls that contain a generated sample, as a mask of shape (m,)
+    # realism of each generated sample, shape (n,): the largest radius over distance, over the half of the reference's
+    # balls that are not larger than the median. It is at least 1 inside one of them, infinite for a copy of a center,
+    # and 0 if all these balls have radius 0.
     realism: NDArray[np.float64]
-    convention: Convention
-    k: int
-    signature: Signature
+    convention: Convention  # "kynkaanniemi" includes the surface of a ball (≤), "prdc" does not (<)
+    k: int  # number of the neighbor that a ball reaches to, the sample itself not counted
+    signature: Signature  # everything that changes the numbers, except the generated set
+    # share of the exact neighbors that were found for the radii; None if all are exact
     found_neighbors: float | None = None
 
     def interval(self, metric: PRDCMetric, confidence: float = 0.95) -> tuple[float, float]:

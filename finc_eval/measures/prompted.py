@@ -48,36 +48,22 @@ intervals of 95 % held the mean score of as many other prompts in 95 to 99 %, of
 
 @dataclass(frozen=True)
 class ConditionalVendi:
-    """Effective number of kinds of images that differ although their prompts do not.
+    """Effective number of kinds of images that differ although their prompts do not."""
 
-    Attributes:
-        value: score, from 1 on.
-        information: effective number of kinds of images that the prompts explain, exp of the mutual information.
-        order: order q of the entropy.
-        n: number of images.
-        sigma: bandwidth of the images.
-        interval: 95 % interval of the score of as many images of other prompts; None of one prompt.
-    """
-
-    value: float
-    information: float
-    order: float
-    n: int
-    sigma: float
-    interval: Interval | None
+    value: float  # score, from 1 on
+    information: float  # effective number of kinds of images that the prompts explain, exp of the mutual information
+    order: float  # order q of the entropy
+    n: int  # number of images
+    sigma: float  # bandwidth of the images
+    interval: Interval | None  # 95 % interval of the score of as many images of other prompts; None of one prompt
 
 
 @dataclass(frozen=True)
 class Scendi:
-    """Effective number of kinds of images in what their prompts do not explain.
+    """Effective number of kinds of images in what their prompts do not explain."""
 
-    Attributes:
-        value: score, from 1 on.
-        interval: 95 % interval of the score of as many images of other prompts; None of one prompt.
-    """
-
-    value: float
-    interval: Interval | None
+    value: float  # score, from 1 on
+    interval: Interval | None  # 95 % interval of the score of as many images of other prompts; None of one prompt
 
 
 def conditional_vendi(
@@ -159,19 +145,12 @@ def _unexplained(parts: Sequence[Moments], d: int) -> float:
 
 @dataclass(frozen=True)
 class ClipScore:
-    """Mean fit of images and prompts.
+    """Mean fit of images and prompts."""
 
-    Attributes:
-        value: mean of 2.5·max(cos, 0).
-        interval: 95 % interval of it, for other prompts: images of one prompt are not independent.
-        by_prompt: mean of each prompt.
-        unread: a sentence on the ends of prompts that the text tower does not read; "" if it reads all.
-    """
-
-    value: float
-    interval: Interval | None
-    by_prompt: dict[str, float]
-    unread: str
+    value: float  # mean of 2.5·max(cos, 0)
+    interval: Interval | None  # 95 % interval of it, for other prompts: images of one prompt are not independent
+    by_prompt: dict[str, float]  # mean of each prompt
+    unread: str  # a sentence on the ends of prompts that the text tower does not read; "" if it reads all
 
 
 def clip_score(source: object, text: str | None = None, *, run: Run | None = None) -> ClipScore:

@@ -38,40 +38,25 @@ REFERENCE_FLOOR = "the floor is the score of the reference"
 
 @dataclass(frozen=True)
 class VendiScore:
-    """Effective number of kinds of samples.
+    """Effective number of kinds of samples."""
 
-    Attributes:
-        value: score, from 1 if all samples are alike to n if all are unlike.
-        order: order q of the entropy.
-        n: number of samples.
-        kernel: "cosine" or "gaussian".
-        sigma: bandwidth of the Gaussian kernel; None for the cosine kernel.
-    """
-
-    value: float
-    order: float
-    n: int
-    kernel: str
-    sigma: float | None = None
+    value: float  # score, from 1 if all samples are alike to n if all are unlike
+    order: float  # order q of the entropy
+    n: int  # number of samples
+    kernel: str  # "cosine" or "gaussian"
+    sigma: float | None = None  # bandwidth of the Gaussian kernel; None for the cosine kernel
 
 
 @dataclass(frozen=True)
 class VendiInterval:
-    """A Vendi score with its interval and bias, estimated from its samples.
+    """A Vendi score with its interval and bias, estimated from its samples."""
 
-    Attributes:
-        value: score.
-        low: lower end of the interval for the mean score of as many other samples of the same law.
-        high: upper end of the interval.
-        standard_error: standard error of log value.
-        gain: estimated relative increase of the score for infinitely many samples. The interval does not include it:
-            scores compare at equal n only.
-    """
-
-    value: float
-    low: float
-    high: float
-    standard_error: float
+    value: float  # score
+    low: float  # lower end of the interval for the mean score of as many other samples of the same law
+    high: float  # upper end of the interval
+    standard_error: float  # standard error of log value
+    # estimated relative increase of the score for infinitely many samples. The interval does not include it: scores
+    # compare at equal n only.
     gain: float
 
 

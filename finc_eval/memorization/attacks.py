@@ -108,16 +108,11 @@ class AttackScores(NamedTuple):
 
 
 class AttackedSets(NamedTuple):
-    """The sets that an attack is tried on.
+    """The sets that an attack is tried on."""
 
-    Attributes:
-        gen: the generated set, or one that stands in for it.
-        non_members: samples that were not trained on.
-    """
-
-    gen: Embeddings
+    gen: Embeddings  # the generated set, or one that stands in for it
     members: Embeddings
-    non_members: Embeddings
+    non_members: Embeddings  # samples that were not trained on
 
 
 def score_by_nearest(distances: SetDistances) -> AttackScores:
@@ -145,18 +140,12 @@ class DensityRatio:
 
     Densities are sums of Gaussian kernels on principal components of the reference, of deviation 1, by Scott's rule.
     If many generated samples lie in a place because many real ones do, the ratio is not higher there.
-
-    Attributes:
-        mean: mean of the reference, shape (d,).
-        encoder: map to whitened components of the reference, shape (d, c).
-        reference: the encoded reference, shape (r, c).
-        seed: random seed of the samples that make densities.
     """
 
-    mean: torch.Tensor
-    encoder: torch.Tensor
-    reference: torch.Tensor
-    seed: int
+    mean: torch.Tensor  # mean of the reference, shape (d,)
+    encoder: torch.Tensor  # map to whitened components of the reference, shape (d, c)
+    reference: torch.Tensor  # the encoded reference, shape (r, c)
+    seed: int  # random seed of the samples that make densities
 
     @classmethod
     def of(cls, reference: Embeddings, seed: int) -> DensityRatio:

@@ -195,15 +195,13 @@ class NearTraining:
     """Samples near to the training set, which is the part of an audit that a limit can be put on.
 
     Attributes:
-        near: share of the samples, and of fresh samples, that are suspiciously near.
         exact, fresh: numbers of training samples among them, by pixels if known, and of fresh samples.
-        same_law: p-value of the training set against fresh samples; at most 0.05, `near` shows no copying.
     """
 
-    near: Measure
+    near: Measure  # share of the samples, and of fresh samples, that are suspiciously near
     exact: int
     fresh: int
-    same_law: float
+    same_law: float  # p-value of the training set against fresh samples; at most 0.05, `near` shows no copying
 
     @classmethod
     def of(
@@ -230,18 +228,15 @@ class AuditData:
     """Everything that the measures of copying are computed from.
 
     Attributes:
-        halves: halves of training set and holdout.
         measured, control: distances of the generated set, and of the half that stands in for it.
-        fresh: k nearest training samples of the whole holdout.
-        spacings: distance of each training sample to its nearest neighbor in the training set.
     """
 
     sets: dict[str, Embeddings]
-    halves: dict[str, Halves]
+    halves: dict[str, Halves]  # halves of training set and holdout
     measured: SetDistances
     control: SetDistances
-    fresh: Neighbors
-    spacings: NDArray[np.float64]
+    fresh: Neighbors  # k nearest training samples of the whole holdout
+    spacings: NDArray[np.float64]  # distance of each training sample to its nearest neighbor in the training set
     settings: AuditSettings
     run: Run
 

@@ -96,17 +96,11 @@ class Measure(Record):
 
 @dataclass(frozen=True, eq=False)
 class Closeness:
-    """Closeness of samples to the training set, relative to their surroundings.
+    """Closeness of samples to the training set, relative to their surroundings."""
 
-    Attributes:
-        authenticity: distances to the nearest training sample, and spacings of that sample, shape (n,).
-        ratios: nearest over second nearest distance, shape (n,); 0 for copies.
-        calibrated: nearest distance over the mean of the k nearest, shape (n,); 0 for copies.
-    """
-
-    authenticity: Authenticity
-    ratios: NDArray[np.float64]
-    calibrated: NDArray[np.float64]
+    authenticity: Authenticity  # distances to the nearest training sample, and spacings of that sample, shape (n,)
+    ratios: NDArray[np.float64]  # nearest over second nearest distance, shape (n,); 0 for copies
+    calibrated: NDArray[np.float64]  # nearest distance over the mean of the k nearest, shape (n,); 0 for copies
 
     @classmethod
     def of(cls, distances: NDArray[np.float64], spacings: NDArray[np.float64]) -> Closeness:
@@ -196,17 +190,12 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
 
 @dataclass(frozen=True)
 class CellTest:
-    """Mann and Whitney's test of distances to the training set, in the cells of a partition (Meehan et al. 2020).
+    """Mann and Whitney's test of distances to the training set, in the cells of a partition (Meehan et al. 2020)."""
 
-    Attributes:
-        by_cell: Z of each cell, below 0 if generated samples are nearer than fresh samples; None with too few samples.
-        value: C_T, the mean of Z weighted by the number of fresh samples in each cell.
-        deviation: standard deviation of C_T if nothing is copied: less than 1 unless there is one cell.
-    """
-
+    # Z of each cell, below 0 if generated samples are nearer than fresh samples; None with too few samples
     by_cell: tuple[float | None, ...]
-    value: float
-    deviation: float
+    value: float  # C_T, the mean of Z weighted by the number of fresh samples in each cell
+    deviation: float  # standard deviation of C_T if nothing is copied: less than 1 unless there is one cell
 
 
 def cell_test(

@@ -38,15 +38,10 @@ RADIUS_SAMPLES = 1000
 
 @dataclass(frozen=True, eq=False)
 class AttackedDistances:
-    """Distances of a set's samples to the generated ones, which attacks on membership use.
+    """Distances of a set's samples to the generated ones, which attacks on membership use."""
 
-    Attributes:
-        distances: distance to the nearest generated sample, shape (n,).
-        within: number of generated samples within the radius, shape (n,).
-    """
-
-    distances: NDArray[np.float64]
-    within: NDArray[np.int64]
+    distances: NDArray[np.float64]  # distance to the nearest generated sample, shape (n,)
+    within: NDArray[np.int64]  # number of generated samples within the radius, shape (n,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,17 +49,14 @@ class SetDistances:
     """Distances between a generated set, or one that stands in for it, and members and non-members.
 
     Attributes:
-        to_train: nearest training samples of each generated sample, shape (n, k).
-        to_non_members: nearest non-member of each generated sample, shape (n, 1).
         members, non_members: distances from these to the generated samples.
-        radius: radius of the balls that are counted.
     """
 
-    to_train: Neighbors
-    to_non_members: Neighbors
+    to_train: Neighbors  # nearest training samples of each generated sample, shape (n, k)
+    to_non_members: Neighbors  # nearest non-member of each generated sample, shape (n, 1)
     members: AttackedDistances
     non_members: AttackedDistances
-    radius: float
+    radius: float  # radius of the balls that are counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,15 +56,11 @@ MAX_PRODUCTS = 2e10
 
 
 class View(NamedTuple):
-    """A part of a picture, perhaps mirrored.
+    """A part of a picture, perhaps mirrored."""
 
-    Attributes:
-        box: left, upper, right and lower edge, in sides of the picture; beyond its edges their pixels are repeated.
-        mirrored: whether left and right are exchanged.
-    """
-
+    # left, upper, right and lower edge, in sides of the picture; beyond its edges their pixels are repeated
     box: tuple[float, float, float, float]
-    mirrored: bool = False
+    mirrored: bool = False  # whether left and right are exchanged
 
 
 Views = tuple[View, ...]

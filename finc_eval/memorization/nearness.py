@@ -42,12 +42,11 @@ class Near:
 
     Attributes:
         gen, fresh: calibrated distances of generated and of fresh samples, shape (n,) and (m,).
-        partners: index of the training sample that each generated one is nearest to, shape (n,).
     """
 
     gen: NDArray[np.float64]
     fresh: NDArray[np.float64]
-    partners: NDArray[np.int64]
+    partners: NDArray[np.int64]  # index of the training sample that each generated one is nearest to, shape (n,)
 
     @classmethod
     def of(cls, gen: Neighbors, fresh: Neighbors) -> Near:
@@ -62,21 +61,16 @@ class Near:
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
-    """Nearness of generated and fresh samples to the training set.
+    """Nearness of generated and fresh samples to the training set."""
 
-    Attributes:
-        ways: nearness by each measure that could be computed, first by embedding.
-        bits: bits in which each sample's hash differs from the nearest, of generated and of fresh samples; None without
-            pictures.
-        planted: calibrated distances by hash of altered copies, planted on purpose, by alteration.
-        base: hashes of the training pictures; None without pictures.
-    """
-
-    ways: dict[TailName, Near]
+    ways: dict[TailName, Near]  # nearness by each measure that could be computed, first by embedding
+    # bits in which each sample's hash differs from the nearest, of generated and of fresh samples; None without
+    # pictures
     bits: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    # calibrated distances by hash of altered copies, planted on purpose, by alteration
     planted: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    base: NDArray[np.uint8] | None = None
+    base: NDArray[np.uint8] | None = None  # hashes of the training pictures; None without pictures
 
     def copies(
         self,

@@ -35,17 +35,13 @@ distances are not known better."""
 
 @dataclass(frozen=True, eq=False)
 class Sides:
-    """Nearness of the generated samples to training set and holdout, one way.
+    """Nearness of the generated samples to training set and holdout, one way."""
 
-    Attributes:
-        to_train: distance of each generated sample to the training set, in units of both sets, shape (n,).
-        to_holdout: the same to the holdout.
-        nearest: number of the real sample that each is nearest to, shape (n,): from 0 on in the training set, and from
-            −1 down in the holdout.
-    """
-
+    # distance of each generated sample to the training set, in units of both sets, shape (n,)
     to_train: NDArray[np.float64]
-    to_holdout: NDArray[np.float64]
+    to_holdout: NDArray[np.float64]  # the same to the holdout
+    # number of the real sample that each is nearest to, shape (n,): from 0 on in the training set, and from −1 down in
+    # the holdout
     nearest: NDArray[np.int64]
 
     @classmethod

@@ -92,15 +92,10 @@ class Scores(NamedTuple):
 
 
 class ViewDistances(NamedTuple):
-    """Calibrated distances over views.
+    """Calibrated distances over views."""
 
-    Attributes:
-        distances: calibrated distances, of suspects the least over their views, shape (n,).
-        partners: nearest training sample of that view, shape (n,); −1 if no other view is nearer.
-    """
-
-    distances: NDArray[np.float64]
-    partners: NDArray[np.int64]
+    distances: NDArray[np.float64]  # calibrated distances, of suspects the least over their views, shape (n,)
+    partners: NDArray[np.int64]  # nearest training sample of that view, shape (n,); −1 if no other view is nearer
 
 
 def multi_view_distances(

@@ -49,19 +49,13 @@ class Panel:
 
     Groups count once: of the samples of a group that are members of a mode, one drawn at random stands for all, and no
     other sample of the group is among the others. The first of each would be of one seed, where seeds are in order.
-
-    Attributes:
-        rows: for each set, the indices of its samples in the panel.
-        members: mask of the members of each mode, shape (modes, samples).
-        others: mask of the samples that each mode is compared with, shape (modes, samples).
-        same_sets: mask of the samples of the sets that have its members, shape (modes, samples).
     """
 
     sets: Mapping[str, Described]
-    rows: Mapping[str, Indices]
-    members: Mask
-    others: Mask
-    same_sets: Mask
+    rows: Mapping[str, Indices]  # for each set, the indices of its samples in the panel
+    members: Mask  # mask of the members of each mode, shape (modes, samples)
+    others: Mask  # mask of the samples that each mode is compared with, shape (modes, samples)
+    same_sets: Mask  # mask of the samples of the sets that have its members, shape (modes, samples)
 
     def by_set(self) -> Iterator[tuple[Described, Indices, slice]]:
         """Yield each set, its indices, and their place in the panel."""

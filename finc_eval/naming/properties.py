@@ -46,22 +46,15 @@ DATE = re.compile(r"([0-9]{4})[-/]([0-9]{1,2})(?:[-/]([0-9]{1,2})(?:[T ][0-9:.,+
 
 @dataclass(frozen=True)
 class Properties:
-    """Properties of the samples of a panel.
-
-    Attributes:
-        values: the properties, w of them.
-        has: which sample has which, shape (samples, w), entries 0 and 1.
-        known: samples about which the source says something, shape (samples,).
-        are_ranges: whether the properties are ranges of numbers or dates, which lie in each other.
-        weights: probability of each property in each sample, shape (samples, w); None if samples have it or not.
-    """
+    """Properties of the samples of a panel."""
 
     source: str
-    values: tuple[str, ...]
-    has: csr_matrix
-    known: NDArray[np.bool_]
+    values: tuple[str, ...]  # the properties, w of them
+    has: csr_matrix  # which sample has which, shape (samples, w), entries 0 and 1
+    known: NDArray[np.bool_]  # samples about which the source says something, shape (samples,)
+    # probability of each property in each sample, shape (samples, w); None if samples have it or not
     weights: NDArray[np.float32] | None = None
-    are_ranges: bool = False
+    are_ranges: bool = False  # whether the properties are ranges of numbers or dates, which lie in each other
 
 
 def properties_of(source: str, per_sample: Sequence[Sequence[str]], known: NDArray[np.bool_]) -> Properties:

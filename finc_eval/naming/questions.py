@@ -25,20 +25,13 @@ FAINT = 1e-4
 
 @dataclass(frozen=True)
 class Question:
-    """A property, asked of a mode.
-
-    Attributes:
-        evidence: the property, its shares, and its p-value.
-        strength: strength of the property among all of its source, the largest first.
-        large: whether the difference is large enough for a name.
-        is_range: whether the property is a range of numbers or dates.
-    """
+    """A property, asked of a mode."""
 
     mode: int
-    evidence: Evidence
-    strength: float
-    large: bool
-    is_range: bool = False
+    evidence: Evidence  # the property, its shares, and its p-value
+    strength: float  # strength of the property among all of its source, the largest first
+    large: bool  # whether the difference is large enough for a name
+    is_range: bool = False  # whether the property is a range of numbers or dates
 
 
 def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:

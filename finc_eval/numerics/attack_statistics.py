@@ -30,15 +30,10 @@ ROOT_MARGIN = 1e-12
 
 
 class Curve(NamedTuple):
-    """Numbers of alarms at every threshold that makes a difference, strictest first; the first raises none.
+    """Numbers of alarms at every threshold that makes a difference, strictest first; the first raises none."""
 
-    Attributes:
-        true: alarms about members, shape (t,).
-        false: alarms about non-members, shape (t,).
-    """
-
-    true: NDArray[np.int64]
-    false: NDArray[np.int64]
+    true: NDArray[np.int64]  # alarms about members, shape (t,)
+    false: NDArray[np.int64]  # alarms about non-members, shape (t,)
 
 
 @dataclass(frozen=True)

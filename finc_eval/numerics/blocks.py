@@ -46,16 +46,11 @@ RADEMACHER = 3.1787
 
 @dataclass(frozen=True, eq=False)
 class Blocked:
-    """Samples of s sets in B blocks, of which every set has samples of every block.
+    """Samples of s sets in B blocks, of which every set has samples of every block."""
 
-    Attributes:
-        block: block of each sample, shape (n,), from 0 on.
-        owner: place of the set of each sample, shape (n,).
-        is_whole: whether the samples of a set in a block are exchanged together, as they are not independent.
-    """
-
-    block: Integers
-    owner: Integers
+    block: Integers  # block of each sample, shape (n,), from 0 on
+    owner: Integers  # place of the set of each sample, shape (n,)
+    # whether the samples of a set in a block are exchanged together, as they are not independent
     is_whole: bool = False
 
     @cached_property
@@ -161,27 +156,19 @@ class Blocked:
 
 @dataclass(frozen=True, eq=False)
 class WithinBlocks:
-    """Differences of shares within blocks, of t kinds in c contrasts, and their exchanges.
+    """Differences of shares within blocks, of t kinds in c contrasts, and their exchanges."""
 
-    Attributes:
-        shares: share of each kind in each set, shape (s, t).
-        difference: difference of a set from all others, shape (c, t).
-        variance: variance of each, shape (c, t): of other samples of the same blocks, where every set has two or more
-            of each block that are independent, and else of other blocks. The variance of one block under exchanges
-            is added, so that blocks that happen to be of one kind are not taken for certain.
-        null: variance of each under exchanges, shape (c, t); the exchanges do not change it.
-        drawn: differences after exchanges, in units of their standard deviations, shape (r, c, t).
-        samples: independent samples of a set that shares are worth at most.
-    """
-
-    shares: Array
-    difference: Array
+    shares: Array  # share of each kind in each set, shape (s, t)
+    difference: Array  # difference of a set from all others, shape (c, t)
+    # variance of each, shape (c, t): of other samples of the same blocks, where every set has two or more of each block
+    # that are independent, and else of other blocks. The variance of one block under exchanges is added, so that blocks
+    # that happen to be of one kind are not taken for certain.
     variance: Array
-    null: Array
-    drawn: NDArray[np.float32]
+    null: Array  # variance of each under exchanges, shape (c, t); the exchanges do not change it
+    drawn: NDArray[np.float32]  # differences after exchanges, in units of their standard deviations, shape (r, c, t)
     is_exact: bool
     _units: float
-    samples: float
+    samples: float  # independent samples of a set that shares are worth at most
 
     @classmethod
     def of(cls, blocked: Blocked, cells: Integers, members: NDArray[np.bool_], seed: int = 0) -> WithinBlocks:

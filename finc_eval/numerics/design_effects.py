@@ -18,15 +18,10 @@ significant in 12 to 41 % of simulated pairs of sets of one law; from 4 on, in 1
 
 @dataclass(frozen=True, eq=False)
 class GroupSizes:
-    """Sizes of the groups of a set.
+    """Sizes of the groups of a set."""
 
-    Attributes:
-        sizes: number of samples of a group, smallest first, each once, shape (u,).
-        samples: number of samples in all groups of that size, shape (u,).
-    """
-
-    sizes: Array
-    samples: Array
+    sizes: Array  # number of samples of a group, smallest first, each once, shape (u,)
+    samples: Array  # number of samples in all groups of that size, shape (u,)
 
     @classmethod
     def of(cls, sizes: Array) -> GroupSizes:
@@ -63,22 +58,16 @@ class GroupSizes:
 
 @dataclass(frozen=True, eq=False)
 class GroupedShares:
-    """Likeness of the samples of a group, for t shares of a set of grouped samples.
+    """Likeness of the samples of a group, for t shares of a set of grouped samples."""
 
-    Attributes:
-        members: number of members of each kind, shape (t,).
-        groups: number of groups with a member, shape (t,); with another sample, where the members are more than half.
-        seen: variance of each share over the variance for as many independent samples, as the groups show it, shape
-            (t,).
-        around: mean size of the group of a member, shape (t,), or of another sample, as for `groups`; 1 without any.
-        sizes: sizes of all groups.
-    """
-
-    members: Array
+    members: Array  # number of members of each kind, shape (t,)
+    # number of groups with a member, shape (t,); with another sample, where the members are more than half
     groups: Array
+    # variance of each share over the variance for as many independent samples, as the groups show it, shape (t,)
     seen: Array
+    # mean size of the group of a member, shape (t,), or of another sample, as for `groups`; 1 without any
     around: Array
-    sizes: GroupSizes
+    sizes: GroupSizes  # sizes of all groups
 
     @property
     def even(self) -> Array:
@@ -94,13 +83,9 @@ class GroupedShares:
 
 @dataclass(frozen=True, eq=False)
 class GroupedKinds(GroupedShares):
-    """Spread of the members of t kinds over the groups of a set.
+    """Spread of the members of t kinds over the groups of a set."""
 
-    Attributes:
-        largest: size of the largest group with a member, shape (t,); of any group, without members.
-    """
-
-    largest: Array
+    largest: Array  # size of the largest group with a member, shape (t,); of any group, without members
 
     @classmethod
     def of(cls, table: csr_matrix, size: Array) -> GroupedKinds:

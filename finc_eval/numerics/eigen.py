@@ -43,14 +43,10 @@ class LowRank:
 
     A product with it takes 4mq operations for each column. Its eigenvectors with nonzero eigenvalues lie in the span of
     the m rows, so a problem of size m gives them all: with Φᵀ = QR, they are Q times the eigenvectors of R diag(w) Rᵀ.
-
-    Attributes:
-        rows: Φ, shape (m, q), m < q.
-        weights: w, shape (m,), positive or negative.
     """
 
-    rows: torch.Tensor
-    weights: torch.Tensor
+    rows: torch.Tensor  # Φ, shape (m, q), m < q
+    weights: torch.Tensor  # w, shape (m,), positive or negative
 
     def __len__(self) -> int:
         return self.rows.shape[1]
@@ -182,15 +178,13 @@ class _Krylov:
 
     Attributes:
         vectors, products: orthonormal basis, and its images under the matrix, as the first of these rows.
-        lower: vᵀAw of the basis, on and below the diagonal, which is what `eigh` reads.
-        size: number of vectors of the basis.
     """
 
     matrix: torch.Tensor | LowRank
     vectors: torch.Tensor
     products: torch.Tensor
-    lower: torch.Tensor
-    size: int = 0
+    lower: torch.Tensor  # vᵀAw of the basis, on and below the diagonal, which is what `eigh` reads
+    size: int = 0  # number of vectors of the basis
 
     @classmethod
     def within(cls, matrix: torch.Tensor | LowRank, start: torch.Tensor, steps: int) -> Self:
@@ -247,17 +241,11 @@ neighbors are faster to find."""
 
 @dataclass(frozen=True, eq=False)
 class PrincipalAxes:
-    """Axes of largest variance of some rows; what is beyond them is mostly noise.
+    """Axes of largest variance of some rows; what is beyond them is mostly noise."""
 
-    Attributes:
-        origin: mean of the rows, shape (d,).
-        axes: orthonormal axes as columns, shape (d, k).
-        unit: length that coordinates are in.
-    """
-
-    origin: torch.Tensor
-    axes: torch.Tensor
-    unit: float
+    origin: torch.Tensor  # mean of the rows, shape (d,)
+    axes: torch.Tensor  # orthonormal axes as columns, shape (d, k)
+    unit: float  # length that coordinates are in
 
     @classmethod
     def of(cls, rows: torch.Tensor) -> Self:

@@ -34,19 +34,13 @@ LARGEST = 3
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The nodes of a tree of kinds that answer how sets differ.
-
-    Attributes:
-        tests: tests of all nodes; node i is column i.
-        differing: nodes that differ: no two overlap, the clearest first.
-        others: nodes that hold all other samples, the largest first.
-        headings: nodes above kinds that all differ in the same way, with these kinds, the largest first.
-    """
+    """The nodes of a tree of kinds that answer how sets differ."""
 
     tree: Tree
-    tests: KindTests
-    differing: tuple[int, ...]
-    others: tuple[int, ...]
+    tests: KindTests  # tests of all nodes; node i is column i
+    differing: tuple[int, ...]  # nodes that differ: no two overlap, the clearest first
+    others: tuple[int, ...]  # nodes that hold all other samples, the largest first
+    # nodes above kinds that all differ in the same way, with these kinds, the largest first
     headings: dict[int, tuple[int, ...]]
 
     @classmethod

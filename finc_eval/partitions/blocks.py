@@ -104,22 +104,15 @@ class Pairs(Record):
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Paired sets.
-
-    Attributes:
-        names: values that all sets have, in order; their places are the numbers of the blocks.
-        sets: samples of these values, by label, grouped by the column where they had no groups.
-        block: block of each of these samples, by label.
-        is_whole: whether samples of a block are grouped further, so that they are not independent.
-        apart: samples of other values, by label, and numbers of these values, from the number of blocks on; only of
-            sets that have such samples.
-    """
+    """Paired sets."""
 
     info: Pairs
-    names: NDArray[np.str_]
-    sets: dict[str, Embeddings]
-    block: dict[str, NDArray[np.int64]]
-    is_whole: bool
+    names: NDArray[np.str_]  # values that all sets have, in order; their places are the numbers of the blocks
+    sets: dict[str, Embeddings]  # samples of these values, by label, grouped by the column where they had no groups
+    block: dict[str, NDArray[np.int64]]  # block of each of these samples, by label
+    is_whole: bool  # whether samples of a block are grouped further, so that they are not independent
+    # samples of other values, by label, and numbers of these values, from the number of blocks on; only of sets that
+    # have such samples
     apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = field(default_factory=dict)
 
     def of(self, *labels: str) -> Pairing:

@@ -39,18 +39,12 @@ SORTED_ROWS = 1 << 13
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Samples of a set by their kinds, which may overlap.
+    """Samples of a set by their kinds, which may overlap."""
 
-    Attributes:
-        n: number of samples.
-        members: number of samples of each kind, shape (t,).
-        sizes: number of samples of each group, shape (g,); None if ungrouped.
-        table: number of samples of each group and kind, sparse, shape (g, t); None without groups.
-    """
-
-    n: int
-    members: NDArray[np.int64]
-    sizes: Array | None = None
+    n: int  # number of samples
+    members: NDArray[np.int64]  # number of samples of each kind, shape (t,)
+    sizes: Array | None = None  # number of samples of each group, shape (g,); None if ungrouped
+    # number of samples of each group and kind, sparse, shape (g, t); None without groups
     table: csr_matrix | None = None
 
     @classmethod
@@ -110,17 +104,13 @@ class KindSamples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """Counts of a set, and some samples of each kind.
+    """Counts of a set, and some samples of each kind."""
 
-    Attributes:
-        counts: samples by kinds.
-        nearest: indices of the samples nearest to the center of each kind, best first, shape (kinds, `KEPT`); −1 if
-            there are fewer.
-        drawn: indices of samples of each kind, drawn at random, shape (kinds, `DRAWN`); −1 if there are fewer.
-    """
-
-    counts: Counts
+    counts: Counts  # samples by kinds
+    # indices of the samples nearest to the center of each kind, best first, shape (kinds, `KEPT`); −1 if there are
+    # fewer
     nearest: NDArray[np.int64]
+    # indices of samples of each kind, drawn at random, shape (kinds, `DRAWN`); −1 if there are fewer
     drawn: NDArray[np.int64]
 
     def samples(self, *kinds: int) -> KindSamples:
@@ -231,14 +221,10 @@ def count(embeddings: Embeddings, partition: KindTree, *, far: bool = False, run
 
 @dataclass(frozen=True, eq=False)
 class KindsOfSamples:
-    """A tree of kinds, and which of its nodes a result lists.
-
-    Attributes:
-        place: place of each leaf's kind among the listed kinds, shape (leaves,); −1 for none.
-    """
+    """A tree of kinds, and which of its nodes a result lists."""
 
     tree: KindTree
-    place: NDArray[np.int64]
+    place: NDArray[np.int64]  # place of each leaf's kind among the listed kinds, shape (leaves,); −1 for none
     tallies: Mapping[str, Tally]
 
     def assign(self, embeddings: object) -> NDArray[np.int64]:

@@ -48,23 +48,14 @@ unions meet planted kinds as well (mean Jaccard index within .02 on digits, phot
 
 @dataclass(frozen=True, eq=False)
 class KindTree:
-    """Kinds of samples: a sample is of the leaf of its nearest prototype, and of every node above that leaf.
+    """Kinds of samples: a sample is of the leaf of its nearest prototype, and of every node above that leaf."""
 
-    Attributes:
-        axes: principal axes on which samples are compared.
-        prototypes: coordinates of the prototypes, float32, shape (p, k).
-        leaf: leaf of each prototype, shape (p,).
-        tree: the tree.
-        radius: distance from its prototype beyond which a later sample is far from all kinds.
-        seed: random seed of the fit.
-    """
-
-    axes: PrincipalAxes
-    prototypes: torch.Tensor
-    leaf: NDArray[np.int64]
-    tree: Tree
-    radius: float
-    seed: int
+    axes: PrincipalAxes  # principal axes on which samples are compared
+    prototypes: torch.Tensor  # coordinates of the prototypes, float32, shape (p, k)
+    leaf: NDArray[np.int64]  # leaf of each prototype, shape (p,)
+    tree: Tree  # the tree
+    radius: float  # distance from its prototype beyond which a later sample is far from all kinds
+    seed: int  # random seed of the fit
 
     @classmethod
     def fit(cls, rows: torch.Tensor, seed: int = 0, run: Run | None = None) -> Self:
@@ -217,14 +208,10 @@ def _prototypes(
 
 
 class Communities(NamedTuple):
-    """Communities of a graph.
+    """Communities of a graph."""
 
-    Attributes:
-        labels: community of each sample, from 0 on, shape (m,).
-        links: weight of the links between every two communities, shape (k, k); on the diagonal, inside of each, twice.
-    """
-
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64]  # community of each sample, from 0 on, shape (m,)
+    # weight of the links between every two communities, shape (k, k); on the diagonal, inside of each, twice
     links: NDArray[np.float64]
 
 

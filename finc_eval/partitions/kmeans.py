@@ -53,15 +53,10 @@ def kmeans(rows: NDArray[np.float32], clusters: int, seed: int, device: torch.de
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Cells of several runs of k-means: a sample is of the nearest center of each run.
+    """Cells of several runs of k-means: a sample is of the nearest center of each run."""
 
-    Attributes:
-        centers: centers of each run, shape (runs, cells, d), relative to `origin`.
-        origin: mean of the fitted rows, shape (d,).
-    """
-
-    centers: torch.Tensor
-    origin: torch.Tensor
+    centers: torch.Tensor  # centers of each run, shape (runs, cells, d), relative to `origin`
+    origin: torch.Tensor  # mean of the fitted rows, shape (d,)
 
     @classmethod
     def fit(cls, rows: torch.Tensor, cells: int, seeds: Sequence[int], run: Run | None = None) -> Cells:

@@ -42,21 +42,14 @@ class Mix(Record):
 
 @dataclass(frozen=True, eq=False)
 class Mixes:
-    """Parts of the mixes in the differences of t kinds, of each set from all others together.
+    """Parts of the mixes in the differences of t kinds, of each set from all others together."""
 
-    Attributes:
-        plain: plain difference, shape (s, t).
-        value: part of the mixes, shape (s, t).
-        variance: variance of it, over other images of the same values, shape (s, t).
-        unseen: part of the mixes that a kind without a sample can make at most, given its share in both, shape (s,).
-        n: samples of each set, shape (s,).
-    """
-
-    plain: Array
-    value: Array
-    variance: Array
+    plain: Array  # plain difference, shape (s, t)
+    value: Array  # part of the mixes, shape (s, t)
+    variance: Array  # variance of it, over other images of the same values, shape (s, t)
+    # part of the mixes that a kind without a sample can make at most, given its share in both, shape (s,)
     unseen: Array
-    n: Array
+    n: Array  # samples of each set, shape (s,)
 
     @classmethod
     def of(cls, counts: Array, weights: Array, *, is_whole: bool = False) -> Mixes | None:

@@ -23,14 +23,10 @@ from .70."""
 
 @dataclass(frozen=True)
 class OpenedSet:
-    """A set to count.
-
-    Attributes:
-        embeddings: its embeddings; of a sketch, the sample that it holds.
-    """
+    """A set to count."""
 
     label: str
-    embeddings: Embeddings
+    embeddings: Embeddings  # its embeddings; of a sketch, the sample that it holds
     sketch: Sketch | None
 
     @property

@@ -32,29 +32,19 @@ class KindTests:
     The tests have r rows: one for each set, of having more, and
     for three sets or more, another row for each, of having less. With two sets, the second has less where the first has
     more.
-
-    Attributes:
-        labels: labels of the sets.
-        members: samples of each kind in each set, shape (s, t).
-        sizes: samples of each set, shape (s,).
-        effects: design effects, shape (s, t): divide members and sizes by them for effective counts.
-        cautious: those for intervals, shape (s, t).
-        raw: p-value of each test by itself, shape (r, t).
-        adjusted: p-value adjusted for the whole family of r·t tests, shape (r, t).
-        family: the tests of unpaired sets.
-        within: differences within blocks, where the sets are paired: the tests are then of these.
-        mixes: parts of the plain differences that unlike mixes of the paired values make; None if the mixes are equal.
     """
 
-    labels: tuple[str, ...]
-    members: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    effects: Array
-    cautious: Array
-    raw: Array
-    adjusted: Array
-    family: ShareTests
+    labels: tuple[str, ...]  # labels of the sets
+    members: NDArray[np.int64]  # samples of each kind in each set, shape (s, t)
+    sizes: NDArray[np.int64]  # samples of each set, shape (s,)
+    effects: Array  # design effects, shape (s, t): divide members and sizes by them for effective counts
+    cautious: Array  # those for intervals, shape (s, t)
+    raw: Array  # p-value of each test by itself, shape (r, t)
+    adjusted: Array  # p-value adjusted for the whole family of r·t tests, shape (r, t)
+    family: ShareTests  # the tests of unpaired sets
+    # differences within blocks, where the sets are paired: the tests are then of these
     within: WithinBlocks | None = None
+    # parts of the plain differences that unlike mixes of the paired values make; None if the mixes are equal
     mixes: Mixes | None = None
 
     @property
@@ -149,17 +139,12 @@ test_kinds.__test__ = False  # type: ignore[attr-defined]  # not a test of pytes
 
 @dataclass(frozen=True, eq=False)
 class EffectiveCounts:
-    """Effective numbers of samples of each kind, for tests of all kinds together.
+    """Effective numbers of samples of each kind, for tests of all kinds together."""
 
-    Attributes:
-        members: numbers of samples, all divided by one mean design effect, shape (kinds,).
-        spread: variance of each share over the variance for as many independent samples, shape (kinds,) or 1 for all.
-        samples: number of samples that are counted.
-    """
-
-    members: Array
+    members: Array  # numbers of samples, all divided by one mean design effect, shape (kinds,)
+    # variance of each share over the variance for as many independent samples, shape (kinds,) or 1 for all
     spread: Array
-    samples: float
+    samples: float  # number of samples that are counted
 
     @classmethod
     def of(cls, counts: EffectiveCounts | ArrayLike) -> EffectiveCounts:
@@ -185,20 +170,13 @@ class EffectiveCounts:
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """Numbers of samples of a set by kind.
+    """Numbers of samples of a set by kind."""
 
-    Attributes:
-        n: number of samples.
-        members: number of samples of each kind, shape (t,).
-        effects: factor by which the samples of each kind inform less than independent samples, shape (t,).
-        even: that factor if all kinds came in groups of the same sizes, shape (t,).
-        within: number of samples in groups that are not larger than the largest with a member of the kind, shape (t,).
-    """
-
-    n: int
-    members: NDArray[np.int64]
-    effects: Array
-    even: Array
+    n: int  # number of samples
+    members: NDArray[np.int64]  # number of samples of each kind, shape (t,)
+    effects: Array  # factor by which the samples of each kind inform less than independent samples, shape (t,)
+    even: Array  # that factor if all kinds came in groups of the same sizes, shape (t,)
+    # number of samples in groups that are not larger than the largest with a member of the kind, shape (t,)
     within: Array
 
     @property

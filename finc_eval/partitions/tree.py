@@ -16,15 +16,11 @@ only digits are (.68). Kinds of photographs are met as well."""
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A binary tree over k leaves: nodes 0 to k − 1 are the leaves, and each later node joins two earlier ones.
+    """A binary tree over k leaves: nodes 0 to k − 1 are the leaves, and each later node joins two earlier ones."""
 
-    Attributes:
-        joins: both children of the nodes k, k + 1, …, shape (k − 1, 2).
-        closeness: how closely the children of these nodes are linked, shape (k − 1,): the weight of their links over
-            what it would be at random. From `TOGETHER` on, the children lie together; below, they stand apart.
-    """
-
-    joins: NDArray[np.int64]
+    joins: NDArray[np.int64]  # both children of the nodes k, k + 1, …, shape (k − 1, 2)
+    # how closely the children of these nodes are linked, shape (k − 1,): the weight of their links over what it would
+    # be at random. From `TOGETHER` on, the children lie together; below, they stand apart.
     closeness: NDArray[np.float64]
 
     @classmethod

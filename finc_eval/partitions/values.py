@@ -23,17 +23,11 @@ from finc_eval.partitions.tests import KindTests, Tally, test_kinds, test_within
 
 @dataclass(frozen=True, eq=False)
 class CountedValues:
-    """Samples of sets, counted by the values of a column.
+    """Samples of sets, counted by the values of a column."""
 
-    Attributes:
-        values: the values, sorted; "" for samples without one.
-        counted: counts of each set, by label.
-        cells: place of the value of each sample, shape (n,), by label.
-    """
-
-    values: tuple[str, ...]
-    counted: dict[str, Counted]
-    cells: dict[str, NDArray[np.int32]]
+    values: tuple[str, ...]  # the values, sorted; "" for samples without one
+    counted: dict[str, Counted]  # counts of each set, by label
+    cells: dict[str, NDArray[np.int32]]  # place of the value of each sample, shape (n,), by label
 
     def within(self, pairing: Pairing, seed: int) -> WithinBlocks:
         """Return the differences of the values within the blocks of a pairing."""

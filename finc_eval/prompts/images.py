@@ -22,24 +22,18 @@ class Images:
     """Sums over the images of each prompt in one set.
 
     Attributes:
-        n: shape (B,).
-        pairs: mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair
-            r modulo their number. Of a prompt, as many images are taken, the first, as the other set has too; one
-            where a set repeats some.
-        mean: mean coordinates, shape (B, k).
-        within: variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image.
-        alike: the same of as many images, the first, as the other set has too.
-        distinct: distinct images, shape (B,).
         order, start: images in the order of their prompts, and where the images of each prompt begin.
     """
 
-    n: NDArray[np.int64]
+    n: NDArray[np.int64]  # shape (B,)
+    # mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair r modulo their
+    # number. Of a prompt, as many images are taken, the first, as the other set has too; one where a set repeats some.
     pairs: Array
-    mean: Array
-    within: Array
-    alike: Array
+    mean: Array  # mean coordinates, shape (B, k)
+    within: Array  # variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image
+    alike: Array  # the same of as many images, the first, as the other set has too
     total: Array
-    distinct: NDArray[np.int64]
+    distinct: NDArray[np.int64]  # distinct images, shape (B,)
     order: NDArray[np.int64]
     start: NDArray[np.int64]
 

@@ -68,15 +68,10 @@ BATCH = 16
 
 @dataclass(frozen=True, eq=False)
 class Phrases:
-    """Words and phrases of prompts.
+    """Words and phrases of prompts."""
 
-    Attributes:
-        texts: the phrases, w of them; "" is every prompt.
-        has: which prompt has which, shape (B, w), entries 0 and 1.
-    """
-
-    texts: tuple[str, ...]
-    has: csr_matrix
+    texts: tuple[str, ...]  # the phrases, w of them; "" is every prompt
+    has: csr_matrix  # which prompt has which, shape (B, w), entries 0 and 1
 
     @classmethod
     def of(cls, prompts: Sequence[str]) -> Phrases:
@@ -99,19 +94,12 @@ class Phrases:
 
 @dataclass(frozen=True)
 class Chosen:
-    """A phrase that was chosen.
+    """A phrase that was chosen."""
 
-    Attributes:
-        phrase: its place among the phrases.
-        z: T_w / √Var.
-        p_value: p-value adjusted for all phrases.
-        rows: its prompts that no earlier phrase has.
-    """
-
-    phrase: int
-    z: float
-    p_value: float
-    rows: NDArray[np.int64]
+    phrase: int  # its place among the phrases
+    z: float  # T_w / √Var
+    p_value: float  # p-value adjusted for all phrases
+    rows: NDArray[np.int64]  # its prompts that no earlier phrase has
 
 
 def whiten(differences: Array) -> Array:

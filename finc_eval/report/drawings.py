@@ -41,14 +41,13 @@ class Axis:
 
     Attributes:
         start, end: pixels of its ends.
-        is_log: whether equal ratios are equally long.
     """
 
     low: float
     high: float
     start: float
     end: float
-    is_log: bool = False
+    is_log: bool = False  # whether equal ratios are equally long
 
     def at(self, value: float) -> float:
         """Return the pixel of a number."""

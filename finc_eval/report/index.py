@@ -27,21 +27,15 @@ SORTS = {"": "file", "name": "title"}
 
 @dataclass(frozen=True)
 class Row:
-    """A result of a folder, as its index describes it.
+    """A result of a folder, as its index describes it."""
 
-    Attributes:
-        name: path of its file below the folder.
-        page: address of its page, seen from the index; None without one.
-        samples: its sets with their number of samples.
-    """
-
-    name: str
-    page: str | None
+    name: str  # path of its file below the folder
+    page: str | None  # address of its page, seen from the index; None without one
     title: str
     type_name: str
     kind: str
     headline: str
-    samples: str
+    samples: str  # its sets with their number of samples
     version: str
     command: str
 

@@ -133,30 +133,21 @@ SECTION = re.compile(r'<h2 id="([\w-]+)"[^>]*>(.*?)</h2>', re.DOTALL)
 
 @dataclass(frozen=True)
 class Section:
-    """A section of a page, whose parts come in the order of the attributes.
+    """A section of a page, whose parts come in the order of the attributes."""
 
-    Attributes:
-        id: name by which links find it.
-        view: view of a notebook.
-        samples: ids of samples to show, by a heading; the label of their set is the first of each pair.
-        cards: cards with their own heading and tools, or a plain sequence of cards.
-        parts: sections that are folded.
-        facts: names and values; the value of a set is its `SetInfo`.
-        is_open: whether it is unfolded at first, if it is a part.
-    """
-
-    id: str
+    id: str  # name by which links find it
     title: str
     legend: str = ""
     figure: Markup | str = ""
-    view: Markup | str = ""
+    view: Markup | str = ""  # view of a notebook
     table: Table | None = None
     texts: Sequence[str] = ()
+    # ids of samples to show, by a heading; the label of their set is the first of each pair
     samples: Mapping[str, tuple[str, Sequence[str]]] | None = None
-    cards: Cards | Sequence[Card] | None = None
-    parts: Sequence[Section] = ()
-    facts: Sequence[tuple[str, object]] = ()
-    is_open: bool = False
+    cards: Cards | Sequence[Card] | None = None  # cards with their own heading and tools, or a plain sequence of cards
+    parts: Sequence[Section] = ()  # sections that are folded
+    facts: Sequence[tuple[str, object]] = ()  # names and values; the value of a set is its `SetInfo`
+    is_open: bool = False  # whether it is unfolded at first, if it is a part
 
 
 def sections_of(outline: Outline) -> list[Section]:

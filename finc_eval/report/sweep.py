@@ -38,24 +38,16 @@ NARROWER = (
 
 @dataclass(frozen=True)
 class Row:
-    """The significant modes at one value of the parameter.
-
-    Attributes:
-        marks: other names of the value, such as "compare's default".
-        difference: largest difference of shares, without its sign; None without a mode.
-        stability: mean stability of the over-represented modes that directions found; None without one.
-        spreadness: median spreadness; None if it is not known of any mode.
-        warnings: warnings of the comparison that are not common to all values.
-    """
+    """The significant modes at one value of the parameter."""
 
     value: float
-    marks: tuple[str, ...]
+    marks: tuple[str, ...]  # other names of the value, such as "compare's default"
     over: int
     under: int
-    difference: float | None
-    stability: float | None
-    spreadness: float | None
-    warnings: tuple[str, ...]
+    difference: float | None  # largest difference of shares, without its sign; None without a mode
+    stability: float | None  # mean stability of the over-represented modes that directions found; None without one
+    spreadness: float | None  # median spreadness; None if it is not known of any mode
+    warnings: tuple[str, ...]  # warnings of the comparison that are not common to all values
 
 
 COLUMNS: dict[str, Callable[[Row], Cell | str]] = {

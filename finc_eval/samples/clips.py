@@ -41,29 +41,19 @@ CLIPS = (
 
 
 class DecodedWindow(NamedTuple):
-    """One window of a video.
+    """One window of a video."""
 
-    Attributes:
-        pixels: (frames, height, width, 3) uint8 RGB.
-        times: instants in seconds at which the frames are shown, (frames,).
-        traits: encoding of the video.
-    """
-
-    pixels: Pixels
-    times: Seconds
-    traits: Traits
+    pixels: Pixels  # (frames, height, width, 3) uint8 RGB
+    times: Seconds  # instants in seconds at which the frames are shown, (frames,)
+    traits: Traits  # encoding of the video
 
 
 class Plan(NamedTuple):
-    """Frames of each window of a video.
+    """Frames of each window of a video."""
 
-    Attributes:
-        indices: numbers of the frames, (windows, frames).
-        times: instants in seconds at which they are shown, (windows, frames), from the start of the video. Instants
-            beyond its end, in a video that is too short, count as its last one.
-    """
-
-    indices: FrameIndices
+    indices: FrameIndices  # numbers of the frames, (windows, frames)
+    # instants in seconds at which they are shown, (windows, frames), from the start of the video. Instants beyond its
+    # end, in a video that is too short, count as its last one.
     times: Seconds
 
 
@@ -171,22 +161,16 @@ def video_of(sample: str) -> str:
 
 @dataclass(frozen=True)
 class Clip:
-    """Choice of the frames of a clip: a video gives one or more windows, and each is a sample.
+    """Choice of the frames of a clip: a video gives one or more windows, and each is a sample."""
 
-    Attributes:
-        frames: number of frames in a window.
-        stride: step between the frames of a window.
-        windows: number of windows in a video, spread evenly from its first frame to its last.
-        short: treatment of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats its
-            last frame, "refuse" makes it a failure.
-        fps: frame rate to which the video is resampled first, by the frame shown at each instant; None: take the frames
-            as they are stored, and of an animation, which merges equal frames, those shown at its shortest delay.
-    """
-
-    frames: PositiveInt
-    stride: PositiveInt
-    windows: PositiveInt
+    frames: PositiveInt  # number of frames in a window
+    stride: PositiveInt  # step between the frames of a window
+    windows: PositiveInt  # number of windows in a video, spread evenly from its first frame to its last
+    # treatment of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats its last frame,
+    # "refuse" makes it a failure
     short: Literal["loop", "hold", "refuse"]
+    # frame rate to which the video is resampled first, by the frame shown at each instant; None: take the frames as
+    # they are stored, and of an animation, which merges equal frames, those shown at its shortest delay
     fps: Annotated[FiniteFloat, Field(gt=0)] | None = None
 
     @property

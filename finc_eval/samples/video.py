@@ -121,31 +121,19 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
 
 @dataclass(frozen=True)
 class _Facts:
-    """Facts about a video that are known without decoding it.
+    """Facts about a video that are known without decoding it."""
 
-    Attributes:
-        codec: name of its codec.
-        rate: frames a second, as the container states them.
-        tick: seconds of a unit of its times.
-        last: seconds that the last packet lasts; 0 if it does not say.
-        frame_bytes: bytes of the pixels of a frame.
-        count: number of frames.
-        shown: instants at which they begin and the last one ends; None if they are evenly spaced, at `rate`.
-        is_animation: whether equal frames in sequence are merged, as in a GIF.
-        aspect: width of a pixel by its height.
-        transparent: whether the container says that the video has an alpha channel.
-    """
-
-    codec: str
-    rate: Fraction | None
-    tick: Fraction
-    last: float
-    frame_bytes: int
-    count: int
+    codec: str  # name of its codec
+    rate: Fraction | None  # frames a second, as the container states them
+    tick: Fraction  # seconds of a unit of its times
+    last: float  # seconds that the last packet lasts; 0 if it does not say
+    frame_bytes: int  # bytes of the pixels of a frame
+    count: int  # number of frames
+    # instants at which they begin and the last one ends; None if they are evenly spaced, at `rate`
     shown: Seconds | None
-    is_animation: bool
-    aspect: Fraction
-    transparent: bool
+    is_animation: bool  # whether equal frames in sequence are merged, as in a GIF
+    aspect: Fraction  # width of a pixel by its height
+    transparent: bool  # whether the container says that the video has an alpha channel
 
     def plan(self, clip: Clip, windows: Sequence[int]) -> Plan:
         """Choose the frames of some windows."""

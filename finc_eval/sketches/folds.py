@@ -82,15 +82,11 @@ def fold_chunks(embeddings: Embeddings, run: Run, place: Place, stage: str) -> I
 
 @dataclass(frozen=True)
 class Far:
-    """The far samples of a set.
-
-    Attributes:
-        distance: its distance from the middle, in median distances.
-    """
+    """The far samples of a set."""
 
     count: int
     farthest: int
-    distance: float
+    distance: float  # its distance from the middle, in median distances
 
 
 class FarSamples:

@@ -35,23 +35,14 @@ MAX_HEADER_BYTES = 1 << 28
 
 @dataclass(frozen=True)
 class Front:
-    """The front of a file.
+    """The front of a file."""
 
-    Attributes:
-        type_name: type of the file, such as "embeddings".
-        layout: number of the layout of this type.
-        size: length of the file.
-        start: place of the header.
-        length: length of the header.
-        sha256: digest of the header.
-    """
-
-    type_name: str
-    layout: int
-    size: int
-    start: int
-    length: int
-    sha256: str
+    type_name: str  # type of the file, such as "embeddings"
+    layout: int  # number of the layout of this type
+    size: int  # length of the file
+    start: int  # place of the header
+    length: int  # length of the header
+    sha256: str  # digest of the header
 
     def encoded(self) -> bytes:
         """Return the front as it is written."""
@@ -126,17 +117,11 @@ def check_target(path: str | Path, type_name: str) -> None:
 
 
 class FileType(NamedTuple):
-    """A type of file, in the words of a message.
+    """A type of file, in the words of a message."""
 
-    Attributes:
-        is_a: what the file is.
-        goes_to: who takes it.
-        needed: what to pass where this type is needed.
-    """
-
-    is_a: str
-    goes_to: str
-    needed: str
+    is_a: str  # what the file is
+    goes_to: str  # who takes it
+    needed: str  # what to pass where this type is needed
 
 
 FILE_TYPES = {

@@ -49,17 +49,11 @@ class MissingError(RemoteError):
 
 
 class Found(NamedTuple):
-    """Description of an object.
+    """Description of an object."""
 
-    Attributes:
-        size: its bytes; None if the server does not state them.
-        version: text that another version does not have; "" if the server does not state one.
-        is_folder: whether it is the beginning of the names of other objects.
-    """
-
-    size: int | None
-    version: str
-    is_folder: bool = False
+    size: int | None  # its bytes; None if the server does not state them
+    version: str  # text that another version does not have; "" if the server does not state one
+    is_folder: bool = False  # whether it is the beginning of the names of other objects
 
 
 def describe(url: str) -> Found:

@@ -49,15 +49,10 @@ SMALLEST_SQUARE = 1e-30
 
 @dataclass(frozen=True)
 class Frame:
-    """Origin and unit of the products. Neither changes a distance; both keep float32 accurate.
+    """Origin and unit of the products. Neither changes a distance; both keep float32 accurate."""
 
-    Attributes:
-        center: approximate mean of the base, shape (d,).
-        unit: power of two near the largest entry.
-    """
-
-    center: torch.Tensor
-    unit: float
+    center: torch.Tensor  # approximate mean of the base, shape (d,)
+    unit: float  # power of two near the largest entry
 
     @classmethod
     def of(cls, x: Embeddings, y: Embeddings, device: torch.device) -> Frame:
@@ -104,19 +99,12 @@ class Rows:
 
 @dataclass(frozen=True)
 class DistanceBlock:
-    """Squared distances of some queries to a part of the base: bounds of all of them, exact values on demand.
+    """Squared distances of some queries to a part of the base: bounds of all of them, exact values on demand."""
 
-    Attributes:
-        x: the queries.
-        y: the part of the base.
-        lower: lower bounds of the squared distances, in squared units of the frame, shape (b, c).
-        unit: unit of the frame.
-    """
-
-    x: Rows
-    y: Rows
-    lower: torch.Tensor
-    unit: float
+    x: Rows  # the queries
+    y: Rows  # the part of the base
+    lower: torch.Tensor  # lower bounds of the squared distances, in squared units of the frame, shape (b, c)
+    unit: float  # unit of the frame
 
     @classmethod
     def of(cls, x: Rows, y: Rows, unit: float) -> DistanceBlock:
@@ -274,16 +262,12 @@ def _read(source: Embeddings, starts: range, device: torch.device) -> Iterator[t
 
 @dataclass(frozen=True)
 class Key:
-    """Function of a distance that is minimized over the base.
+    """Function of a distance that is minimized over the base."""
 
-    Attributes:
-        of: computes keys from squared distances and from the squared radii of the balls of the base; the two
-            broadcast. It does not decrease as a distance grows.
-        degree: power of the unit of length that a key has.
-    """
-
+    # computes keys from squared distances and from the squared radii of the balls of the base; the two broadcast. It
+    # does not decrease as a distance grows.
     of: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-    degree: int
+    degree: int  # power of the unit of length that a key has
 
 
 SQUARED_DISTANCE = Key(lambda squared, _: squared, 2)

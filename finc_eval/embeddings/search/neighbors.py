@@ -142,17 +142,11 @@ def _rows(source: Embeddings, places: NDArray[np.int64]) -> NDArray[np.float32]:
 
 
 class Neighbors(NamedTuple):
-    """Nearest neighbors, nearest first; equally near ones in the order of the base.
+    """Nearest neighbors, nearest first; equally near ones in the order of the base."""
 
-    Attributes:
-        distances: shape (n, k).
-        indices: rows of the base, shape (n, k).
-        recall: share of the exact neighbors that were found, measured on a sample of the queries; None if all are
-            exact.
-    """
-
-    distances: NDArray[np.float64]
-    indices: NDArray[np.int64]
+    distances: NDArray[np.float64]  # shape (n, k)
+    indices: NDArray[np.int64]  # rows of the base, shape (n, k)
+    # share of the exact neighbors that were found, measured on a sample of the queries; None if all are exact
     recall: float | None = None
 
 
@@ -205,14 +199,10 @@ class Radii(NamedTuple):
     """Squared distance of every sample to its k-th nearest neighbor in its own set, itself excluded.
 
     They are squared because distances are compared by their squares: the square of a root may differ from the number.
-
-    Attributes:
-        squared: shape (n,).
-        recall: share of the exact neighbors that were found; None if all are exact.
     """
 
-    squared: NDArray[np.float64]
-    recall: float | None = None
+    squared: NDArray[np.float64]  # shape (n,)
+    recall: float | None = None  # share of the exact neighbors that were found; None if all are exact
 
 
 def radii(base: object, k: int, device: Device = None, index: SearchIndex = "exact") -> Radii:

@@ -90,14 +90,10 @@ class RowViews:
 
 @dataclass(frozen=True)
 class Sketches:
-    """Sketches of the views of a data set, and its records themselves to compare with sketches of others.
-
-    Attributes:
-        salt: text of the ledger that mixes the numbers.
-    """
+    """Sketches of the views of a data set, and its records themselves to compare with sketches of others."""
 
     views: Sequence[Hashes]
-    salt: str
+    salt: str  # text of the ledger that mixes the numbers
     _counted: list[tuple[Hashes, NDArray[np.int64]]] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -30,25 +30,20 @@ class Records:
 
     `Embeddings` refuse rows that are not finite. Here a refusal would reveal something about one record, so such rows
     are kept. Samples that could not be read become rows of NaN, so the set has as many records as its owner counts.
-
-    Attributes:
-        space: extractor of the embeddings, as name@digest.
-        identities: digests of the set: of its files if they are known, of its embeddings, and of the content of all
-            samples in any order. The last one survives new names and folders.
-        content: digests of the content of each record, in any order.
-        labels: class of each record, None for a record without one; None if the set has no classes.
-        windows: largest number of records of one video; 1 for images and embeddings alone.
-        rows: function that returns the embeddings from one row to another, shape (b, d).
     """
 
     m: int
     dim: int
-    space: str
+    space: str  # extractor of the embeddings, as name@digest
+    # digests of the set: of its files if they are known, of its embeddings, and of the content of all samples in any
+    # order. The last one survives new names and folders.
     identities: tuple[str, ...]
-    content: NDArray[np.uint64]
+    content: NDArray[np.uint64]  # digests of the content of each record, in any order
+    # class of each record, None for a record without one; None if the set has no classes
     labels: tuple[str | None, ...] | None
+    # function that returns the embeddings from one row to another, shape (b, d)
     rows: Callable[[int, int], torch.Tensor]
-    windows: int = 1
+    windows: int = 1  # largest number of records of one video; 1 for images and embeddings alone
 
     def batches(self, size: int = BATCH_SIZE) -> Iterator[tuple[int, torch.Tensor]]:
         """Yield all records in order, as (index of the first, rows)."""

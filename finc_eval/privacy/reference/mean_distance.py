@@ -24,33 +24,22 @@ from finc_eval.numerics.moments import Moments
 
 @dataclass(frozen=True, eq=False)
 class NoisyMean:
-    """A released mean of features.
+    """A released mean of features."""
 
-    Attributes:
-        mean: μ̃, shape (A,), float64.
-        noise: s, standard deviation of the noise on every entry.
-        sampling: estimate of tr(S_P)/m, the expected squared distance of the records' mean from their population's.
-            It may be negative.
-    """
-
-    mean: torch.Tensor
-    noise: float
+    mean: torch.Tensor  # μ̃, shape (A,), float64
+    noise: float  # s, standard deviation of the noise on every entry
+    # estimate of tr(S_P)/m, the expected squared distance of the records' mean from their population's. It may be
+    # negative.
     sampling: float
 
 
 @dataclass(frozen=True, eq=False)
 class SampleMean:
-    """Mean and covariance of the features of generated samples.
+    """Mean and covariance of the features of generated samples."""
 
-    Attributes:
-        n: number of samples, at least 2.
-        mean: q, shape (A,), float64.
-        covariance: S, shape (A, A), with n − 1 in the denominator.
-    """
-
-    n: int
-    mean: torch.Tensor
-    covariance: torch.Tensor
+    n: int  # number of samples, at least 2
+    mean: torch.Tensor  # q, shape (A,), float64
+    covariance: torch.Tensor  # S, shape (A, A), with n − 1 in the denominator
 
     @property
     def covariance_of_mean(self) -> torch.Tensor:

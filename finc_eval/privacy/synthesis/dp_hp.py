@@ -39,38 +39,29 @@ LABELS_DIAMETER = sqrt(2)
 
 @dataclass(frozen=True, eq=False)
 class PassingRecords:
-    """Private records that are read once, in batches.
-
-    Attributes:
-        batches: function that yields all records in order, up to a number at a time, each batch (b, dim).
-    """
+    """Private records that are read once, in batches."""
 
     m: int
     dim: int
+    # function that yields all records in order, up to a number at a time, each batch (b, dim)
     batches: Callable[[int], Iterable[torch.Tensor]]
 
 
 @dataclass(frozen=True)
 class PrivateEmbedding:
-    """The released mean embedding of a data set, which is all that a generator ever sees of it.
+    """The released mean embedding of a data set, which is all that a generator ever sees of it."""
 
-    Attributes:
-        statistics: released statistics.
-        means: noisy mean of each statistic, float32: (1/m) Σ φ(x_i) ⊗ onehot(y_i), shape (classes, q); or (1, q) if it
-            is not by class.
-        scales: standard deviation of the noise of each statistic; without a guarantee, that which it would have at
-            μ = 1, as the unit of its discrepancy.
-        shares: (classes,) shares of the classes, ≥ 1/m and summing to 1, from a small noisy release of their own.
-        records: m, the public number of records.
-        guarantee: guarantee of the whole release to each record; None for a baseline without noise.
-    """
-
-    statistics: tuple[Statistic, ...]
+    statistics: tuple[Statistic, ...]  # released statistics
+    # noisy mean of each statistic, float32: (1/m) Σ φ(x_i) ⊗ onehot(y_i), shape (classes, q); or (1, q) if it is not by
+    # class
     means: tuple[torch.Tensor, ...]
+    # standard deviation of the noise of each statistic; without a guarantee, that which it would have at μ = 1, as the
+    # unit of its discrepancy
     scales: tuple[float, ...]
+    # (classes,) shares of the classes, ≥ 1/m and summing to 1, from a small noisy release of their own
     shares: torch.Tensor
-    records: int
-    guarantee: Guarantee | None
+    records: int  # m, the public number of records
+    guarantee: Guarantee | None  # guarantee of the whole release to each record; None for a baseline without noise
 
     @property
     def classes(self) -> int:

@@ -67,21 +67,16 @@ DIAMETER_MARGIN = 1e-5
 
 @dataclass(frozen=True)
 class Statistic:
-    """A feature map of records whose mean is released: φ(view(x)), by class.
+    """A feature map of records whose mean is released: φ(view(x)), by class."""
 
-    Attributes:
-        phi: feature map, made of public numbers.
-        view: (k, d), public linear map from records to the input of φ; None for the record itself.
-        budget: share of the budget, in units of μ², relative to the other statistics.
-        by_class: release one mean per class. Otherwise one mean of all records is released, in which the noise is
-            smaller than in the mean of one class by that class's share.
-        weight: factor of the squared distance from the mean in a fit; default: one over the variance of its noise.
-    """
-
-    phi: FeatureMap
+    phi: FeatureMap  # feature map, made of public numbers
+    # (k, d), public linear map from records to the input of φ; None for the record itself
     view: torch.Tensor | None = None
-    budget: float = 1.0
+    budget: float = 1.0  # share of the budget, in units of μ², relative to the other statistics
+    # release one mean per class. Otherwise one mean of all records is released, in which the noise is smaller than in
+    # the mean of one class by that class's share.
     by_class: bool = True
+    # factor of the squared distance from the mean in a fit; default: one over the variance of its noise
     weight: float | None = None
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:

@@ -33,52 +33,36 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A kind or a direction as the first table of a page shows it.
+    """A kind or a direction as the first table of a page shows it."""
 
-    Attributes:
-        words: its name, as short as the others allow.
-        anchor: name by which links find its card; None without one.
-        id: its id, where others have the same words.
-        remark: why it does not count, or what it is; "" for a row that counts.
-        samples: groups of samples that it shows, (label, ids) each.
-        is_group: whether it sums up the rows after it.
-        below: rows that are folded below it.
-        summary: words of the fold.
-    """
-
-    words: str
+    words: str  # its name, as short as the others allow
     cells: Sequence[Cell]
-    anchor: str | None = None
+    anchor: str | None = None  # name by which links find its card; None without one
     title: str = ""
-    id: str = ""
-    remark: str = ""
+    id: str = ""  # its id, where others have the same words
+    remark: str = ""  # why it does not count, or what it is; "" for a row that counts
     is_muted: bool = False
-    samples: Sequence[tuple[str, Sequence[str]]] = ()
+    samples: Sequence[tuple[str, Sequence[str]]] = ()  # groups of samples that it shows, (label, ids) each
     drawing: Markup | str = ""
     links: Sequence[Link] = ()
-    is_group: bool = False
-    below: Sequence[Row] = ()
-    summary: str = ""
+    is_group: bool = False  # whether it sums up the rows after it
+    below: Sequence[Row] = ()  # rows that are folded below it
+    summary: str = ""  # words of the fold
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The first table of a page.
-
-    Attributes:
-        legend: colors of the drawings, by the name of the set.
-        linked: heading of the links; "" without any.
-    """
+    """The first table of a page."""
 
     id: str
     caption: str
-    legend: Mapping[str, Ink]
+    legend: Mapping[str, Ink]  # colors of the drawings, by the name of the set
     thing: str
     samples: str
     axis: Markup
     columns: Sequence[str]
     rows: Sequence[Row]
-    linked: str = ""
+    linked: str = ""  # heading of the links; "" without any
 
 
 TYPICAL, DRAWN = "Most typical", "Members drawn at random"
@@ -86,18 +70,13 @@ TYPICAL, DRAWN = "Most typical", "Members drawn at random"
 
 
 class Grid(NamedTuple):
-    """Samples under a heading.
-
-    Attributes:
-        scores: their scores; None if they have none.
-        keyed: whether other pictures refer to these, as the samples nearest to them.
-    """
+    """Samples under a heading."""
 
     heading: str
     label: str
     ids: Sequence[str]
-    scores: Sequence[float] | None = None
-    keyed: bool = False
+    scores: Sequence[float] | None = None  # their scores; None if they have none
+    keyed: bool = False  # whether other pictures refer to these, as the samples nearest to them
 
 
 class View(NamedTuple):
@@ -114,39 +93,27 @@ class Card:
     """A mode as a page shows it.
 
     Attributes:
-        id: id of the mode.
         anchor: name by which links find the card.
-        ink: color of the set that has more.
-        tag: role of the mode in a word or two.
-        is_muted: whether it does not count.
-        says: its shares and their difference in a sentence.
-        links: sentences that point to other cards, each with their links.
-        facts: all its numbers, by name.
-        table: headings and rows of further numbers; None without any.
-        named: ids of samples, each list with what they are.
-        folded: samples that are folded away.
-        notes: sentences that are folded away.
-        keys: values to sort and filter by.
-        place: end of the anchor, if a page has several cards of this mode.
     """
 
-    id: str
+    id: str  # id of the mode
     title: str
-    ink: Ink
-    tag: str
-    is_muted: bool
-    says: str
+    ink: Ink  # color of the set that has more
+    tag: str  # role of the mode in a word or two
+    is_muted: bool  # whether it does not count
+    says: str  # its shares and their difference in a sentence
     drawing: Markup
     views: tuple[View, ...]
-    facts: Mapping[str, str]
+    facts: Mapping[str, str]  # all its numbers, by name
     evidence: tuple[Evidence, ...] = ()
-    links: tuple[tuple[str, Sequence[Link]], ...] = ()
+    links: tuple[tuple[str, Sequence[Link]], ...] = ()  # sentences that point to other cards, each with their links
+    # headings and rows of further numbers; None without any
     table: tuple[Sequence[str], Sequence[Sequence[str]]] | None = None
-    named: tuple[tuple[str, Sequence[str]], ...] = ()
-    folded: tuple[View, ...] = ()
-    notes: tuple[str, ...] = ()
-    keys: Mapping[str, str] = field(default_factory=dict)
-    place: str = ""
+    named: tuple[tuple[str, Sequence[str]], ...] = ()  # ids of samples, each list with what they are
+    folded: tuple[View, ...] = ()  # samples that are folded away
+    notes: tuple[str, ...] = ()  # sentences that are folded away
+    keys: Mapping[str, str] = field(default_factory=dict)  # values to sort and filter by
+    place: str = ""  # end of the anchor, if a page has several cards of this mode
 
     @property
     def anchor(self) -> str:
@@ -164,14 +131,13 @@ class Cards:
     """Cards under a heading; cards that do not count are folded away.
 
     Attributes:
-        nothing: words instead of the cards if there are none.
         roles, sorts: values to filter and to sort by, each with its words.
         heading, others: words for the cards that are shown, and for the folded cards.
     """
 
     shown: Sequence[Card]
     folded: Sequence[Card]
-    nothing: str
+    nothing: str  # words instead of the cards if there are none
     roles: Mapping[str, str]
     sorts: Mapping[str, str]
     things: str = "modes"
@@ -189,17 +155,11 @@ def anchor(name: str, place: str = "", *, of: str = "mode") -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """Kinds that differ in the same way.
+    """Kinds that differ in the same way."""
 
-    Attributes:
-        words: what they are; "" for a single kind, and for kinds of more than two sets, which are one group.
-        kinds: all that differ.
-        first: headings, and the kinds under none, the largest difference first.
-    """
-
-    words: str
-    kinds: Sequence[Kind]
-    first: Sequence[Kind]
+    words: str  # what they are; "" for a single kind, and for kinds of more than two sets, which are one group
+    kinds: Sequence[Kind]  # all that differ
+    first: Sequence[Kind]  # headings, and the kinds under none, the largest difference first
 
 
 def groups_of(

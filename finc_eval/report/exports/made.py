@@ -18,15 +18,11 @@ ABSOLUTE = re.compile(r"^((?:[^=/]*=)?)(/.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Made:
-    """Making of a result, as pages and texts describe it.
-
-    Attributes:
-        using: versions, device and git state, in a sentence.
-    """
+    """Making of a result, as pages and texts describe it."""
 
     command: str
     by_command: bool
-    using: str
+    using: str  # versions, device and git state, in a sentence
 
 
 def how_made(provenance: Provenance, call: str) -> Made:

@@ -19,25 +19,15 @@ NOT_MANY = 4
 
 
 class Cell(NamedTuple):
-    """A cell of a table, if it is more than a text.
+    """A cell of a table, if it is more than a text."""
 
-    Attributes:
-        text: text of all outputs.
-        small: text in small print, such as an interval, which terminals leave out.
-        html: elements instead of the texts on a page.
-        samples: samples that pages and notebooks show, (label, ids) each.
-        anchor: card that the text leads to on a page.
-        note: small text below, on a page.
-        mark: class of the cell on a page, besides the class of its column.
-    """
-
-    text: str
-    small: str = ""
-    html: Markup | str = ""
-    samples: Sequence[tuple[str, Sequence[str]]] = ()
-    anchor: str = ""
-    note: str = ""
-    mark: str = ""
+    text: str  # text of all outputs
+    small: str = ""  # text in small print, such as an interval, which terminals leave out
+    html: Markup | str = ""  # elements instead of the texts on a page
+    samples: Sequence[tuple[str, Sequence[str]]] = ()  # samples that pages and notebooks show, (label, ids) each
+    anchor: str = ""  # card that the text leads to on a page
+    note: str = ""  # small text below, on a page
+    mark: str = ""  # class of the cell on a page, besides the class of its column
 
     @property
     def whole(self) -> str:
@@ -94,33 +84,19 @@ class Table:
 
 @dataclass(frozen=True)
 class Outline:
-    """Contents that all outputs of a result share.
+    """Contents that all outputs of a result share."""
 
-    Attributes:
-        kind: what it is, in a few words, such as "comparison of two sets of samples".
-        title: what it is about, such as "gen against ref".
-        headline: what was found, in plain sentences.
-        sets: number of samples of each set, by name; None if it is not known.
-        signatures: everything that changes the numbers; one where all numbers share it.
-        call: call from Python that makes it again.
-        tables: tables of the findings.
-        details: sentences that belong to the findings and stand after the headline.
-        warnings: what to know before trusting the numbers.
-        failures: what could not be read or computed, in a sentence each.
-        how: how to read the numbers; "" for a page whose template says it.
-    """
-
-    kind: str
-    title: str
-    headline: str
-    sets: Mapping[str, int | None]
-    signatures: Sequence[Signature | str]
-    call: str
-    tables: Sequence[Table] = ()
-    details: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    failures: Sequence[str] = ()
-    how: str = ""
+    kind: str  # what it is, in a few words, such as "comparison of two sets of samples"
+    title: str  # what it is about, such as "gen against ref"
+    headline: str  # what was found, in plain sentences
+    sets: Mapping[str, int | None]  # number of samples of each set, by name; None if it is not known
+    signatures: Sequence[Signature | str]  # everything that changes the numbers; one where all numbers share it
+    call: str  # call from Python that makes it again
+    tables: Sequence[Table] = ()  # tables of the findings
+    details: Sequence[str] = ()  # sentences that belong to the findings and stand after the headline
+    warnings: Sequence[str] = ()  # what to know before trusting the numbers
+    failures: Sequence[str] = ()  # what could not be read or computed, in a sentence each
+    how: str = ""  # how to read the numbers; "" for a page whose template says it
 
 
 def several(names: Iterable[str]) -> str:
