@@ -79,12 +79,7 @@ SHOWN = {
     ),
     "unseen_scores": (("unseen digit", "score, mode of 1", "score, mode of 6"), "^[1670] "),
     "video_faults": (
-        (
-            "fault",
-            "motion, 200 clips, 100%",
-            "motion, 200 clips, 25%",
-            "motion, 30 clips, 100%",
-        ),
+        ("fault", "motion, 200 clips, 100%", "motion, 200 clips, 25%", "motion, 30 clips, 100%"),
         "^(none|frozen|slowed by 2|sped by 2|reversed|shuffled|flicker|a fifth)",
     ),
 }

@@ -398,10 +398,7 @@ def _altered(name, everything, clean, rng, repeats, with_views, size, most):
                     ),
                 ]
                 key = ("none" if not count else kind, share)
-                tests = {
-                    "embedding": [one.plain for one in scores],
-                    "hash": [one.by_hash for one in scores],
-                }
+                tests = {"embedding": [one.plain for one in scores], "hash": [one.by_hash for one in scores]}
                 if repeat < with_views:
                     moved = multi_view_distances(scores, train, k, fe.AuditSettings().suspects, run)
                     tests["views"] = [one.distances for one in moved]

@@ -27,10 +27,7 @@ def main():
     private, test = split("adult", labels, np.random.default_rng(FRESH))
     private = torch.from_numpy(private)
     rows = []
-    for method, statistics in (
-        ("DP-HP", table_statistics(table)),
-        ("DP-MERF", fourier_table_statistics(table, FRESH)),
-    ):
+    for method, statistics in (("DP-HP", table_statistics(table)), ("DP-MERF", fourier_table_statistics(table, FRESH))):
         for epsilon in (1, None):
             guarantee = None if epsilon is None else Guarantee.of(epsilon, 1e-5)
             target = release_embedding(records[private], known[private], statistics, guarantee, ledger=None, classes=2)

@@ -204,17 +204,7 @@ REGIMES = {
     "new-prompts": partial(new, 1000, 4000, 1, 4),
     "worse": worse,
 }
-POWER = (
-    "lost",
-    "gone",
-    "gone-by-init",
-    "new",
-    "new-twice",
-    "new-small",
-    "new-small-twice",
-    "new-prompts",
-    "worse",
-)
+POWER = ("lost", "gone", "gone-by-init", "new", "new-twice", "new-small", "new-small-twice", "new-prompts", "worse")
 
 
 def one(regime, seed):

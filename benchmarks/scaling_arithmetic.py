@@ -77,11 +77,7 @@ def main():
         seconds, memory = measured("ranges", n)
         rows.append({"shards": f"{n:,}", "seconds of a core": f"{seconds:.2f}", "memory, MB": f"{memory:.1f}"})
         print(rows[-1], flush=True)
-    record(
-        "scaling_ranges",
-        rows,
-        "the list of shards alone, as merge makes and checks it of an iterator",
-    )
+    record("scaling_ranges", rows, "the list of shards alone, as merge makes and checks it of an iterator")
     rows = []
     for what, name, sizes in STAGES:
         for n in sizes:

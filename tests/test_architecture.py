@@ -94,10 +94,7 @@ def test_only_the_step_from_results_to_their_pages_is_a_lazy_import_upwards():
     assert {(own, target) for own, target, _ in upwards} == {STEP_UP}, sorted(upwards)
 
 
-ONLY_READERS = {
-    "h5py": {"finc_eval.core.files.writing"},
-    "tomllib": {"finc_eval.core.files.parsed"},
-}
+ONLY_READERS = {"h5py": {"finc_eval.core.files.writing"}, "tomllib": {"finc_eval.core.files.parsed"}}
 """Modules that may import a reader of files: all others go through the guarded doors of `core/files`."""
 
 

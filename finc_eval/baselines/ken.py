@@ -38,14 +38,7 @@ class KenModes:
     coefficients: torch.Tensor  # coefficients of these eigenfunctions
 
 
-def ken(
-    x: torch.Tensor,
-    y: torch.Tensor,
-    kernel: PairKernel,
-    *,
-    rho: float = 1.0,
-    count: int = 10,
-) -> KenModes:
+def ken(x: torch.Tensor, y: torch.Tensor, kernel: PairKernel, *, rho: float = 1.0, count: int = 10) -> KenModes:
     """Find at most `count` modes with more than ρ times as much in x, shape (n, d), as in y, shape (m, d).
 
     With K = L Lᵀ and the weights w = (1/n, …, −ρ/m, …), the eigenvalues of M = Lᵀ diag(w) L are the eigenvalues of C_X
@@ -63,12 +56,7 @@ def ken(
 
 
 def ken_spectrum(
-    x: torch.Tensor,
-    y: torch.Tensor,
-    kernel: PairKernel,
-    *,
-    rho: float = 1.0,
-    form: Factorization = "cholesky",
+    x: torch.Tensor, y: torch.Tensor, kernel: PairKernel, *, rho: float = 1.0, form: Factorization = "cholesky"
 ) -> torch.Tensor:
     """Return all positive eigenvalues of C_X − ρ·C_Y, descending; see `ken` for the arguments."""
     with single_threaded(len(x) + len(y) <= MAX_SERIAL_ROWS):

@@ -49,12 +49,7 @@ def check_few_enough(count: int, instead: str) -> None:
 
 
 def novelty(
-    gen: object,
-    ref: object,
-    *,
-    sigma: float | None = None,
-    rho: float = 1.0,
-    form: Factorization = "cholesky",
+    gen: object, ref: object, *, sigma: float | None = None, rho: float = 1.0, form: Factorization = "cholesky"
 ) -> Novelty:
     """Compute KEN (arXiv 2402.17287, eq. 8), the amount of novelty in the generated set times its diversity.
 

@@ -84,11 +84,7 @@ def class_lines(
 
 
 def tell_classes(
-    out: Path,
-    classes: Sequence[Hashable],
-    values: NDArray[np.float64],
-    labels: Sequence[str] | None,
-    as_json: bool,
+    out: Path, classes: Sequence[Hashable], values: NDArray[np.float64], labels: Sequence[str] | None, as_json: bool
 ) -> None:
     """Print how many samples are of each class, and with their labels, how well the classes are distinguished."""
     undefined = np.isinf(values).all(1)

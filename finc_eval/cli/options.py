@@ -33,10 +33,7 @@ Gen = Annotated[
     ),
 ]
 Ref = Annotated[str, typer.Option(help="Reference set, in any form that --gen takes.")]
-Samples = Annotated[
-    str,
-    typer.Argument(help="The set, in any form that compare --gen takes.", metavar="SAMPLES"),
-]
+Samples = Annotated[str, typer.Argument(help="The set, in any form that compare --gen takes.", metavar="SAMPLES")]
 Gens = Annotated[
     list[str],
     typer.Option(
@@ -97,8 +94,7 @@ class Work(Configured):
 
     device: Annotated[str | None, about("device to compute on: cpu, cuda, cuda:1 …; default: CUDA if available")] = None
     batch_size: Annotated[
-        int | None,
-        about("samples per pass through the network, halved if memory does not suffice; default: auto"),
+        int | None, about("samples per pass through the network, halved if memory does not suffice; default: auto")
     ] = None
     workers: Annotated[int, about("threads that decode samples")] = WORKERS
     quiet: Annotated[bool, about(QUIET.rstrip("."))] = False

@@ -33,10 +33,7 @@ UNMARKED = (".xml",)
 """Files that do not say what made them: they are of what made the JSON file beside them."""
 
 SUFFIXES = {
-    **dict.fromkeys(
-        ("comparison", "kinds", "methods", "spaces", "sweep", "changes"),
-        (".h5", ".json", ".html"),
-    ),
+    **dict.fromkeys(("comparison", "kinds", "methods", "spaces", "sweep", "changes"), (".h5", ".json", ".html")),
     "verdict": (".json", ".html", ".md", *UNMARKED),
 }
 """Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a

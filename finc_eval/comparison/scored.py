@@ -158,11 +158,7 @@ def adjusted_p_values(
 
 
 def score_sets(
-    sets: Mapping[str, SketchedSet],
-    proposals: Sequence[Proposal],
-    run: Run,
-    *,
-    is_paired: bool = False,
+    sets: Mapping[str, SketchedSet], proposals: Sequence[Proposal], run: Run, *, is_paired: bool = False
 ) -> Scored:
     """Score sets on all proposals, side by side in columns, in one pass over the embeddings of each.
 
@@ -201,12 +197,7 @@ class _Passed(NamedTuple):
     far: Far | None
 
 
-def _pass(
-    one: SketchedSet,
-    shown: torch.Tensor,
-    scoring: tuple[torch.Tensor, torch.Tensor],
-    run: Run,
-) -> _Passed:
+def _pass(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run) -> _Passed:
     """Score a set, and look for broken samples."""
     if one.embeddings is None:
         return _Passed(_scores_of_sample(one, shown, scoring), None)

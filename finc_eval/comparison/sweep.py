@@ -15,14 +15,7 @@ from finc_eval.comparison.compare import compare
 from finc_eval.comparison.direction import Direction, SetLabel, significant
 from finc_eval.comparison.inputs import open_inputs, sketch_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
-from finc_eval.comparison.settings import (
-    SIGMA_SWEEP_FEATURES,
-    Finc,
-    Options,
-    Settings,
-    settings_of,
-    without_clusters,
-)
+from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of, without_clusters
 from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import silent
@@ -185,13 +178,7 @@ def _sweep_sigma(
     chosen = [factor * median for factor in BANDWIDTH_FACTORS] if sigmas is None else sigmas
     maps = [center_features(sample, settings.features, sigma, settings, run.torch_device) for sigma in chosen]
     sketches = {
-        label: sketch_all(
-            one,
-            maps,
-            precision=settings.precision,
-            embedding=False,
-            run=run.named(f"sketch {label}"),
-        )
+        label: sketch_all(one, maps, precision=settings.precision, embedding=False, run=run.named(f"sketch {label}"))
         for label, one in embeddings.items()
     }
     points = []

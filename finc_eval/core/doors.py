@@ -122,12 +122,7 @@ def at_most(stream: IO[bytes], most: int) -> bytes:
 
 
 def read_text(
-    path: str | Path,
-    encoding: str = "utf-8",
-    errors: str = "strict",
-    *,
-    newline: str | None = None,
-    copies: int = 1,
+    path: str | Path, encoding: str = "utf-8", errors: str = "strict", *, newline: str | None = None, copies: int = 1
 ) -> str:
     """Read a whole text file, with encoding, errors and newline as in `open`, and copies as in `read_bytes`.
 

@@ -126,12 +126,7 @@ def revision_of(folder: Path) -> str | None:
     try:
         git = _git_folder(folder.resolve())
         return None if git is None else _revision(git)
-    except (
-        OSError,
-        NotAFileError,
-        ValueError,
-        RuntimeError,
-    ):  # no text, a loop of links, an odd name
+    except (OSError, NotAFileError, ValueError, RuntimeError):  # no text, a loop of links, an odd name
         return None
 
 

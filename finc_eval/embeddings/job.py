@@ -21,14 +21,7 @@ from finc_eval.core.words import join_sizes, plural
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
 from finc_eval.embeddings.decode import DecodedBatch, decode_batches, one_behind
-from finc_eval.embeddings.files import (
-    STREAM,
-    copy_cache,
-    only_writer,
-    remove_dead_streams,
-    remove_remains,
-    whole_cache,
-)
+from finc_eval.embeddings.files import STREAM, copy_cache, only_writer, remove_dead_streams, remove_remains, whole_cache
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe
 from finc_eval.embeddings.writer import CacheWriter

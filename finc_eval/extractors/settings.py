@@ -40,18 +40,14 @@ class Extraction(Configured):
 
     table: ClassVar[str] = "extract"
 
-    extractor: Annotated[
-        str | None,
-        about(EXTRACTOR),
-    ] = None
+    extractor: Annotated[str | None, about(EXTRACTOR)] = None
     n: Annotated[int | None, about("take only N samples of each set, a seeded subset; a smaller set is an error")] = (
         None
     )
     seed: Annotated[int, about("random seed of the subset that n takes")] = 0
     strict: Annotated[bool, about("fail if a sample cannot be read, instead of noting it")] = False
     precision: Annotated[
-        NetworkPrecision,
-        about("arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs"),
+        NetworkPrecision, about("arithmetic of the network: float32 is exact everywhere, the others are faster on GPUs")
     ] = "float32"
     fps: Annotated[
         float | None, about("frames a second to which videos are resampled first, by the times of their frames")

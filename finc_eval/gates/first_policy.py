@@ -46,7 +46,7 @@ def first_policy(
     n, m = sets.gen.n, sets.ref.n
     lines = [
         f"# For {plural(n, 'sample')} of a release and {m:,} of the reference; floors are what an unchanged release "
-        "keeps with probability 0.95.",
+        "keeps with probability 0.95."
     ]
     if len(baselines) < MIN_REPLICATES:
         lines.append(f"# They cover {SAMPLING_ONLY}.")

@@ -119,12 +119,7 @@ def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Ite
 
 
 def _relative_limits(
-    name: str,
-    limit: MetricLimit,
-    measured: Mapping[str, Measured | str],
-    sets: GateSets,
-    alpha: float,
-    run: Run,
+    name: str, limit: MetricLimit, measured: Mapping[str, Measured | str], sets: GateSets, alpha: float, run: Run
 ) -> Iterator[Evidence]:
     if limit.worse is None and limit.difference is None:
         return
@@ -233,11 +228,7 @@ def paired_errors(sets: GateSets, name: str, run: Run) -> PairedErrors | None:
     of_ref = _blocks_of(sets.ref.group_hashes(), sets.ref.n)
     cut = {
         key: MomentBlocks(*block_moments(one, own, BLOCKS, run), one.name, one.space)
-        for key, one, own in (
-            (GEN, sets.gen, blocks),
-            (label, sets.baselines[label], of_old),
-            (REF, sets.ref, of_ref),
-        )
+        for key, one, own in ((GEN, sets.gen, blocks), (label, sets.baselines[label], of_old), (REF, sets.ref, of_ref))
     }
     whole = cut[REF].statistics()
 

@@ -135,13 +135,7 @@ class KahmClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         found = load_models(path, device=device)
         settings = found.settings
         made = cls(
-            settings.components,
-            settings.depth,
-            settings.lam,
-            settings.scale,
-            settings.branches,
-            settings.seed,
-            device,
+            settings.components, settings.depth, settings.lam, settings.scale, settings.branches, settings.seed, device
         )
         made.classes_ = np.array(found.classes)
         made.models_ = replace(found, models=dict(enumerate(found.models.values())))

@@ -81,11 +81,7 @@ def assemble(
         alpha=ALPHA,
         settings=asked,
         signature=Signature.of(
-            Leaderboard.type_name,
-            [*sizes, reference.tally.n],
-            reference.space,
-            *reference.shared,
-            *asked.signature(),
+            Leaderboard.type_name, [*sizes, reference.tally.n], reference.space, *reference.shared, *asked.signature()
         ),
         warnings=tuple(dict.fromkeys([*cautions(entries), *warnings, *of_entries])),
         provenance=reference.provenance,
@@ -176,9 +172,7 @@ def _standing(column: Column, found: Estimate, rank_set: tuple[int, int], group:
 
 
 def _rows(
-    entries: Sequence[Entry],
-    ranked: Sequence[tuple[Criterion, dict[str, Standing]]],
-    rank_by: str,
+    entries: Sequence[Entry], ranked: Sequence[tuple[Criterion, dict[str, Standing]]], rank_by: str
 ) -> tuple[Row, ...]:
     """Return the rows, the best estimate first, and unranked models last."""
     runs = {one.name: len(one.runs) for one in entries}

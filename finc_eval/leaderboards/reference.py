@@ -67,12 +67,7 @@ class BoardReference:
     found: Counted | None = None  # the counted set, to name kinds by; None for a reference that was read from a file
 
     @classmethod
-    def of(
-        cls,
-        sets: Mapping[str, OpenedSet],
-        settings: LeaderboardSettings,
-        run: Run,
-    ) -> BoardReference:
+    def of(cls, sets: Mapping[str, OpenedSet], settings: LeaderboardSettings, run: Run) -> BoardReference:
         """Divide a reference and models into kinds, blind to which set a sample is from.
 
         Without metrics in the settings, fd or kid is chosen.
@@ -204,12 +199,7 @@ class BoardReference:
             within=tuple(tally.within.tolist()),
             counted=tally.n,
             examples=_examples(self.tree, found, one.embeddings),
-            unmatched=Measure.of(
-                number,
-                False,
-                SHARES["unmatched"],
-                Signature("unmatched", self.shared),
-            ),
+            unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
             measures=dict(measures),
             by=_by_values(one.embeddings, self.settings),
             found=found,

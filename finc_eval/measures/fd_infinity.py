@@ -33,13 +33,7 @@ class FrechetInfinity:
     warnings: tuple[str, ...] = ()  # what to know before trusting the number
 
 
-def fd_infinity(
-    gen: object,
-    ref: object,
-    *,
-    seed: int = 0,
-    run: Run | None = None,
-) -> FrechetInfinity:
+def fd_infinity(gen: object, ref: object, *, seed: int = 0, run: Run | None = None) -> FrechetInfinity:
     """Compute FD-infinity: the intercept of a line through the distances of random subsets against 1/N.
 
     There are 15 subset sizes, evenly spaced from min(5000, n/10) to all samples, each with a fresh subset of the

@@ -93,13 +93,7 @@ def kid(
 
 
 def kid_interval(
-    gen: object,
-    ref: object,
-    *,
-    degree: int = 3,
-    gamma: float | None = None,
-    coef: float = 1.0,
-    run: Run | None = None,
+    gen: object, ref: object, *, degree: int = 3, gamma: float | None = None, coef: float = 1.0, run: Run | None = None
 ) -> MmdEstimate:
     """Compute KID over all pairs of samples, the U-statistic, with its standard error: without subsets or a seed.
 

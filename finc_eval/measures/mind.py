@@ -40,12 +40,7 @@ class MongeDistance:
 
 
 def mind(
-    gen: object,
-    ref: object,
-    *,
-    projections: int = PROJECTIONS,
-    seed: int = SEED,
-    run: Run | None = None,
+    gen: object, ref: object, *, projections: int = PROJECTIONS, seed: int = SEED, run: Run | None = None
 ) -> MongeDistance:
     """Compute MIND with the directions and the random part that torch-fidelity draws for the same seed.
 

@@ -109,12 +109,7 @@ def mmd(gen: object, ref: object, sigma: float, *, run: Run | None = None) -> Mm
 
 
 def cmmd(
-    gen: object,
-    ref: object,
-    *,
-    sigma: float = CMMD_SIGMA,
-    scale: float = CMMD_SCALE,
-    run: Run | None = None,
+    gen: object, ref: object, *, sigma: float = CMMD_SIGMA, scale: float = CMMD_SCALE, run: Run | None = None
 ) -> float:
     """Compute CMMD (Jayasumana et al., CVPR 2024, arXiv 2401.09603): biased MMD² × 1000 of CLIP embeddings.
 

@@ -182,9 +182,7 @@ def _realism(inputs: MetricInputs) -> list[Score]:
     if copies:
         notes += (f"{copies} samples of infinite realism, copies of reference samples, are left out",)
     signature, interval = replace(found.signature, metric="realism"), mean_interval(finite)
-    return [
-        Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes),
-    ]
+    return [Score("realism", float(finite.mean()), signature, interval=interval, higher_is_better=True, notes=notes)]
 
 
 METRICS = (

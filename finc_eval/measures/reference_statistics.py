@@ -171,12 +171,7 @@ def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStat
     with content_of(path):
         n = int(arrays["n"])
         statistics = GaussianStatistics(
-            None if n < 0 else n,
-            plain.mean,
-            plain.covariance,
-            plain.name,
-            str(arrays["space"]),
-            is_foreign=n < 0,
+            None if n < 0 else n, plain.mean, plain.covariance, plain.name, str(arrays["space"]), is_foreign=n < 0
         )
     if _digest(statistics) != str(arrays["digest"]):
         raise DataError(f"{path} was changed since it was written: its digest does not match, make it again")

@@ -104,12 +104,7 @@ def measure_all(
 
 
 def measure(
-    gen: Embeddings,
-    train: Embeddings,
-    non_members: Embeddings,
-    k: int,
-    run: Run,
-    index: SearchIndex = "exact",
+    gen: Embeddings, train: Embeddings, non_members: Embeddings, k: int, run: Run, index: SearchIndex = "exact"
 ) -> SetDistances:
     """Measure all distances of a set: one pass with the training set, one with the non-members."""
     squared = _squared_radius(gen, train, non_members, device=run.torch_device)
@@ -134,10 +129,7 @@ def _pass(
         within[block.columns] += np.bincount(columns, minlength=width)
         done += block.lower.numel()
         progress(STAGE, done, gen.n * base.n)
-    return (
-        Neighbors(np.sqrt(to_base.keys), to_base.indices),
-        AttackedDistances(np.sqrt(from_base.keys[:, 0]), within),
-    )
+    return (Neighbors(np.sqrt(to_base.keys), to_base.indices), AttackedDistances(np.sqrt(from_base.keys[:, 0]), within))
 
 
 def _approximate(

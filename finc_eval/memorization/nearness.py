@@ -197,11 +197,7 @@ def _over_views(
 ) -> Near:
     screened = zip(sets.items(), ((plain.gen, by_hash.gen), (plain.fresh, by_hash.fresh)), strict=True)
     gen, fresh = multi_view_distances(
-        [Scores(label, one, *scores) for (label, one), scores in screened],
-        base,
-        k,
-        suspects,
-        run,
+        [Scores(label, one, *scores) for (label, one), scores in screened], base, k, suspects, run
     )
     return Near(gen.distances, fresh.distances, np.where(gen.partners < 0, plain.partners, gen.partners))
 

@@ -44,13 +44,9 @@ class AuditSettings(Configured):
     stated_delta: Annotated[float | None, about("δ of that guarantee; 0 if it is pure")] = None
     pairs: Annotated[int, about("number of the most suspicious pairs to keep")] = 24
     suspects: Annotated[
-        int,
-        about("number of suspicious samples, generated and fresh, whose altered views are also embedded; 0: none"),
+        int, about("number of suspicious samples, generated and fresh, whose altered views are also embedded; 0: none")
     ] = 200
-    index: Annotated[
-        SearchIndex,
-        about(f"how neighbors are found: {INDEXES}"),
-    ] = "exact"
+    index: Annotated[SearchIndex, about(f"how neighbors are found: {INDEXES}")] = "exact"
     seed: Annotated[int, about("random seed of subsets, planted copies and kernel affine hull machines")] = 0
 
     def __post_init__(self) -> None:

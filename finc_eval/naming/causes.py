@@ -126,10 +126,7 @@ OWN, OTHER = {"over": "gen", "under": "ref"}, {"over": "ref", "under": "gen"}
 
 
 def look_different(
-    names: Sequence[Name],
-    roles: Sequence[str],
-    members: Sequence[Mapping[str, Indices]],
-    sets: Mapping[str, Described],
+    names: Sequence[Name], roles: Sequence[str], members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Described]
 ) -> list[int | None]:
     """Link over- and under-represented modes that show the same kind of sample.
 

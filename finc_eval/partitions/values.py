@@ -74,12 +74,7 @@ def count_values(sets: Mapping[str, Embeddings], column: str) -> CountedValues:
 
 
 def shares_by(
-    sets: Mapping[str, Embeddings],
-    column: str,
-    *,
-    pairing: Pairing | None = None,
-    rho: float = 1.0,
-    seed: int = 0,
+    sets: Mapping[str, Embeddings], column: str, *, pairing: Pairing | None = None, rho: float = 1.0, seed: int = 0
 ) -> SharesBy:
     """Compare the shares of all values of a column: exact tests, adjusted together, with intervals as kinds have them.
 

@@ -334,8 +334,7 @@ def _power_table(powers: Sequence[Power]) -> Table | None:
 def _strata_table(strata: Sequence[Stratum]) -> Table | None:
     columns: dict[str, Callable[[Stratum], Cell | str]] = {
         "Kind": lambda one: Cell(
-            f"{one.name} ({one.id})" if one.name else one.id,
-            samples=[("train", one.examples[:SHOWN_STRATUM_EXAMPLES])],
+            f"{one.name} ({one.id})" if one.name else one.id, samples=[("train", one.examples[:SHOWN_STRATUM_EXAMPLES])]
         ),
         "Generated": lambda one: f"{one.generated:,}",
         "Suspicious": lambda one: Cell(f"{one.suspicious:,}", percent(one.suspicious / one.generated, 1)),

@@ -19,13 +19,7 @@ from finc_eval.report.formats import printable, share_interval
 
 Ink = Literal["gen", "ref", "other", "rule", "ink"]
 
-COLORS: dict[Ink, str] = {
-    "gen": "#b04a12",
-    "ref": "#1f5f9e",
-    "other": "#56616e",
-    "rule": "#ccd2d9",
-    "ink": "#17202b",
-}
+COLORS: dict[Ink, str] = {"gen": "#b04a12", "ref": "#1f5f9e", "other": "#56616e", "rule": "#ccd2d9", "ink": "#17202b"}
 """Colors of a light page, by the class for which the style has the colors of both themes."""
 
 MOST_TICKS = 5

@@ -25,14 +25,7 @@ from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.urls import place_of
 from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import as_rgb
-from finc_eval.samples.in_memory import (
-    VALUES_SEEN,
-    check_dtype,
-    check_numbers,
-    is_tensor,
-    row_traits,
-    tensor_values,
-)
+from finc_eval.samples.in_memory import VALUES_SEEN, check_dtype, check_numbers, is_tensor, row_traits, tensor_values
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, reason
 

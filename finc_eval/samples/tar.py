@@ -22,15 +22,7 @@ from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_url, place_of, url_of
-from finc_eval.samples.files import (
-    BY_NAME,
-    FileSource,
-    NoImagesError,
-    in_short,
-    is_hidden,
-    is_other,
-    refuse_excess,
-)
+from finc_eval.samples.files import BY_NAME, FileSource, NoImagesError, in_short, is_hidden, is_other, refuse_excess
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES
 from finc_eval.samples.metadata import label_and_prompt
 from finc_eval.samples.reading import EVERYTHING, Reading

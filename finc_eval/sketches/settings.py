@@ -23,8 +23,7 @@ GroupArrays = Sequence[Any] | Mapping[str, Any]
 """Groups of the samples of sets that are arrays, by label or in the order of the sets, instead of a column."""
 
 ByColumn = Annotated[
-    str | None,
-    about("metadata column, such as label, whose values are also compared by their shares"),
+    str | None, about("metadata column, such as label, whose values are also compared by their shares")
 ]
 
 PairColumn = Annotated[

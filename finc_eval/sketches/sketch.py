@@ -110,10 +110,7 @@ class Sketch(Shown):
         self.feature_map = feature_map
         self.space = space or f"{ARRAY_SPACE}{feature_map.dim}"
         self.precision = precision
-        self.folds = (
-            Moments(feature_map.size, precision, device),
-            Moments(feature_map.size, precision, device),
-        )
+        self.folds = (Moments(feature_map.size, precision, device), Moments(feature_map.size, precision, device))
         small = feature_map.dim <= MAX_EMBEDDING
         self.embedding = Moments(feature_map.dim, "float64", device) if small else None
         self.sample = BottomSample(feature_map.dim, sample)

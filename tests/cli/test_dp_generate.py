@@ -283,11 +283,7 @@ def test_labels_and_their_public_list_come_together(files, data, options, messag
         ({}, [], "which are not taken from the data"),
         ({}, ["--table", "table.toml", "--classes", "0,1"], "--classes is for images"),
         ({"out": "made.xlsx"}, ["--table", "table.toml"], "must end in .csv or .npz"),
-        (
-            {"out": "patients.csv"},
-            ["--table", "table.toml"],
-            "exists, and what it cost would be lost",
-        ),
+        ({"out": "patients.csv"}, ["--table", "table.toml"], "exists, and what it cost would be lost"),
         ({"data": "nobody.csv"}, ["--table", "table.toml"], "nobody.csv does not exist"),
         ({"data": "torn.npz"}, ["--table", "table.toml"], "cannot be read as an .npz"),
         ({}, ["--table", "table.toml", "--method", "dp-ph"], "'dp-ph' is not one of 'dp-hp'"),

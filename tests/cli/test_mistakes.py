@@ -34,10 +34,7 @@ SAME_SETS = ("--gen", "{gen}", "--ref", "{gen}")
         (("compare", *SAME_SETS, "--features", "0"), "features must be a whole number of at least 1, got 0"),
         (("compare", *SAME_SETS, "--precision", "float23"), "'float23' is not one of 'float32', 'tf32'"),
         (("compare", *SAME_SETS, "--kernel", "cosine", "--sigma", "3"), "has no bandwidth"),
-        (
-            ("extract", "sketch", "g.h5", "--out", "s.h5", "--feature-map-of", "r.h5", "--seed", "1"),
-            "leave --seed out",
-        ),
+        (("extract", "sketch", "g.h5", "--out", "s.h5", "--feature-map-of", "r.h5", "--seed", "1"), "leave --seed out"),
         (("compare", "sweep", *SAME_SETS, "--parameter", "tau"), "'tau' is not one of 'sigma', 'rho'"),
         (
             ("compare", "sweep", *SAME_SETS, "--parameter", "rho", "--values", "x"),

@@ -194,10 +194,7 @@ def test_the_order_of_the_samples_changes_nothing_but_the_indices(thinned):
     rng = np.random.default_rng(0)
     results = [
         fe.compare(gen=sketch(gen, "g", g), ref=sketch(ref, "r", r))
-        for g, r in (
-            (np.arange(len(gen)), np.arange(len(ref))),
-            (rng.permutation(len(gen)), rng.permutation(len(ref))),
-        )
+        for g, r in ((np.arange(len(gen)), np.arange(len(ref))), (rng.permutation(len(gen)), rng.permutation(len(ref))))
     ]
     assert [m.id for m in results[0].directions] == [m.id for m in results[1].directions]
     for mine, other in zip(results[0].directions, results[1].directions, strict=True):

@@ -228,8 +228,7 @@ def test_each_half_is_scored_by_the_directions_of_the_other():
     for fold, scoring in enumerate(fit.scoring):
         other = 1 - fold
         alone = fit_directions(
-            top_eigenpairs(by_definition([(1.0, x), (-1.0, y)], [other]).float(), 3),
-            scores_on(sample[folds == other]),
+            top_eigenpairs(by_definition([(1.0, x), (-1.0, y)], [other]).float(), 3), scores_on(sample[folds == other])
         ).vectors
         # The same directions up to order and sign.
         assert float(squared_overlap(scoring, alone).max(1).values.min()) > 0.999

@@ -34,10 +34,7 @@ def kinds(shares, n, seed, spread=0.3, dim=8):
 
 def clopper_pearson(k, n, confidence):
     tail = (1 - confidence) / 2
-    return (
-        beta.ppf(tail, k, n - k + 1) if k else 0.0,
-        beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0,
-    )
+    return (beta.ppf(tail, k, n - k + 1) if k else 0.0, beta.ppf(1 - tail, k + 1, n - k) if k < n else 1.0)
 
 
 @pytest.fixture(scope="module")

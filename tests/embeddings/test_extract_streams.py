@@ -91,11 +91,7 @@ def test_what_a_kill_leaves_of_a_stream_is_removed_by_the_next_one_but_not_what_
     folder, living = tmp_path / "default", f"{STREAM}{'b' * 32}.h5"
     folder.mkdir()
     with only_writer(folder / living):
-        for name in (
-            f"{STREAM}{'a' * 32}.h5.part",
-            f".{STREAM}{'a' * 32}.h5.new",
-            f"{living}.part",
-        ):
+        for name in (f"{STREAM}{'a' * 32}.h5.part", f".{STREAM}{'a' * 32}.h5.new", f"{living}.part"):
             (folder / name).write_bytes(b"left")
         extract(iter(images), n=N, out=out and folder / out).close()
         assert [name for name in leftovers(folder) if not name.endswith(".lock")] == [f"{living}.part"]

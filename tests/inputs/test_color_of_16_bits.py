@@ -113,10 +113,7 @@ def test_a_range_that_color_of_16_bits_cannot_have_is_refused(tmp_path):
     assert "outside of the range" in one(tmp_path, png(RGB.astype(np.uint16) * 16), range=(0, 255)).error
 
 
-SIGNED = {
-    "8 bits": (GRAY.astype(int) - 128).astype(np.int8),
-    "16 bits": (GRAY.astype(int) - 128).astype(np.int16),
-}
+SIGNED = {"8 bits": (GRAY.astype(int) - 128).astype(np.int8), "16 bits": (GRAY.astype(int) - 128).astype(np.int16)}
 
 
 @pytest.mark.parametrize("kind", SIGNED)

@@ -148,11 +148,7 @@ def test_white_is_zero_in_16_bits_is_not_inverted(photometric, bits, tmp_path):
         assert np.abs(bright(tmp_path)[0] - GRAY[0]).max() <= 1
 
 
-BLACK = {
-    "0 and 1": (IMAGES > 127).astype("u1"),
-    "0 to 15": IMAGES >> 4,
-    "gray 0 and 1": (GRAY > 127).astype("u1"),
-}
+BLACK = {"0 and 1": (IMAGES > 127).astype("u1"), "0 to 15": IMAGES >> 4, "gray 0 and 1": (GRAY > 127).astype("u1")}
 
 
 PALE = {

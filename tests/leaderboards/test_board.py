@@ -210,12 +210,7 @@ def test_two_halves_of_one_model_are_not_called_different(runs, most):
             UsageError,
             "does not have fd: rank by .*, novel or kid; or",
         ),
-        (
-            ["one", "two"],
-            {"rank_by": "mmd"},
-            UsageError,
-            "does not have mmd: .*; or add it to metrics",
-        ),
+        (["one", "two"], {"rank_by": "mmd"}, UsageError, "does not have mmd: .*; or add it to metrics"),
         (["one", "two"], {"rank_by": "uniq"}, UsageError, "no number is called 'uniq': rank by"),
         (["one", "two"], {"level": 5}, UsageError, "unknown option 'level'"),
         (["one", "two"], {"kinds": 5}, UsageError, "unknown option 'kinds'"),
@@ -302,14 +297,7 @@ def test_the_terminal_has_the_board(board, capsys):
 def test_the_verb_writes_page_and_json(tmp_path, sets):
     for name, rows in (("a", sets["good"]), ("b", sets["gaps"]), ("ref", samples(range(10), 500, 6))):
         np.save(tmp_path / f"{name}.npy", rows)
-    words = [
-        "leaderboard",
-        "--ref",
-        f"{tmp_path}/ref.npy",
-        f"a={tmp_path}/a.npy",
-        "--gen",
-        f"b={tmp_path}/b.npy",
-    ]
+    words = ["leaderboard", "--ref", f"{tmp_path}/ref.npy", f"a={tmp_path}/a.npy", "--gen", f"b={tmp_path}/b.npy"]
     shown = CliRunner().invoke(app, [*words, "--out", f"{tmp_path}/board", "--json", "--metrics", "kid"])
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.stdout)["rows"][0]["name"] == "a"

@@ -24,11 +24,7 @@ def test_pairs_are_told_by_the_measure_that_fewest_fresh_samples_reach():
     gen, train = as_embeddings(np.zeros((3, 2))), as_embeddings(np.ones((6, 2)))
     pairs = found.pairs(gen, train, [None] * 3, 3)
     told = [(one.gen, one.train, one.shown_by, one.hash_distance, one.fresh_share) for one in pairs]
-    assert told == [
-        ("1", "1", "calibrated", None, 0.0),
-        ("0", "3", "hash", 12, 0.0),
-        ("2", "5", "hash", 50, 0.75),
-    ]
+    assert told == [("1", "1", "calibrated", None, 0.0), ("0", "3", "hash", 12, 0.0), ("2", "5", "hash", 50, 0.75)]
 
 
 def test_a_sample_that_is_nearer_by_a_view_has_the_partner_of_that_view(monkeypatch):

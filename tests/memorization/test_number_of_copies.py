@@ -11,11 +11,7 @@ from finc_eval.numerics.attack_statistics import threshold_ranks
 @pytest.mark.parametrize(
     ("copies", "nearer_to", "sentence"),
     [
-        (
-            Copies(100, 0, 100, 0, 95, "hash"),
-            "training",
-            "100 of 1,000 samples are training images, pixel by pixel.",
-        ),
+        (Copies(100, 0, 100, 0, 95, "hash"), "training", "100 of 1,000 samples are training images, pixel by pixel."),
         (
             Copies(1, 0, 1, 2, 0, None),
             None,

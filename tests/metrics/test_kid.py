@@ -45,10 +45,7 @@ def test_the_mean_over_subsets_is_that_of_u_statistics_of_the_subsets_drawn(subs
 def test_its_jackknife_is_the_one_that_leaves_samples_out():
     x, y = drawn(20, 0.2), drawn(15, seed=1)
     variance = 0.0
-    for rows, value in (
-        (x, lambda left: by_definition(x[left], y)),
-        (y, lambda left: by_definition(x, y[left])),
-    ):
+    for rows, value in ((x, lambda left: by_definition(x[left], y)), (y, lambda left: by_definition(x, y[left]))):
         n = len(rows)
         without = [value(torch.arange(n) != i) for i in range(n)]
         variance += (n - 1) * np.var(without)

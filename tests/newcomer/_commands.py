@@ -263,11 +263,7 @@ STEPS = [
 ]
 
 RANK_AND_GATE = [
-    done(
-        "leaderboard --gen gen.h5 --gen other.h5 --ref ref.h5 --out o",
-        "",
-        within("o", board_of("gen", "other")),
-    ),
+    done("leaderboard --gen gen.h5 --gen other.h5 --ref ref.h5 --out o", "", within("o", board_of("gen", "other"))),
     done(
         f"leaderboard a=gen.h5 b=other --ref ref {TINY} --metrics vendi --out o --json",
         '"type": "leaderboard"',

@@ -32,13 +32,7 @@ def answered(tree, gen, ref):
 # FIVE: 5 = {0, 1}, 6 = {0, 1, 2}, 7 = {3, 4}, 8 = all; 8 stands apart.
 CASES = {
     "nothing": (FIVE, [99] * 5, [101] * 5, [], {}),
-    "halves of one ratio that lie together are one": (
-        FIVE,
-        [60, 60, 100, 140, 140],
-        [10, 10, 100, 190, 190],
-        [5],
-        {},
-    ),
+    "halves of one ratio that lie together are one": (FIVE, [60, 60, 100, 140, 140], [10, 10, 100, 190, 190], [5], {}),
     "halves pay for their choice, so that they do not win by being two": (
         FIVE,
         [30, 30, 100, 400, 400],

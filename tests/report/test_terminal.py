@@ -250,10 +250,7 @@ def test_methods_say_what_letters_ranks_and_parentheses_mean_and_name_their_grou
     result = methods(("finc", "ken"))
     weak = replace(UNDER, p_value=0.2)
     ken = replace(wide_comparison(), over=(named(OVER, "mostly 3 (94 %)", ("label", "3")), wide_comparison().over[1]))
-    result = replace(
-        result,
-        comparisons={"finc": ken, "ken": replace(ken, under=(weak,))},
-    )
+    result = replace(result, comparisons={"finc": ken, "ken": replace(ken, under=(weak,))})
     report.show(result)
     shown = capsys.readouterr().out
     assert "| A. mostly 3 (94 %) |" in shown and "| B. under-bbbbbb | 1. -8.0 | (1. -8.0) |" in shown

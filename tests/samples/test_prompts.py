@@ -268,8 +268,5 @@ def test_prompts_of_embedded_sets_are_refused(tmp_path):
     fe.extract(images, "pixels", out=tmp_path / "a.h5")
     with pytest.raises(UsageError, match="prompts are read with samples, and a is embedded already"):
         open_sets(
-            {"a": tmp_path / "a.h5", "b": images},
-            as_embeddings,
-            fe.Extraction("pixels", prompts=str(path)),
-            Run(),
+            {"a": tmp_path / "a.h5", "b": images}, as_embeddings, fe.Extraction("pixels", prompts=str(path)), Run()
         )

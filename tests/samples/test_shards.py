@@ -77,8 +77,7 @@ def test_labels_and_columns_go_with_their_samples():
 @pytest.mark.parametrize("which", ["0/3", "4/3", "2", "", "a/b", "1/0", "-1/3", "1/3/5", "1/1000001", None, 2])
 def test_a_shard_is_named_by_two_numbers(which):
     with pytest.raises(
-        UsageError,
-        match=r'a shard is "i/N", number i of N counted from 1, at most 1,000,000, got .*: write',
+        UsageError, match=r'a shard is "i/N", number i of N counted from 1, at most 1,000,000, got .*: write'
     ):
         select_shard(Names(IDS), which)
 

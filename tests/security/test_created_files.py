@@ -269,10 +269,7 @@ def killing(function):
 pathlib.Path.unlink, pathlib.Path.replace = killing(pathlib.Path.unlink), killing(pathlib.Path.replace)
 """
 
-WORK = {
-    "merge": 'fe.merge(["s.1-of-2.h5", "s.2-of-2.h5"], "m.h5")',
-    "extract": 'fe.extract("set", "pixels", "m.h5")',
-}
+WORK = {"merge": 'fe.merge(["s.1-of-2.h5", "s.2-of-2.h5"], "m.h5")', "extract": 'fe.extract("set", "pixels", "m.h5")'}
 
 
 @pytest.mark.parametrize("what", WORK)

@@ -10,10 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "finc_eval"
 REVIEWED = {
     "the name is of this program, or made of one that the caller gave": {
         "cli/output.py": {"self.folder / f'{self.stem}{suffix}'", "Path('reports') / _folder_name('-vs-'.join(names))"},
-        "cli/verbs/leaderboard.py": {
-            "board.folder / f'leaderboard{suffix}'",
-            "out / file_name(row.name, suffix)",
-        },
+        "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'", "out / file_name(row.name, suffix)"},
         "cli/verbs/report.py": {"result / f'index.{form}'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/group.py": {"Path(args[0])"},
@@ -56,7 +53,7 @@ REVIEWED = {
         "core/remote/urls.py": {
             "root().joinpath('in', *folders, f'~{digest}', name)",
             "root().joinpath('out', *_parts(url))",
-        },
+        }
     },
     "a member of an archive, which is no file of the disk": {"samples/tar.py": {"name.with_name(stem)"}},
     "a card, which its user trusts": {
@@ -85,20 +82,7 @@ REVIEWED = {
 }
 """Places where a path is made of a name, by their reason. A name out of a file does not belong here: use `inside`."""
 
-PLACES = {
-    "folder",
-    "path",
-    "root",
-    "place",
-    "out",
-    "home",
-    "here",
-    "where",
-    "parent",
-    "target",
-    "temporary",
-    "base",
-}
+PLACES = {"folder", "path", "root", "place", "out", "home", "here", "where", "parent", "target", "temporary", "base"}
 """Words for folders and files, as variables and as the end of names."""
 
 DOORS = {

@@ -17,16 +17,7 @@ from PIL import Image
 import finc_eval as fe
 from finc_eval.cli.options import config_file
 from finc_eval.core import doors as reading
-from finc_eval.core.doors import (
-    NotAFileError,
-    at_most,
-    lines_of,
-    open_file,
-    open_to_change,
-    pin,
-    read_bytes,
-    read_text,
-)
+from finc_eval.core.doors import NotAFileError, at_most, lines_of, open_file, open_to_change, pin, read_bytes, read_text
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.array_files import READERS, read_arrays
 from finc_eval.samples import open_source

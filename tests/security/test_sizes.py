@@ -174,10 +174,7 @@ ARCHIVES = {
         "has a header of 1,500,000,000 bytes, above 65,536",
     ),
     "an array of 1.5 GB": (npz_member("embeddings", header((ZEROS // 4, 1)), deflated), TOO_LARGE),
-    "a billion samples": (
-        npz_of_no_columns,
-        "list of 1,000,000,000,000 rows",
-    ),
+    "a billion samples": (npz_of_no_columns, "list of 1,000,000,000,000 rows"),
     "arrays of 160 MB together": (npz_of_arrays, "with those before it, takes 100 MB when decoded"),
     "a header of 3 GB in .npy": (npy(b"\x93NUMPY\2\0" + struct.pack("<I", 3 << 30), 3 << 30), "has a header of 3,2"),
     "a trillion rows of nothing in .npy": (npy(header((10**12, 0))), "cannot be read|list of 1,000,000,000,000 rows"),

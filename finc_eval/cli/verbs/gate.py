@@ -60,15 +60,10 @@ def gate(
     ] = None,
     looks: Looks = None,
     first: Annotated[
-        bool,
-        typer.Option(
-            "--first",
-            help="Make the first baseline, in the folder --baseline, and say so everywhere.",
-        ),
+        bool, typer.Option("--first", help="Make the first baseline, in the folder --baseline, and say so everywhere.")
     ] = False,
     promote: Annotated[
-        bool,
-        typer.Option("--promote", help="Make a release that passed the next baseline of the history --baseline."),
+        bool, typer.Option("--promote", help="Make a release that passed the next baseline of the history --baseline.")
     ] = False,
     reason: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Promote a release that did not pass, for this reason.")

@@ -230,16 +230,14 @@ def federate(
     extraction: Extraction,
     work: Work,
     samples: Annotated[
-        str | None,
-        typer.Argument(metavar="SAMPLES", help="The set to classify, in any form that compare --gen takes."),
+        str | None, typer.Argument(metavar="SAMPLES", help="The set to classify, in any form that compare --gen takes.")
     ] = None,
     party: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=MODELS", help="A party and its models, which kahm fit wrote. Give it once each."),
     ] = None,
     exchange: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder for queries and answers that all parties can reach."),
+        Path | None, typer.Option(metavar="DIR", help="Folder for queries and answers that all parties can reach.")
     ] = None,
     gather: Annotated[
         Any,

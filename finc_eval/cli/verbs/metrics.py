@@ -57,8 +57,7 @@ def metrics(
         ),
     ] = None,
     index: Annotated[
-        str,
-        typer.Option(help=f"How prdc, precision_recall, realism, rarity and authpct find neighbors: {INDEXES}."),
+        str, typer.Option(help=f"How prdc, precision_recall, realism, rarity and authpct find neighbors: {INDEXES}.")
     ] = "exact",
     out: OptionalOut = None,
     force: Force = False,

@@ -16,16 +16,7 @@ import finc_eval as fe
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes, works
-from finc_eval.cli.output import (
-    Force,
-    OptionalOut,
-    Output,
-    check_suffix,
-    emit,
-    make_room,
-    output_folder,
-    refuse_loss,
-)
+from finc_eval.cli.output import Force, OptionalOut, Output, check_suffix, emit, make_room, output_folder, refuse_loss
 from finc_eval.cli.sets import check_given, name_sets, title_of
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.marks import job_digest
@@ -141,12 +132,7 @@ def release(
         elif length_scale is not None and radius is not None:
             transform = _constant_transform(sets["data"], dims, length_scale, radius, projection_seed)
         sketch = fe.privacy.release_sketch(
-            sets["data"],
-            settings,
-            public=transform,
-            ledger=book,
-            classes=classes,
-            run=run,
+            sets["data"], settings, public=transform, ledger=book, classes=classes, run=run
         )
         write(sketch.save)
     _print_sketch(out, sketch, as_json)

@@ -56,11 +56,7 @@ class TransNetV2(nn.Module):
         spatial = stages[-1].permute(0, 2, 3, 4, 1).flatten(2)
         frames = torch.cat([self.color_hist_layer(clips), self.frame_sim_layer(pooled), spatial], dim=2)
         features = functional.relu(self.fc1(frames))
-        return {
-            "pooled": pooled.mean(1),
-            "features": features.mean(1),
-            "cut": self.cls_layer1(features).amax(1),
-        }
+        return {"pooled": pooled.mean(1), "features": features.mean(1), "cut": self.cls_layer1(features).amax(1)}
 
 
 class Stage(nn.Module):

@@ -25,8 +25,7 @@ class ReleaseSettings(PrivacySettings):
     """
 
     adjacency: Annotated[
-        Adjacency,
-        about("neighboring data sets: one record is replaced by another, or counts as nothing (zero-out)"),
+        Adjacency, about("neighboring data sets: one record is replaced by another, or counts as nothing (zero-out)")
     ] = "replace"
     bound: Annotated[
         Bound, about("sensitivity for replaced records: √2/m, which is proved (tight), or 2/m as in the paper")

@@ -26,11 +26,7 @@ from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, Fully
 from finc_eval.privacy.synthesis.image_records import PrivateImages, as_images, image_records
 from finc_eval.privacy.synthesis.methods import DpHpFew
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.released_features import (
-    Shape,
-    image_statistics_of,
-    table_statistics_of,
-)
+from finc_eval.privacy.synthesis.released_features import Shape, image_statistics_of, table_statistics_of
 from finc_eval.privacy.synthesis.result import (
     SyntheticImages,
     SyntheticTable,

@@ -142,10 +142,7 @@ def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
     tail = mode.tails[0]
     heading = TYPICAL if _are_members(mode, label, shown) else "Most alike, members or not"
     scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()
-    grids = (
-        Grid(heading, label, mode.typical(label)[:shown], scores),
-        Grid(DRAWN, label, mode.drawn(label)[:shown]),
-    )
+    grids = (Grid(heading, label, mode.typical(label)[:shown], scores), Grid(DRAWN, label, mode.drawn(label)[:shown]))
     return View(label, title, SET_NAMES[label], grids)
 
 

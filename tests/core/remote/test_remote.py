@@ -55,8 +55,7 @@ def test_faults_that_pass_are_waited_out(s3, tmp_path, fault):
 
 
 @pytest.mark.parametrize(
-    ("fault", "words"),
-    [("503", "Service Unavailable"), ("short", "51,200 of 102,400 bytes arrived")],
+    ("fault", "words"), [("503", "Service Unavailable"), ("short", "51,200 of 102,400 bytes arrived")]
 )
 def test_a_fault_that_stays_is_one_sentence_and_leaves_nothing(s3, tmp_path, fault, words):
     s3.files.pipe("bucket/x.bin", DATA)

@@ -12,11 +12,7 @@ from finc_eval.privacy.synthesis.table_identity import table_identity
 N = 200
 RNG = np.random.default_rng(0)
 AGES, SMOKES, ILL = RNG.integers(18, 95, N), RNG.random(N) < 0.3, RNG.random(N) < 0.5
-PATIENTS = {
-    "age": AGES,
-    "smokes": np.where(SMOKES, "yes", "no"),
-    "ill": np.where(ILL, "1", "0"),
-}
+PATIENTS = {"age": AGES, "smokes": np.where(SMOKES, "yes", "no"), "ill": np.where(ILL, "1", "0")}
 AGE = Number.between("age", 18, 95)
 YES, ILLNESS = Category("smokes", ("no", "yes")), Category("ill", ("0", "1"))
 
@@ -74,13 +70,7 @@ def test_types_files_and_order_do_not_matter():
 
 @pytest.mark.parametrize(
     "column",
-    [
-        np.arange(N),
-        RNG.permutation(N) + 1,
-        np.zeros(N),
-        np.arange(N) % 2,
-        np.repeat(["a", "b"], N // 2),
-    ],
+    [np.arange(N), RNG.permutation(N) + 1, np.zeros(N), np.arange(N) % 2, np.repeat(["a", "b"], N // 2)],
     ids=["row numbers", "shuffled row numbers", "a constant", "turns", "blocks"],
 )
 def test_what_is_in_many_tables_does_not_join_two_of_them(column):
