@@ -101,7 +101,7 @@ def s3(s3_server, tmp_path, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(store, "DELAYS", (0, 0, 0, 0))
     monkeypatch.setattr(mirror, "_known", {})
-    monkeypatch.setattr(mirror, "_room", mirror._Room())
+    monkeypatch.setattr(mirror, "_room", 0.0)
     server.files = s3fs.S3FileSystem(endpoint_url=address, use_listings_cache=False)
     server.files.mkdir(BUCKET)
     server.forget()

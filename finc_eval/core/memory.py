@@ -16,14 +16,8 @@ DEFAULT_MAX_DECODED = 1 << 30
 
 UNITS = {
     "": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-    "TIB": 2**40,
+    **{f"{letter}B": 1000**power for power, letter in enumerate("KMGT", start=1)},
+    **{f"{letter}IB": 1024**power for power, letter in enumerate("KMGT", start=1)},
 }
 SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([A-Z]*)")
 

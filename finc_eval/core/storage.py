@@ -15,6 +15,7 @@ from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from typing import NamedTuple
 
 from finc_eval.core.doors import NotAFileError, check_regular, create_file, create_text, open_file
 from finc_eval.core.errors import DataError, UsageError
@@ -59,7 +60,14 @@ def write_whole(path: str | Path) -> Iterator[Path]:
     """
     target = out_path(path)
     with disk_errors(target), write_together() as together:
-        temporary = together.get(target) or together.begin(target)
+        temporary = together.temporaries.get(target)
+        if temporary is None:
+            make_folder_of(target)
+            remove_leftovers(target)
+            temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+            together.held.enter_context(only_writer_of(temporary))
+            together.held.callback(_remove, temporary)
+            together.temporaries[target] = temporary
         yield temporary
         with open_file(temporary) as file:
             os.fsync(file.fileno())
@@ -76,41 +84,22 @@ def write_together() -> Iterator[Together]:
         yield outer
         return
     with ExitStack() as held:
-        together = Together(held)
+        together = Together(held, {})
         held.callback(_together.reset, _together.set(together))
         yield together
-        together.put_in_place()
-
-
-class Together:
-    """Files that are put in place together."""
-
-    def __init__(self, held: ExitStack) -> None:
-        self._held = held
-        self._temporaries: dict[Path, Path] = {}
-
-    def get(self, target: Path) -> Path | None:
-        """Return the temporary path of a file that is being written already, or None."""
-        return self._temporaries.get(target)
-
-    def begin(self, target: Path) -> Path:
-        """Return the temporary path of a file, which is removed with its lock when all is done."""
-        make_folder_of(target)
-        remove_leftovers(target)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        self._held.enter_context(only_writer_of(temporary))
-        self._held.callback(_remove, temporary)
-        self._temporaries[target] = temporary
-        return temporary
-
-    def put_in_place(self) -> None:
-        """Replace the files of an earlier run."""
-        for target in [*self._temporaries][:0:-1]:
+        for target in [*together.temporaries][:0:-1]:
             with disk_errors(target):
                 remove(target)
-        for target, temporary in self._temporaries.items():
+        for target, temporary in together.temporaries.items():
             with disk_errors(target):
                 put_in_place(temporary, target)
+
+
+class Together(NamedTuple):
+    """Files that are put in place together."""
+
+    held: ExitStack  # what removes the temporary files with their locks when all is done
+    temporaries: dict[Path, Path]  # path of a file while it is written, by its target
 
 
 _together: ContextVar[Together | None] = ContextVar("_together", default=None)
@@ -208,7 +197,14 @@ def _hold(path: Path, *, wait: bool) -> Iterator[None]:
     from filelock import FileLock, Timeout  # slow to import, and many commands write nothing
 
     place = lock_of(path)
-    _check_place(place)
+    if place.is_symlink():
+        raise DataError(f"{place} is a link in the place of a lock: {IN_THE_WAY}")
+    try:
+        check_regular(place)
+    except FileNotFoundError:
+        pass
+    except NotAFileError as error:
+        raise DataError(f"{place} is {error.kind} in the place of a lock: {IN_THE_WAY}") from error
     lock = FileLock(place, fallback_to_soft=False)
     try:
         lock.acquire(timeout=SILENT_SECONDS if wait else 0)
@@ -223,20 +219,8 @@ def _hold(path: Path, *, wait: bool) -> Iterator[None]:
         yield
     finally:
         # The holder alone removes the file, and before it lets go: whoever waited for this file then begins again.
-        with suppress(OSError):  # a folder that has become read-only keeps it, and it is in nobody's way
-            place.unlink()
+        _remove(place)  # a folder that has become read-only keeps it, and it is in nobody's way
         lock.release()
-
-
-def _check_place(place: Path) -> None:
-    if place.is_symlink():
-        raise DataError(f"{place} is a link in the place of a lock: {IN_THE_WAY}")
-    try:
-        check_regular(place)
-    except FileNotFoundError:
-        pass
-    except NotAFileError as error:
-        raise DataError(f"{place} is {error.kind} in the place of a lock: {IN_THE_WAY}") from error
 
 
 @contextmanager
@@ -249,22 +233,18 @@ def claims() -> Iterator[None]:
 
 def claim(path: Path) -> None:
     """Claim the name of a file for the command that runs, and make its folder, which goes again if it stays empty."""
-    if held := _claims.get():
-        held.enter_context(_only_command_of(path))
+    held = _claims.get()
+    if held is None:
+        return
+    for folder in reversed([folder for folder in path.parents if not folder.exists()]):
+        held.callback(_remove_empty, folder)
+    with disk_errors(path):
+        held.enter_context(only_writer_of(path))
 
 
-@contextmanager
-def _only_command_of(path: Path) -> Iterator[None]:
-    made = [folder for folder in path.parents if not folder.exists()]
-    try:
-        with ExitStack() as held:
-            with disk_errors(path):
-                held.enter_context(only_writer_of(path))
-            yield
-    finally:
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
+def _remove_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 _claims: ContextVar[ExitStack | None] = ContextVar("_claims", default=None)

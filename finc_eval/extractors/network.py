@@ -76,22 +76,15 @@ class Embedder:
         start = 0
         while start < len(pixels):
             part = pixels[start : start + (self._most or len(pixels))]
-            embedded = self._fitting(part, None if times is None else times[start : start + len(part)])
-            if embedded is None:
-                self._make_room(len(part))
-            else:
-                rows.append(embedded)
+            try:
+                rows.append(self._embed(part, None if times is None else times[start : start + len(part)]))
                 start += len(part)
+                continue
+            except RuntimeError as error:
+                if not _out_of_memory(error):
+                    raise
+            self._make_room(len(part))  # when the error no longer holds the tensors of the attempt
         return torch.cat(rows)
-
-    def _fitting(self, pixels: torch.Tensor, times: torch.Tensor | None) -> torch.Tensor | None:
-        """Embed samples; None if the memory is too small."""
-        try:
-            return self._embed(pixels, times)
-        except RuntimeError as error:
-            if not _out_of_memory(error):
-                raise
-            return None
 
     @arithmetic("float32")
     @torch.inference_mode()
@@ -193,11 +186,16 @@ def load_classifier(card: Card) -> Classifier | None:
     if found is None or names is None:
         return None
     tensors = load_tensors(found[0])
-    weight, bias = (
-        _tensor(card, tensors, name, shape)
-        for name, shape in ((card.head.weight, (len(names), card.output.dimension)), (card.head.bias, (len(names),)))
-    )
-    return Classifier(weight, bias, names)
+    shapes = {card.head.weight: (len(names), card.output.dimension), card.head.bias: (len(names),)}
+    for name, shape in shapes.items():
+        if name not in tensors:
+            fault = f'its weights have no tensor "{name}"{did_you_mean(name, tensors)}'
+        elif tuple(tensors[name].shape) != shape:
+            fault = f"the tensor {name} has shape {tuple(tensors[name].shape)}, not {shape}"
+        else:
+            continue
+        raise DataError(f"card {card.name}: {fault}: correct the table [head]")
+    return Classifier(tensors[card.head.weight].float(), tensors[card.head.bias].float(), names)
 
 
 def imagenet_names() -> tuple[str, ...] | None:
@@ -214,20 +212,6 @@ def imagenet_names() -> tuple[str, ...] | None:
         return None
     lemmas = dict(line.split("\t", 1) for line in lines)
     return tuple(lemmas[synset].partition(",")[0] for synset in synsets)
-
-
-def _tensor(card: Card, tensors: dict[str, torch.Tensor], name: str, shape: tuple[int, ...]) -> torch.Tensor:
-    if name not in tensors:
-        raise DataError(
-            f'card {card.name}: its weights have no tensor "{name}"{did_you_mean(name, tensors)}: '
-            "correct the table [head]"
-        )
-    if tuple(tensors[name].shape) != shape:
-        raise DataError(
-            f"card {card.name}: the tensor {name} has shape {tuple(tensors[name].shape)}, not {shape}: "
-            "correct the table [head]"
-        )
-    return tensors[name].float()
 
 
 class TextTower:

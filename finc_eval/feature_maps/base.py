@@ -75,9 +75,9 @@ class FeatureMap(ABC):
         self._check(rows)
         return send(rows, self.device)
 
+    @abstractmethod
     def apply(self, rows: torch.Tensor) -> torch.Tensor:
-        """Compute φ of embeddings that are `prepared`: (n, d) → (n, q) float32."""
-        return self._features(rows)
+        """Compute φ of embeddings that are `prepared`: (n, d) → (n, q)."""
 
     def class_sums(
         self, rows: torch.Tensor, labels: torch.Tensor, classes: int, dtype: torch.dtype = torch.float32
@@ -115,9 +115,6 @@ class FeatureMap(ABC):
     @abstractmethod
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields that name this map in a result's signature."""
-
-    @abstractmethod
-    def _features(self, rows: torch.Tensor) -> torch.Tensor: ...
 
     @abstractmethod
     def _defining(self) -> tuple[torch.Tensor, ...]: ...
@@ -190,7 +187,7 @@ class CosineFeatures(FeatureMap):
         if not rows.any(dim=1).all():
             raise DataError("an embedding is zero, which has no cosine with others: leave it out")
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
         return unit_rows(rows)
 
     def _defining(self) -> tuple[torch.Tensor, ...]:

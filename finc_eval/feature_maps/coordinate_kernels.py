@@ -108,27 +108,23 @@ class CoordinateSum(CoordinateFeatures):
 
     @property
     def coordinates(self) -> tuple[int, ...]:
-        """Indices of all coordinates."""
         return tuple(range(self.dim))
 
     @property
     def size(self) -> int:
-        """Number of features, the sum of C+1 over the coordinates."""
         return sum(self.orders) + self.dim
 
     @property
     def degrees(self) -> torch.Tensor:
-        """Degree of each feature: 0, …, C for every coordinate."""
         return torch.cat([torch.arange(order + 1) for order in self.orders])
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Compute the mean of the Gaussian kernels of all coordinates."""
         total = x.new_zeros(len(x), len(y))
         for one, other, scale in zip(x.T, y.T, self._series[2].tolist(), strict=True):
             total += gaussian_kernel(one[:, None], other[:, None], scale)
         return total / self.dim
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
         features = self._singles(rows).flatten(1) / sqrt(self.dim)
         if features.shape[1] == self.size:
             return features
@@ -156,17 +152,14 @@ class CoordinateProduct(CoordinateFeatures):
 
     @property
     def coordinates(self) -> tuple[int, ...]:
-        """Indices of the coordinates."""
         return self._coordinates
 
     @property
     def size(self) -> int:
-        """Number of features, the product of C+1 over the coordinates."""
         return prod(self.orders[place] + 1 for place in self.coordinates)
 
     @property
     def width(self) -> int:
-        """Numbers that a row takes while features are summed: of the two factors."""
         sizes = [self.orders[place] + 1 for place in self.coordinates]
         half = (len(sizes) + 1) // 2
         return prod(sizes[:half]) + prod(sizes[half:])
@@ -181,11 +174,9 @@ class CoordinateProduct(CoordinateFeatures):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of every map, and the coordinates."""
         return super().parameters | {"coordinates": list(self.coordinates)}
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Compute the Gaussian kernel on the coordinates."""
         chosen = list(self.coordinates)
         scales = self._series[2, chosen].to(x.dtype)
         return gaussian_kernel(x[:, chosen] / scales, y[:, chosen] / scales, 1.0)
@@ -202,7 +193,7 @@ class CoordinateProduct(CoordinateFeatures):
         singles = zip(self._singles(rows).unbind(1), self.coordinates, strict=True)
         return factors_of([features[:, : self.orders[place] + 1] for features, place in singles])
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
         return _by_row(*self._factors(rows))
 
 
@@ -259,41 +250,35 @@ class SumAndProduct(HermiteFeatures):
 
     @property
     def size(self) -> int:
-        """Number of features of both."""
         return self.sum.size + self.product.size
 
     @property
     def width(self) -> int:
-        """Numbers that a row takes while features are summed."""
         return self.sum.width + self.product.width
 
     @property
     def degrees(self) -> torch.Tensor:
-        """Degree of each feature."""
         return torch.cat([self.sum.degrees, self.product.degrees])
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of both maps."""
         product = self.product.parameters
         names = ("order", "length_scale", "rho")
         own = {f"product_{name}": product[name] for name in names}
         return super().parameters | own | {"coordinates": product["coordinates"]}
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Compute the mean of both kernels."""
         return (self.sum.exact(x, y) + self.product.exact(x, y)) / 2
 
     def class_sums(
         self, rows: torch.Tensor, labels: torch.Tensor, classes: int, dtype: torch.dtype = torch.float32
     ) -> torch.Tensor:
-        """Sum φ over the rows of each class: (n, d), (n,) → (classes, q)."""
         return torch.cat([one.class_sums(rows, labels, classes, dtype) for one in (self.sum, self.product)], 1) / sqrt(
             2
         )
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
-        return torch.cat([self.sum._features(rows), self.product._features(rows)], 1) / sqrt(2)
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
+        return torch.cat([self.sum.apply(rows), self.product.apply(rows)], 1) / sqrt(2)
 
 
 def _each(name: str, value: Any, dim: int) -> Sequence[Any]:

@@ -126,7 +126,7 @@ class RandomFourierFeatures(FeatureMap):
             ("phi", self.digest[:12]),
         )
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
         with arithmetic("float32"):
             phases = (rows - self.center) @ self.frequencies
         if phases.requires_grad:  # what is written into place has no gradient

@@ -69,11 +69,11 @@ class HermiteFeatures(FeatureMap):
 
     def in_double(self, x: torch.Tensor) -> torch.Tensor:
         """Compute φ of every row in float64, where rounding must not matter: (n, d) → (n, q)."""
-        return self._features(x.to(self.device, torch.double))
+        return self.apply(x.to(self.device, torch.double))
 
     def tail(self, x: torch.Tensor) -> torch.Tensor:
         """Compute 1 − ‖φ(x)‖² of every row, the mass in degrees that are cut off; |k − φ·φ'| ≤ √(tail · tail')."""
-        return 1 - self._features(x).square().sum(-1)
+        return 1 - self.apply(x).square().sum(-1)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -83,16 +83,13 @@ class HermiteFeatures(FeatureMap):
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Center of the map."""
         return {"center": self.center}
 
     def to(self, device: str | torch.device) -> Self:
-        """Return the same map on another device."""
         numbers = {name: value for name, value in self.parameters.items() if name != "kind"}
         return type(self)(**numbers, center=self.center, device=device)
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Return kernel, length scale, name of the map, order, ρ, and the map's digest."""
         return (
             ("kernel", self.kernel),
             ("sigma", _text(self.length_scale)),
@@ -148,17 +145,14 @@ class TotalDegree(HermiteFeatures):
         super().__init__(dim, center, device)
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Compute the Gaussian kernel."""
         return gaussian_kernel(x - self.center, y - self.center, self.length_scale)
 
     @property
     def size(self) -> int:
-        """Number of features, C(d+T, T)."""
         return comb(self.dim + self.order, self.order)
 
     @property
     def degrees(self) -> torch.Tensor:
-        """Degree of each feature, ascending."""
         counts = [comb(self.dim + degree - 1, degree) for degree in range(self.order + 1)]
         return torch.arange(self.order + 1).repeat_interleave(torch.tensor(counts))
 
@@ -180,7 +174,7 @@ class TotalDegree(HermiteFeatures):
             steps.append((parents, dims, powers))
         return steps
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
         # Every feature is Π φ_0(x_d) times ratios φ_c/φ_0, which are polynomials. Where the product underflows, the
         # features are 0, and x is drawn back to the radius where it begins to: a polynomial must not overflow.
         x = (rows - self.center.to(rows.dtype)) * (length_scale_of(self.rho) / self.length_scale)

@@ -99,7 +99,7 @@ def test_a_number_read_in_the_loop_is_found(monkeypatch):
 
 
 def test_a_round_trip_through_numpy_is_found(monkeypatch):
-    features = RandomFourierFeatures._features
+    features = RandomFourierFeatures.apply
 
     def rounded(self, rows):
         return torch.from_numpy(np.round(features(self, rows).cpu().numpy(), 6)).to(rows.device)
@@ -107,9 +107,9 @@ def test_a_round_trip_through_numpy_is_found(monkeypatch):
     def careless(self, rows):
         return torch.from_numpy(np.round(features(self, rows), 6)).to(rows.device)
 
-    monkeypatch.setattr(RandomFourierFeatures, "_features", rounded)
+    monkeypatch.setattr(RandomFourierFeatures, "apply", rounded)
     with pytest.raises(AssertionError, match="waits grow with batches"):
         check_steady(compared, waits=250)
-    monkeypatch.setattr(RandomFourierFeatures, "_features", careless)
+    monkeypatch.setattr(RandomFourierFeatures, "apply", careless)
     with pytest.raises(TypeError, match="numpy"):
         measured(compared, SMALL_BATCH)

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from finc_eval.extractors.card import Loader
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.network import Embedder
-from finc_eval.extractors.networks import load_backbone, loader_module, with_outputs
+from finc_eval.extractors.networks import WITHOUT_CHOICE, load_backbone, loader_module, with_outputs
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
 
 TRAINED = ("timm", "torchvision", "fid-inception")
@@ -91,9 +91,11 @@ def test_sfid_takes_the_first_seven_channels_of_the_blocks_first_branch(inceptio
     assert largest(mine[0] - wanted) <= 1e-5 * largest(wanted)
 
 
-def test_the_fid_network_has_no_options():
-    card = replace(load_card("inception-fid"), loader=Loader("fid-inception", options={"resize": True}))
-    assert "has one network and no options" in message(loader_module(card).create, card)
+@pytest.mark.parametrize("kind", WITHOUT_CHOICE)
+@pytest.mark.parametrize("choice", [{"model": "v1"}, {"options": {"resize": True}}], ids=["model", "options"])
+def test_a_kind_of_one_network_has_no_names_and_no_options(kind, choice):
+    card = replace(load_card("pixels"), loader=Loader(kind, **choice))
+    assert f"the loader {kind} has one network and no options, got" in message(load_backbone, card, CPU)
 
 
 # EfficientNet-Lite0
@@ -150,16 +152,16 @@ def test_timms_networks_give_pooled_features_and_logits(tmp_path):
 @pytest.mark.parametrize(("kind", "model"), [("timm", "resnet18x"), ("torchvision", "resnet18x")])
 def test_an_unknown_network_is_refused_with_the_nearest(kind, model):
     card = replace(load_card("resnet50"), loader=Loader(kind, model))
-    text = message(loader_module(card).create, card)
+    text = message(load_backbone, card, CPU)
     assert '"resnet18x" (did you mean "resnet18' in text
 
 
 @pytest.mark.parametrize("kind", ["timm", "torchvision"])
 def test_options_a_network_does_not_have_are_refused(kind):
     card = replace(load_card("resnet50"), loader=Loader(kind, "resnet18", {"color": "red"}))
-    assert "correct loader.options" in message(loader_module(card).create, card)
+    assert "correct loader.options" in message(load_backbone, card, CPU)
 
 
 def test_a_network_of_torchvision_without_a_linear_layer_is_refused():
     card = replace(load_card("resnet50"), loader=Loader("torchvision", "squeezenet1_1"))
-    assert "squeezenet1_1 has no linear layer" in message(loader_module(card).create, card)
+    assert "squeezenet1_1 has no linear layer" in message(load_backbone, card, CPU)

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -119,9 +118,3 @@ def test_loading_it_changes_no_setting_of_the_process(network, monkeypatch):
 def test_frames_of_another_size_are_refused(network):
     with pytest.raises(FincEvalError, match="takes frames of 27x48 pixels, got 48x27"):
         network(torch.zeros(1, 3, 16, 48, 27))
-
-
-def test_options_are_refused():
-    card = replace(CARD, loader=replace(CARD.loader, model="v1"))
-    with pytest.raises(FincEvalError, match="no model names and no options, got 'v1'"):
-        load_backbone(card, torch.device("cpu"))

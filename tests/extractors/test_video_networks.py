@@ -12,7 +12,7 @@ from torchvision import models
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import available_cards, load_card
-from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_video
+from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_models
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
 
 CARDS = [card for name in available_cards() if (card := load_card(name)).loader.kind == "torchvision-video"]
@@ -81,13 +81,13 @@ def test_preprocessing_is_torchvisions_for_videos_of_4_to_3(card):
 def test_an_unknown_network_is_refused_with_the_nearest_name():
     card = replace(CARDS[0], loader=replace(CARDS[0].loader, model="mvit_v2"))
     with pytest.raises(FincEvalError, match=r'has no video network "mvit_v2" \(did you mean "mvit_v2_s"\?\)'):
-        torchvision_video.create(card)
+        torchvision_models.create(card)
 
 
 def test_unknown_options_are_refused():
     card = replace(CARDS[0], loader=replace(CARDS[0].loader, options={"depth": 5}))
     with pytest.raises(FincEvalError, match=r"cannot make mvit_v2_s with \{'depth': 5\}"):
-        torchvision_video.create(card)
+        torchvision_models.create(card)
 
 
 @pytest.mark.parametrize("card", CARDS, ids=by_name)

@@ -114,7 +114,7 @@ def leave(folder, content, url):
 
 def test_a_missing_file_is_one_sentence_with_the_command_that_gets_it(folder):
     assert message(check_weights, load_card("dinov2-vitl14")) == (
-        f"the weights of dinov2-vitl14, dinov2_vitl14_pretrain.pth (1.2 GB), are not in {folder}: "
+        f"the weights of dinov2-vitl14, dinov2_vitl14_pretrain.pth (1.22 GB), are not in {folder}: "
         "run finc-eval doctor weights fetch dinov2-vitl14, or copy the file there"
     )
 

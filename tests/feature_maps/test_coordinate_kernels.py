@@ -23,9 +23,9 @@ def test_each_coordinate_may_have_its_own_order_and_length_scale():
     ]
     total, product = CoordinateSum(3, **OWN), CoordinateProduct(3, **OWN)
     assert (total.size, product.size) == (5 + 7 + 10, 5 * 7 * 10)
-    torch.testing.assert_close(total._features(x), torch.cat(singles, 1) / 3**0.5)
+    torch.testing.assert_close(total.apply(x), torch.cat(singles, 1) / 3**0.5)
     outer = torch.einsum("na,nb,nc->nabc", *singles).flatten(1)
-    torch.testing.assert_close(product._features(x), outer)
+    torch.testing.assert_close(product.apply(x), outer)
     assert (len(total.degrees), len(product.degrees)) == (total.size, product.size)
     assert total.degrees.max() == 9 and product.degrees[-1] == 4 + 6 + 9
 
@@ -34,7 +34,7 @@ def test_each_coordinate_may_have_its_own_order_and_length_scale():
 def test_their_kernel_has_the_length_scale_of_each_coordinate(kind):
     phi = kind(3, 30, length_scale=(1.5, 2.0, 3.0), center=[0.5, 0, 1])
     x, y = points(12), points(9, seed=1)
-    torch.testing.assert_close(phi._features(x) @ phi._features(y).T, phi.exact(x, y), atol=1e-6, rtol=0)
+    torch.testing.assert_close(phi.apply(x) @ phi.apply(y).T, phi.exact(x, y), atol=1e-6, rtol=0)
 
 
 def test_a_combined_kernel_has_an_order_and_a_length_scale_for_each_part():
@@ -42,8 +42,8 @@ def test_a_combined_kernel_has_an_order_and_a_length_scale_for_each_part():
     single = CoordinateSum(5, 100, length_scale=0.5)
     product = CoordinateProduct(5, 20, length_scale=1.2, coordinates=[1, 3])
     x = points(7, 5)
-    both = torch.cat([single._features(x), product._features(x)], 1) / 2**0.5
-    torch.testing.assert_close(phi._features(x), both)
+    both = torch.cat([single.apply(x), product.apply(x)], 1) / 2**0.5
+    torch.testing.assert_close(phi.apply(x), both)
     assert phi.sigma is None  # two kernels, two length scales
     again = phi.to("cpu")
     assert again.digest == phi.digest and again.product.order == 20

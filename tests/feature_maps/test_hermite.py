@@ -103,7 +103,7 @@ def test_probabilities_of_degrees_are_those_of_the_features_at_any_direction():
     phi = TotalDegree(5, 6, length_scale=2.0, rho=0.3, center=np.ones(5))
     x = points(1, 5)
     x = 1 + 3 * x / x.norm()
-    squares = phi._features(x)[0].square()
+    squares = phi.apply(x)[0].square()
     found = torch.stack([squares[phi.degrees == degree].sum() for degree in range(7)])
     expected = degree_probabilities(3.0, 2.0, 0.3, 6, dims=5)
     torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
@@ -115,7 +115,7 @@ def test_total_degree_is_the_product_without_its_high_degrees():
     x, total = points(40, 3), TotalDegree(3, 4, length_scale=1.5)
     product = CoordinateProduct(3, 4, length_scale=1.5)
     assert (total.size, product.size) == (comb(7, 4), 5**3)
-    mine, theirs = total._features(x), product._features(x)
+    mine, theirs = total.apply(x), product.apply(x)
     for degree in range(5):
         one, other = mine[:, total.degrees == degree], theirs[:, product.degrees == degree]
         torch.testing.assert_close(one @ one.T, other @ other.T, atol=1e-12, rtol=0)
@@ -125,7 +125,7 @@ def test_total_degree_is_the_product_without_its_high_degrees():
 def test_maps_make_their_kernel_to_the_accuracy_that_tails_promise(kind):
     phi = HERMITE_MAPS[kind](3, 9, length_scale=2.0, center=[0.5, 0.0, -0.5])
     x, y = points(30, 3, seed=1), points(20, 3, seed=2)
-    features, others = phi._features(x), phi._features(y)
+    features, others = phi.apply(x), phi.apply(y)
     error = (features @ others.T - phi.exact(x, y)).abs()
     assert bool((error <= (phi.tail(x)[:, None] * phi.tail(y)).clamp(min=0).sqrt() + 1e-7).all())
     assert float(error.max()) < 1e-2
@@ -136,14 +136,14 @@ def test_maps_make_their_kernel_to_the_accuracy_that_tails_promise(kind):
 def test_no_two_images_are_further_apart_than_the_diameter(kind, rho):
     phi = HERMITE_MAPS[kind](3, 5, length_scale=length_scale_of(rho))
     x = torch.cat([points(300, 3, scale) for scale in (0.1, 1, 5, 50, 1e4)] + [torch.full((1, 3), 1e20).double()])
-    features = phi._features(x)
+    features = phi.apply(x)
     assert float(torch.cdist(features, features).max()) <= phi.diameter + 1e-12
     assert float(features.norm(dim=1).max()) <= 1 + 1e-12
 
 
 def test_the_diameter_is_reached_and_the_cut_off_kernel_is_negative_somewhere():
     x = torch.linspace(-4, 4, 400, dtype=torch.double)[:, None]
-    whole, cut = (TotalDegree(1, order, length_scale=1.0)._features(x) for order in (25, 3))
+    whole, cut = (TotalDegree(1, order, length_scale=1.0).apply(x) for order in (25, 3))
     assert float(torch.cdist(whole, whole).max()) == pytest.approx(sqrt(2), abs=1e-3)
     assert float((cut @ cut.T).min()) < -0.1
 
@@ -172,7 +172,7 @@ def test_few_features_of_total_degree_beat_as_many_and_many_more_random_ones():
 def test_far_and_huge_points_have_finite_features_and_gradients(kind, dtype):
     phi = HERMITE_MAPS[kind](3, 4, length_scale=1.0)
     x = torch.tensor([[0.0, 0, 0], [1e3, -1e3, 0], [3e19, 0, 1], [-1e30, 1e30, 1e30]], dtype=dtype, requires_grad=True)
-    features = phi._features(x)
+    features = phi.apply(x)
     (slopes,) = torch.autograd.grad(features.sum(), x)
     assert bool(features.isfinite().all()) and bool(slopes.isfinite().all())
     assert float(features[1:].detach().abs().max()) < (1e-6 if kind in ("total-degree", "product") else 1)
@@ -181,7 +181,7 @@ def test_far_and_huge_points_have_finite_features_and_gradients(kind, dtype):
 @pytest.mark.parametrize("kind", HERMITE_MAPS)
 def test_gradients_are_those_of_differences(kind):
     phi = HERMITE_MAPS[kind](2, 3, length_scale=1.3)
-    assert torch.autograd.gradcheck(phi._features, points(4, 2).requires_grad_())
+    assert torch.autograd.gradcheck(phi.apply, points(4, 2).requires_grad_())
 
 
 @pytest.mark.parametrize("kind", HERMITE_MAPS)

@@ -138,7 +138,7 @@ def test_proposition_c3_a_mahalanobis_kernel_is_the_product_kernel_of_a_linear_v
     off = (x[:, None] - y) @ (root @ root.T)
     exact = (-(off * (x[:, None] - y)).sum(2) / 2).exp()
     phi = CoordinateProduct(2, 25, length_scale=1.0)
-    torch.testing.assert_close(phi._features(x @ root) @ phi._features(y @ root).T, exact, atol=1e-6, rtol=0)
+    torch.testing.assert_close(phi.apply(x @ root) @ phi.apply(y @ root).T, exact, atol=1e-6, rtol=0)
 
 
 def test_appendix_d_a_product_kernel_is_at_most_the_sum_kernel_of_a_root_d_smaller_length_scale():

@@ -79,11 +79,7 @@ class Front:
 
 def front_of(path: str | Path) -> Front | None:
     """Read the front of a file; None for files without one, and for those that cannot be read."""
-    try:
-        with open_file(local(path)) as file:
-            return Front.of(file.read(FRONT_BYTES))
-    except (OSError, NotAFileError):
-        return None
+    return Front.of(_beginning(path)[:FRONT_BYTES])
 
 
 def file_type(path: str | Path) -> str | None:

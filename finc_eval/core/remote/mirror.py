@@ -19,7 +19,8 @@ from finc_eval.core.doors import copy_file, create_file, private_folder
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
 from finc_eval.core.remote.store import Found, MissingError, delete, describe, download, list_below, upload
-from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, redact_url, root, target_of, url_of
+from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, target_of, url_of
+from finc_eval.core.secrets import redact_word
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
 DEFAULT_LIMIT = 20 << 30
@@ -43,7 +44,7 @@ def local(path: str | Path) -> Path:
     found = file_of(path)
     if found is None:
         raise DataError(
-            f"{redact_url(str(url_of(path)))} is a folder, and a file is needed here: name one of its files"
+            f"{redact_word(str(url_of(path)))} is a folder, and a file is needed here: name one of its files"
         )
     return found
 
@@ -113,7 +114,7 @@ _known: dict[str, Found] = {}
 
 def _copy(url: str, found: Found) -> Path:
     if found.size is None:
-        raise DataError(f"the server of {redact_url(url)} does not state its size: download it, and pass the file")
+        raise DataError(f"the server of {redact_word(url)} does not state its size: download it, and pass the file")
     place = copy_path(url, found.version or SESSION)
     with suppress(OSError):
         state = place.stat()
@@ -124,10 +125,10 @@ def _copy(url: str, found: Found) -> Path:
             return place
     if found.size > limit():
         raise UsageError(
-            f"{redact_url(url)} has {readable(found.size)}, above the {readable(limit())} of all copies: "
+            f"{redact_word(url)} has {readable(found.size)}, above the {readable(limit())} of all copies: "
             f"set {LIMIT} to more"
         )
-    _room.take(found.size)
+    _make_room(found.size)
     try:
         make_folder_of(place)
         temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
@@ -139,48 +140,40 @@ def _copy(url: str, found: Found) -> Path:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(
-            f"{redact_url(url)} cannot be copied to {root()} ({error.strerror or error}): check the folder"
+            f"{redact_word(url)} cannot be copied to {root()} ({error.strerror or error}): check the folder"
         ) from error
     return place
 
 
-class _Room:
-    """The room that copies take on the disk."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._left = 0.0
-
-    def take(self, size: int) -> None:
-        """Make room for `size` bytes. All copies are counted at first, and whenever a part of the limit is used.
-
-        So several processes exceed the limit by their parts at most.
-        """
-        with self._lock:
-            self._left -= size
-            if self._left < 0:
-                slack = SLACK * limit()
-                _evict(limit() - slack - size)
-                self._left = slack
+_making_room = threading.Lock()
+_room = 0.0
+"""Bytes that may be written before all copies are counted again."""
 
 
-_room = _Room()
+def _make_room(size: int) -> None:
+    """Make room for `size` bytes: remove the copies that were used longest ago, if all take more than the limit.
 
-
-def _evict(most: float) -> None:
-    """Remove the copies that were used longest ago until the others take at most `most` bytes."""
-    files = sorted(_files(root()), key=lambda one: one[1])
-    total = sum(size for _, _, size in files)
-    for path, _, size in files:
-        if total <= most:
-            break
-        total -= size
-        path.unlink(missing_ok=True)
-        for folder in path.parents:
-            try:
-                folder.rmdir()
-            except OSError:  # it has other files, or is gone
+    They are counted at first, and whenever a part of the limit is used, so that several processes exceed the limit by
+    their parts at most.
+    """
+    global _room
+    with _making_room:
+        _room -= size
+        if _room >= 0:
+            return
+        _room = SLACK * limit()
+        files = sorted(_files(root()), key=lambda one: one[1])
+        total, most = sum(taken for _, _, taken in files), limit() - _room - size
+        for path, _, taken in files:
+            if total <= most:
                 break
+            total -= taken
+            path.unlink(missing_ok=True)
+            for folder in path.parents:
+                try:
+                    folder.rmdir()
+                except OSError:  # it has other files, or is gone
+                    break
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, float, int]]:
@@ -216,6 +209,6 @@ def make_folder_of(path: Path) -> None:
 def check_writable(path: Path) -> None:
     """Raise UsageError for a path that only looks like one of the local disk."""
     if url := url_of(path):
-        raise UsageError(f"{redact_url(url)} cannot be used here: name a place on a local disk")
+        raise UsageError(f"{redact_word(url)} cannot be used here: name a place on a local disk")
     if is_copy(path):
         raise UsageError(f"{path} is a copy of a remote file and is not changed: choose another output file")

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
-from finc_eval.core.remote.urls import redact_url
-from finc_eval.core.secrets import WEB, redact
+from finc_eval.core.secrets import WEB, redact, redact_word
 
 DELAYS = (0.5, 1.0, 2.0, 4.0)
 """Seconds before each repetition of a request, give or take half of them."""
@@ -95,11 +94,11 @@ def _meter(url: str, size: int) -> Callable[..., None]:
     def check(_: object, arrived: int, **__: object) -> None:
         if arrived > size:
             raise RemoteError(
-                f"{redact_url(url)} has more than the {size:,} bytes that its server states: try again later"
+                f"{redact_word(url)} has more than the {size:,} bytes that its server states: try again later"
             )
         if arrived < (time.monotonic() - begun - SILENCE_SECONDS) * MIN_BYTES_PER_SECOND:
             raise RemoteError(
-                f"{redact_url(url)} arrives too slowly, {arrived:,} of {size:,} bytes so far: "
+                f"{redact_word(url)} arrives too slowly, {arrived:,} of {size:,} bytes so far: "
                 "fetch it by another program"
             )
 
@@ -143,7 +142,7 @@ def request(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
                 raise refusal from None
             if delay is None:
                 raise RemoteError(
-                    f"{redact_url(url)} could not be {what} in {len(DELAYS) + 1} attempts "
+                    f"{redact_word(url)} could not be {what} in {len(DELAYS) + 1} attempts "
                     f"({_words(_cause(error), url)}): check the network and the service, and run the same command again"
                 ) from None
         time.sleep(delay * (0.5 + _jitter.random()))
@@ -170,11 +169,11 @@ def _store(url: str) -> Any:
     except ImportError as error:
         missing = getattr(error, "name", None) or str(error)
         raise UsageError(
-            f'{redact_url(url)} needs a package that is not installed ({missing}): pip install "finc-eval[remote]"'
+            f'{redact_word(url)} needs a package that is not installed ({missing}): pip install "finc-eval[remote]"'
         ) from error
     except Exception as error:  # each store asks for its own variables
         raise RemoteError(
-            f"{redact_url(url)} cannot be asked for ({_words(error, url)}): set the variables that its store needs"
+            f"{redact_word(url)} cannot be asked for ({_words(error, url)}): set the variables that its store needs"
         ) from None
 
 
@@ -192,7 +191,7 @@ def _cause(error: Exception) -> BaseException:
 
 def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
     """Return the error for what does not become better by waiting; None for all else."""
-    status, place = getattr(error, "status", None), redact_url(url)
+    status, place = getattr(error, "status", None), redact_word(url)
     if isinstance(error, TimeoutError):
         return RemoteError(f"the server of {place} sent nothing for {SILENCE_SECONDS} seconds: try again later")
     if isinstance(error, FileNotFoundError) or status in (404, 410):

@@ -41,9 +41,9 @@ def url_of(path: object) -> str | None:
     if protocol in WEB:
         return f"{protocol}://{rest}"
     url = f"{protocol}://{rest.rstrip('/')}"
-    if redact_url(url) != url:
+    if redact_word(url) != url:
         raise UsageError(
-            f"{redact_url(url)} was given with a user, password or signature, which object stores take from the "
+            f"{redact_word(url)} was given with a user, password or signature, which object stores take from the "
             "environment: leave them out"
         )
     return url
@@ -70,11 +70,6 @@ def disk_path(path: str | Path) -> Path:
     return Path(url2pathname(parts.path))
 
 
-def redact_url(url: str) -> str:
-    """Return a URL without what may be secret in it: its user, password, query and fragment."""
-    return redact_word(url)
-
-
 def copy_path(url: str, version: str) -> Path:
     """Return the place of the copy of one version of an object."""
     *folders, name = _parts(url)
@@ -89,7 +84,7 @@ def out_path(path: str | Path) -> Path:
         return disk_path(path)
     if url.startswith(WEB):
         raise UsageError(
-            f"{redact_url(url)} can only be read: name an output in an object store, such as s3://bucket/file"
+            f"{redact_word(url)} can only be read: name an output in an object store, such as s3://bucket/file"
         )
     return root().joinpath("out", *_parts(url))
 
@@ -107,7 +102,7 @@ def is_copy(path: Path) -> bool:
 def place_of(path: str | Path) -> str:
     """Return the absolute path of a file or folder; for a copy, or a file to be uploaded, its URL."""
     if url := url_of(path):
-        return redact_url(url)
+        return redact_word(url)
     whole = disk_path(path).expanduser().resolve()
     return _url_in(whole, "in") or _url_in(whole, "out") or str(whole)
 
@@ -137,7 +132,7 @@ def _url_in(path: Path, side: str) -> str | None:
 
 def _parts(url: str) -> list[str]:
     """Return the names of folders and file for a URL. Each is harmless, whatever the name of the object is."""
-    protocol, _, rest = redact_url(url).partition("://")
+    protocol, _, rest = redact_word(url).partition("://")
     return [protocol, *(_harmless(part) for part in rest.rstrip("/").split("/"))]
 
 

@@ -19,15 +19,18 @@ LOADERS = {
     "fid-inception": "fid_inception",
     "torchscript": "torchscript",
     "i3d": "i3d",
-    "torchvision-video": "torchvision_video",
+    "torchvision-video": "torchvision_models",
     "transnetv2": "transnetv2",
     "motion": "motion",
 }
 """Module of each kind.
 
 It has `create(card)`, which makes a network for the tensors of a file of weights, and `Outputs(network)` if that
-network does not return its outputs by name; or `load(card, weights)` if it has no tensors to fill in.
+network does not return its outputs by name; or `load(card, weights)` if the file is the network.
 """
+
+WITHOUT_CHOICE = ("pixels", "fid-inception", "transnetv2", "motion")
+"""Kinds of one network without options."""
 
 
 def load_backbone(card: Card, device: torch.device, weights: Path | None = None) -> torch.nn.Module:
@@ -76,6 +79,11 @@ def loader_module(card: Card) -> ModuleType:
         raise DataError(
             f'card {card.name}: unknown loader.kind "{kind}"{did_you_mean(kind, LOADERS)}: '
             f"choose one of {', '.join(LOADERS)}"
+        )
+    if kind in WITHOUT_CHOICE and (card.loader.model or card.loader.options):
+        raise DataError(
+            f"card {card.name}: the loader {kind} has one network and no options, got {card.loader.model!r} and "
+            f"{card.loader.options}: remove them"
         )
     return import_module(f"finc_eval.extractors.networks.{LOADERS[kind]}")
 

@@ -11,7 +11,6 @@ import torch
 from torch.nn.functional import avg_pool2d, max_pool2d
 from torchvision.models import inception
 
-from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import Card
 
 SPATIAL_CHANNELS = 7
@@ -68,7 +67,6 @@ class FidInception(inception.Inception3):  # type: ignore[misc]
         self.Mixed_7c = _LastBlockE(2048)
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Compute the outputs of a batch."""
         x = self.Conv2d_2b_3x3(self.Conv2d_2a_3x3(self.Conv2d_1a_3x3(images)))
         x = self.Conv2d_4a_3x3(self.Conv2d_3b_1x1(self.maxpool1(x)))
         x = self.Mixed_5d(self.Mixed_5c(self.Mixed_5b(self.maxpool2(x))))
@@ -87,9 +85,7 @@ class FidInception(inception.Inception3):  # type: ignore[misc]
         }
 
 
-def create(card: Card) -> torch.nn.Module:
+def create(_: Card) -> torch.nn.Module:
     """Make the network with random weights."""
-    if card.loader.model or card.loader.options:
-        raise DataError(f"card {card.name}: the loader fid-inception has one network and no options: remove them")
     network: torch.nn.Module = FidInception()
     return network

@@ -50,7 +50,6 @@ class I3D(nn.Module):
         self.logits = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Compute the outputs of a batch."""
         size = tuple(clips.shape[2:])
         if any(side < least for side, least in zip(size, MIN_CLIP_SIZE, strict=True)):
             (frames, height, width), (least, *sides) = size, MIN_CLIP_SIZE

@@ -7,12 +7,10 @@ clip, at equal times, do not count.
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import torch
 from torch.nn.functional import adaptive_avg_pool2d, avg_pool2d
 
-from finc_eval.core.errors import DataError
 from finc_eval.extractors.card import Card
 from finc_eval.extractors.networks.flow import even_contrast, optical_flow
 
@@ -65,7 +63,6 @@ class Motion(torch.nn.Module):
     takes_times = True
 
     def forward(self, frames: torch.Tensor, times: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Describe the motion of clips."""
         gray = torch.einsum("nctyx,c->ntyx", frames.float(), frames.new_tensor(LUMA).float())
         n, count, height, width = gray.shape
         gaps = times.diff(dim=1).float()
@@ -81,10 +78,8 @@ class Motion(torch.nn.Module):
         }
 
 
-def load(card: Card, weights: Path | None) -> Motion:
-    """Return the network, which has no weights."""
-    if card.weights is not None:
-        raise DataError(f"card {card.name}: the loader motion takes no weights: remove that table")
+def create(_: Card) -> Motion:
+    """Make the network."""
     return Motion()
 
 
@@ -270,19 +265,9 @@ def _thirds(valid: torch.Tensor) -> torch.Tensor:
 
 
 MEASURED = (
-    *("speed", "right", "down", "outward", "unevenness", "brightening", "repetition", "speeding up"),
-    *(
-        "sharpening",
-        "jump",
-        "cut",
-        "loop",
-        "turning",
-        "skipping",
-        "judder",
-        "alternation",
-        "flicker",
-        *(f"flicker of {period} frames" for period in PERIODS),
-    ),
+    *("speed", "right", "down", "outward", "unevenness", "brightening", "repetition", "speeding up", "sharpening"),
+    *("jump", "cut", "loop", "turning", "skipping", "judder", "alternation", "flicker"),
+    *(f"flicker of {period} frames" for period in PERIODS),
 )
 """Measurements that can be read off an embedding, in order."""
 
@@ -347,16 +332,13 @@ def _fvmd(velocity: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     Where FVMD follows points that a network tracks, the flow is read on the same 20 x 20 points of every frame.
     """
     scale = FVMD_SIDE / FVMD_RATE
-    points = _pool(velocity, FVMD_POINTS) * scale
-    points = points.movedim(2, -1)
+    points = (_pool(velocity, FVMD_POINTS) * scale).movedim(2, -1)
     both = valid[:, 1:] & valid[:, :-1]
     found = []
     for vectors, counted in ((points, valid), (points.diff(dim=1), both)):
         histograms, third = motion_histograms(vectors), _thirds(counted)
         for part in range(3):
             weights = (third == part).float()
-            mean = (
-                torch.einsum("nt...,nt->n...", histograms, weights) / weights.sum(1).clamp_min(1)[:, None, None, None]
-            )
-            found.append(FVMD_CUBE * mean)
+            total = torch.einsum("nt...,nt->n...", histograms, weights)
+            found.append(FVMD_CUBE * (total / weights.sum(1).clamp_min(1)[:, None, None, None]))
     return torch.stack(found, 1).flatten(1)

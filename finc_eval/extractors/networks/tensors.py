@@ -42,6 +42,10 @@ def load_tensors(path: Path) -> Tensors:
 
 def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.Module:
     """Put the tensors of the file into the network, and return it."""
+    if not network.state_dict():
+        if card.weights is not None:
+            raise DataError(f"card {card.name}: the loader {card.loader.kind} takes no weights: remove that table")
+        return network
     if card.weights is None or path is None:
         raise DataError(
             f"card {card.name}: the loader {card.loader.kind} makes a network that must be trained: "

@@ -107,7 +107,6 @@ class Outputs(torch.nn.Module):
         self.network = network
 
     def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Compute the outputs of a batch."""
         trunk = self.network.forward_features(images)
         outputs = {"features": self.network.forward_head(trunk, pre_logits=True)}
         if getattr(self.network, "cls_token", None) is not None and trunk.ndim == 3:

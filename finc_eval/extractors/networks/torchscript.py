@@ -19,7 +19,6 @@ class TorchscriptNetwork(torch.nn.Module):
         self.network, self._layer, self._options = network, card.output.layer, dict(card.loader.options)
 
     def forward(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Compute the output of a batch."""
         return {self._layer: self.network(batch, **self._options)}
 
 

@@ -331,5 +331,6 @@ class BoundedMoments(TotalDegree):
         """Return the same map on another device."""
         return BoundedMoments(self.dim, self.order, lowest=self.lowest, length_scale=self.length_scale, device=device)
 
-    def _features(self, rows: torch.Tensor) -> torch.Tensor:
-        return super()._features(rows.clamp_min(0))[:, self.left_out :]
+    def apply(self, rows: torch.Tensor) -> torch.Tensor:
+        """Compute the features of records without negative entries, but those that are left out."""
+        return super().apply(rows.clamp_min(0))[:, self.left_out :]
