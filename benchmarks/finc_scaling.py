@@ -109,7 +109,7 @@ def one(gen, ref):
     """Run one comparison in this process and print its figures as JSON."""
     watch = Stopwatch()
     watch.watch_waiting(embeddings, "prefetch", "read")
-    watch.watch(fe.RandomFourierFeatures, "_features", "features")
+    watch.watch(fe.RandomFourierFeatures, "apply", "features")
     watch.watch(Moments, "_multiply", lambda m: "Fréchet moments" if m.precision == "float64" else "covariance")
     watch.watch(directions, "extreme_eigenpairs", "eigen")
     watch.watch(pipeline, "divide", "kinds")
