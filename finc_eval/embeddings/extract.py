@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
@@ -20,7 +20,7 @@ from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.extractors.settings import Extraction
 from finc_eval.samples import Samples, open_source
-from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.reading import Reading
 from finc_eval.samples.shards import select_shard, shard_path
 
 if TYPE_CHECKING:
@@ -101,78 +101,54 @@ def extract(
             return source
         columns, unmatched = match_metadata(metadata, source.ids, stacklevel=3)
         return _label(source, columns, 3, {**source.ignored, **unmatched})
-    whole = SetExtraction(
-        source,
-        extractor,
-        n=n,
-        seed=seed,
-        precision=precision,
-        fps=fps,
-        seconds=seconds,
-        metadata=metadata,
-        reading=Reading(include, exclude, image_key, range, prompts and str(prompts)),  # type: ignore[arg-type]
-        run=run,
-        stacklevel=4,
-    )
-    return whole.extract(out, shard, strict=strict, force=force)
+    reading = Reading(include, exclude, image_key, range, prompts and str(prompts))  # type: ignore[arg-type]
+    how = Extraction(extractor, n, seed, strict, precision, fps, seconds, **reading.choices)  # type: ignore[arg-type]
+    return SetExtraction(source, how, metadata=metadata, run=run, stacklevel=4).extract(out, shard, force=force)
 
 
 class SetExtraction:
     """A set whose samples are listed once, and a network that is loaded once, for any number of shards.
 
-    For the arguments see `extract`. `stacklevel` is for its warnings, as `warnings.warn` counts it.
+    For the arguments see `extract`; the shard of `how` is not looked at. `stacklevel` is for its warnings, as
+    `warnings.warn` counts it.
     """
 
     def __init__(
         self,
         source: Samples,
-        extractor: str | Path,
+        how: Extraction,
         *,
-        n: int | None = None,
-        seed: int = 0,
-        precision: NetworkPrecision = "float32",
-        fps: float | None = None,
-        seconds: float | None = None,
         metadata: object | None = None,
-        reading: Reading | None = None,
         run: Run | None = None,
         stacklevel: int = 3,
     ) -> None:
-        self._card, self._run = load_card(extractor).resampled(fps, seconds), Run.of(run)
-        self._precision, self._n, self._stacklevel = precision, n, stacklevel
-        self._samples = open_source(source, clip=self._card.clip, n=n, seed=seed, **(reading or EVERYTHING).choices)
+        self._card = load_card(how.extractor or DEFAULT_EXTRACTOR).resampled(how.fps, how.seconds)
+        self._how, self._run, self._stacklevel = how, Run.of(run), stacklevel
+        self._samples = open_source(source, clip=self._card.clip, n=how.n, seed=how.seed, **how.reading.choices)
         if metadata is not None:
             columns, unmatched = match_metadata(metadata, self._samples.ids, stacklevel)
             self._samples.ignored = {**self._samples.ignored, **unmatched}
             self._samples.columns = {**self._samples.columns, **columns}
         self.embedder = lru_cache(self._new_embedder)
 
-    @classmethod
-    def of(cls, source: Samples, how: Extraction, *, metadata: object | None = None, run: Run | None = None) -> Self:
-        """List a set to be embedded as `how` says, by the default extractor if it names none."""
-        chosen = {name: getattr(how, name) for name in ("n", "seed", "precision", "fps", "seconds", "reading")}
-        return cls(source, how.extractor or DEFAULT_EXTRACTOR, metadata=metadata, run=run, **chosen)
-
-    def extract(
-        self, out: str | Path | None, shard: str | None, *, strict: bool = False, force: bool = False
-    ) -> EmbeddingCache:
+    def extract(self, out: str | Path | None, shard: str | None, *, force: bool = False) -> EmbeddingCache:
         """Embed the set or a shard of it, as `extract` does, and open the file."""
-        return extract_all({"": self}, self._run, out, shard, strict=strict, force=force)[""]
+        return extract_all({"": self}, self._run, out, shard, force=force)[""]
 
-    def job(self, out: Path | None, shard: str | None, *, strict: bool = False, force: bool = False) -> Job:
+    def job(self, out: Path | None, shard: str | None, *, force: bool = False) -> Job:
         """Return the work of embedding the set or a shard of it."""
         samples, part = (self._samples, None) if shard is None else select_shard(self._samples, shard)
         return Job(
             self._card,
-            recipe_of(self._card, self._precision),
+            recipe_of(self._card, self._how.precision),
             samples,
             self._run.batch_size or default_batch_size(self._card),
             self._run.workers,
             self.embedder,
             out=out if out is None or shard is None else shard_path(out, shard),
-            strict=strict,
+            strict=self._how.strict,
             force=force,
-            n=self._n,
+            n=self._how.n,
             shard=part,
         )
 
@@ -190,7 +166,7 @@ class SetExtraction:
         # Seconds of import, which a cache that exists already does not need.
         from finc_eval.extractors.network import Embedder
 
-        return Embedder(self._card, self._run.device, self._precision, compiled_for)
+        return Embedder(self._card, self._run.device, self._how.precision, compiled_for)
 
 
 def extract_all(
@@ -199,7 +175,6 @@ def extract_all(
     out: str | Path | None = None,
     shard: str | None = None,
     *,
-    strict: bool = False,
     force: bool = False,
     alone: bool = True,
 ) -> dict[str, EmbeddingCache]:
@@ -208,7 +183,7 @@ def extract_all(
     `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken.
     """
     target = None if out is None else out_path(Path(out).expanduser())
-    jobs = {label: one.job(target, shard, strict=strict, force=force) for label, one in sets.items()}
+    jobs = {label: one.job(target, shard, force=force) for label, one in sets.items()}
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder
     made = make_together(jobs, run, alone=alone)

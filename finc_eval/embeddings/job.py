@@ -183,16 +183,9 @@ class Job:
         return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once, origin)
 
     def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
-        samples = self.samples
-        writer.finish(
-            identity,
-            path,
-            labels=samples.labels,
-            prompts=samples.prompts,
-            columns=samples.columns,
-            digests=self.digests,
-            progress=progress,
-        )
+        given = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
+        columns = {name: values for name, values in given.items() if values is not None}
+        writer.finish(identity, path, columns, digests=self.digests, progress=progress)
 
     def _fill(self, writer: CacheWriter, progress: Progress, tell: Progress) -> None:
         """Embed the samples that are not embedded yet, and refuse samples whose bytes do not match `digests`.

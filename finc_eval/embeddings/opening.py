@@ -114,7 +114,7 @@ def open_sets(
     if not waiting:
         return ready
     how = extraction_of(extractor)
-    caches = extract_all(waiting, run, shard=how.shard, strict=how.strict, alone=not ready)
+    caches = extract_all(waiting, run, shard=how.shard, alone=not ready)
     return {label: ready[label] if label in ready else open_one(caches[label], label) for label in sources}
 
 
@@ -155,7 +155,7 @@ def _look_at(
         return ready, {}
     chosen = how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())])
     return ready, {
-        label: SetExtraction.of(source, replace(how, extractor=chosen), run=run)  # type: ignore[arg-type]
+        label: SetExtraction(source, replace(how, extractor=chosen), run=run)  # type: ignore[arg-type]
         for label, source in sources.items()
         if label not in ready
     }

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import numpy as np
@@ -116,24 +116,20 @@ class CacheWriter:
         self,
         identity: Identity,
         target: Path | None = None,
+        columns: Mapping[str, Sequence[str]] = MappingProxyType({}),
         *,
-        labels: Sequence[str] | None = None,
-        prompts: Sequence[str] | None = None,
-        columns: Mapping[str, Sequence[str]] | None = None,
         digests: Digests | None = None,
         progress: Progress = silent,
     ) -> None:
         """Copy the good rows to a whole cache, put it in place, and remove the unfinished one.
 
-        Labels, prompts and columns have one text per id; a shard also keeps the content digests.
+        Columns have one text per id; a shard also keeps the content digests.
         """
         new = new_of(self.path)
         with resumable(self.path, self._worth_keeping), _remove_on_error(new):
             _check_room(self.path, self._bytes)
             with fill_file(new, WHOLE, CACHE_LAYOUT) as file:
-                given = {"label": labels, "prompt": prompts, **(columns or {})}
-                texts = {name: values for name, values in given.items() if values is not None}
-                self._write_rows(file, identity, texts, digests, progress)
+                self._write_rows(file, identity, columns, digests, progress)
             with open_to_change(new) as written:
                 os.fsync(written.fileno())
             put_in_place(new, target or self.path)

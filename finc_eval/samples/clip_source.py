@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
-from finc_eval.samples.clips import Clip, DecodedWindow, Seconds, plan_windows
+from finc_eval.samples.clips import Clip, DecodedWindow, plan_windows
 from finc_eval.samples.in_memory import check_dtype
 from finc_eval.samples.metadata import Metadata
 from finc_eval.samples.rows import NpzSource
@@ -39,16 +39,6 @@ from finc_eval.samples.traits import Traits, is_gray
 Item = TypeVar("Item")
 
 
-class Window(NamedTuple):
-    """One window of a video, with the digest of the bytes that decide it, or the reason why it cannot be read."""
-
-    pixels: Pixels | None
-    traits: Traits | None
-    content: bytes
-    error: str | None = None
-    times: Seconds | None = None
-
-
 class ClipSource(RandomAccessSource):
     """Windows of videos that can be read in any order."""
 
@@ -63,8 +53,8 @@ class ClipSource(RandomAccessSource):
         self._clip = clip
 
     @abstractmethod
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
-        """Yield the windows of one video with these increasing numbers, also those that cannot be decoded.
+    def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
+        """Yield the windows of one video with these increasing numbers and ids, also those that cannot be decoded.
 
         It raises an error only for a file that cannot be read, and `window_contents` then raises the same.
         """
@@ -94,7 +84,8 @@ class ClipSource(RandomAccessSource):
         return found
 
     def _clips(self, group: tuple[int, list[int]]) -> Iterator[Sample]:
-        return name_windows(self.ids, self._clip, group, self.windows(*group))
+        names = names_of(self.ids, self._clip, group)
+        return _with_failures(names, self.windows(*group, names))
 
     def _contents(self, group: tuple[int, list[int]]) -> list[bytes]:
         try:
@@ -124,35 +115,42 @@ def group_by_video(numbers: Iterable[int], clip: Clip) -> Iterator[tuple[int, li
         yield video, [window for _, window in group]
 
 
-def decode_windows(decoded: Iterator[DecodedWindow], contents: Iterable[bytes]) -> Iterator[Window]:
+def names_of(ids: Sequence[str], clip: Clip, group: tuple[int, list[int]]) -> list[str]:
+    """Return the ids of some windows of a video."""
+    video, numbers = group
+    return [ids[video * clip.windows + number] for number in numbers]
+
+
+def decode_windows(
+    names: Sequence[str], decoded: Iterator[DecodedWindow], contents: Iterable[bytes]
+) -> Iterator[Sample]:
     """Yield decoded windows with the digests of their bytes; after an error, the rest of them as failures.
 
     The digest of a window is asked for when the window has been decoded.
     """
-    waiting = iter(contents)
+    waiting = zip(names, contents, strict=False)
     try:
         for one in decoded:
-            yield Window(one.pixels, one.traits, next(waiting), times=one.times)
+            name, content = next(waiting)
+            yield Sample(name, one.pixels, None, one.traits, content, one.times)
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # decoders raise almost anything on damaged bytes
-        yield from (Window(None, None, content, reason(error)) for content in waiting)
+        yield from (Sample(name, None, reason(error), content=content) for name, content in waiting)
 
 
-def name_windows(
-    ids: Sequence[str], clip: Clip, group: tuple[int, list[int]], windows: Iterator[Window]
-) -> Iterator[Sample]:
-    """Yield the windows of one video as samples; all are failures if it cannot be opened."""
-    video, numbers = group
-    names = iter([ids[video * clip.windows + number] for number in numbers])
+def _with_failures(names: Sequence[str], samples: Iterator[Sample]) -> Iterator[Sample]:
+    """Yield the windows of one video; all are failures if it cannot be opened."""
+    waiting = iter(names)
     try:
-        for window in windows:
-            yield Sample(next(names), window.pixels, window.error, window.traits, window.content, window.times)
+        for sample in samples:
+            next(waiting)
+            yield sample
     except NOT_OF_THE_SAMPLE:
         raise
     except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
         failure = failure_digest(reason(error))
-        yield from (Sample(name, None, reason(error), content=failure) for name in names)
+        yield from (Sample(name, None, reason(error), content=failure) for name in waiting)
 
 
 def _interleave(
@@ -199,9 +197,9 @@ class ArrayClips(ClipSource):
         super().__init__("array", [str(row) for row in range(len(array))], clip, {})
         self._array = array
 
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
+    def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
         # A copy, so that what is decoded is what was hashed, whatever happens to the array.
-        return _windows_of_row(self._array[video].copy(), self._clip, windows)
+        return _windows_of_row(names, self._array[video].copy(), self._clip, windows)
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         return [pixels_digest(self._array[video])] * len(windows)
@@ -223,7 +221,7 @@ class NpzClips(NpzSource):
         groups = list(group_by_video(numbers, self._clip))
         rows = self.rows([video for video, _ in groups])
         for group, row in zip(groups, rows, strict=True):
-            yield from name_windows(self.ids, self._clip, group, _windows_of_row(row, self._clip, group[1]))
+            yield from _windows_of_row(names_of(self.ids, self._clip, group), row, self._clip, group[1])
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         groups = list(group_by_video(numbers, self._clip))
@@ -247,7 +245,7 @@ def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         raise DataError(f"{found}: it holds no pixels")
 
 
-def _windows_of_row(row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[Window]:
+def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator[Sample]:
     height, width = row.shape[1:3]
 
     def decoded() -> Iterator[DecodedWindow]:
@@ -257,4 +255,4 @@ def _windows_of_row(row: Pixels, clip: Clip, windows: Sequence[int]) -> Iterator
             traits = Traits("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
             yield DecodedWindow(pixels, times, traits)
 
-    return decode_windows(decoded(), [pixels_digest(row)] * len(windows))
+    return decode_windows(names, decoded(), [pixels_digest(row)] * len(windows))

@@ -14,28 +14,15 @@ from finc_eval.core.errors import DataError, FincEvalError, UsageError, did_you_
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.files.parquet import parquet_batches, parquet_schema
 from finc_eval.core.remote.mirror import local
-from finc_eval.core.remote.urls import place_of, url_of
-from finc_eval.samples.files import FileSource, NoImagesError, refuse_excess
+from finc_eval.samples.files import FileSource, NoImagesError, bytes_at, refuse_excess
 from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.in_memory import IMAGE_KEYS
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import (
-    THREADS,
-    Result,
-    Sample,
-    Source,
-    ahead,
-    bytes_digest,
-    count_decoding,
-    failure_digest,
-    reason,
-)
+from finc_eval.samples.source import THREADS, Result, Sample, Source, ahead, content_digest, count_decoding, reason
 
 DATA_FILE = "data.mdb"
 """Name of the file in a folder of LMDB."""
-
-NOT_THERE = "the row has no image"
 
 
 class ParquetSource(Source):
@@ -43,9 +30,9 @@ class ParquetSource(Source):
 
     kind = "parquet"
 
-    def __init__(self, name: str, files: list[tuple[str, Path | str]], reading: Reading | None = None) -> None:
+    def __init__(self, name: str, files: list[tuple[str, Path | str]], reading: Reading = EVERYTHING) -> None:
         """Read the number of rows, the labels and the prompts."""
-        self.reading = reading or EVERYTHING
+        self.reading = reading
         self._files = [(path if isinstance(path, str) else path.resolve()) for _, path in files]
         self._columns: list[str] = []
         self._sizes: list[int] = []
@@ -71,22 +58,19 @@ class ParquetSource(Source):
     def mapped(
         self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
     ) -> Generator[Result, None, None]:
-        def work(item: tuple[int, bytes | None]) -> Result:
+        def work(item: tuple[int, bytes | str]) -> Result:
             return function(self._decoded(item))
 
-        return ahead(count_decoding(work), self._encoded(numbers), threads, weight=lambda item: len(item[1] or b""))
+        return ahead(count_decoding(work), self._encoded(numbers), threads, weight=lambda item: len(item[1]))
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        for _, data in self._encoded(numbers):
-            yield failure_digest(NOT_THERE) if data is None else bytes_digest(data)
+        return (content_digest(data) for _, data in self._encoded(numbers))
 
-    def _decoded(self, item: tuple[int, bytes | None]) -> Sample:
+    def _decoded(self, item: tuple[int, bytes | str]) -> Sample:
         number, data = item
-        if data is None:
-            return Sample(self.ids[number], None, NOT_THERE, content=failure_digest(NOT_THERE))
         return decode_image(self.ids[number], data, self.reading)
 
-    def _encoded(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes | None]]:
+    def _encoded(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes | str]]:
         """Yield the bytes of the images of these rows; groups of rows without any of them are not read."""
         first = 0
         for path, column, rows in zip(self._files, self._columns, self._sizes, strict=True):
@@ -94,7 +78,7 @@ class ParquetSource(Source):
             if wanted:
                 for row, value in _values(path, column, wanted):
                     data = value["bytes"] if isinstance(value, dict) else value
-                    yield first + row, data
+                    yield first + row, "the row has no image" if data is None else data
             first += rows
 
 
@@ -103,9 +87,9 @@ class LmdbSource(FileSource):
 
     kind = "lmdb"
 
-    def __init__(self, name: str, path: Path, reading: Reading | None = None) -> None:
+    def __init__(self, name: str, path: Path, reading: Reading = EVERYTHING) -> None:
         """Find the place of every image."""
-        self.reading = reading or EVERYTHING
+        self.reading = reading
         self._path = path.resolve()
         found: dict[str, tuple[int, int]] = {}
         others = 0
@@ -126,26 +110,7 @@ class LmdbSource(FileSource):
     def open(self, number: int) -> IO[bytes]:
         offset, size = self._places[number]
         refuse_excess(size)
-        with open_file(self._path) as file:
-            file.seek(offset)
-            data = file.read(size)
-        if len(data) != size:
-            raise EOFError("the file is cut short")
-        return io.BytesIO(data)
-
-
-def open_parquet(path: Path, reading: Reading) -> ParquetSource:
-    """Open one file."""
-    return ParquetSource(place_of(path), [(path.stem, path)], reading)
-
-
-def open_parquet_folder(folder: str | Path, names: list[str], reading: Reading) -> ParquetSource:
-    """Open the files with these names, relative to a folder or its URL."""
-    url = url_of(folder)
-    files: list[tuple[str, Path | str]] = [
-        (name[: -len(".parquet")], f"{url}/{name}" if url else Path(folder, name)) for name in sorted(names)
-    ]
-    return ParquetSource(place_of(folder), files, reading)
+        return io.BytesIO(bytes_at(self._path, offset, size))
 
 
 def holds_image_column(path: Path) -> bool:

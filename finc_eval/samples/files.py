@@ -9,7 +9,7 @@ import re
 import zipfile
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -32,6 +32,7 @@ from finc_eval.samples.source import (
     RandomAccessSource,
     Sample,
     bytes_digest,
+    content_digest,
     failure_digest,
     reason,
 )
@@ -127,7 +128,13 @@ class ZipFiles:
 
     def __init__(self, path: Path) -> None:
         self.name = place_of(path)
-        self._zip = open_zip(path)
+        try:
+            self._zip = open_zip_file(path)
+        except DAMAGED as error:
+            raise DataError(
+                f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
+                "it may be cut short or of another type; copy or save it again"
+            ) from error
 
     def names(self) -> Iterable[str]:
         infos = self._zip.infolist()
@@ -155,24 +162,10 @@ class FileSource(RandomAccessSource):
         """Open the file of one sample."""
 
     def sample(self, number: int) -> Sample:
-        name = self.ids[number]
-        try:
-            with self.open(number) as stream:
-                data = whole(stream)
-        except NOT_OF_THE_SAMPLE:
-            raise
-        except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
-            return Sample(name, None, reason(error), content=failure_digest(reason(error)))
-        return decode_image(name, data, self.reading)
+        return decode_image(self.ids[number], whole_or_reason(lambda: self.open(number)), self.reading)
 
     def content(self, number: int) -> bytes:
-        try:
-            with self.open(number) as stream:
-                return bytes_digest(whole(stream))
-        except NOT_OF_THE_SAMPLE:
-            raise
-        except Exception as error:
-            return failure_digest(reason(error))
+        return content_digest(whole_or_reason(lambda: self.open(number)))
 
 
 class ImageFiles(FileSource):
@@ -265,13 +258,12 @@ def _check_inside(top: Path, name: str, target: Path, bounds: Path) -> None:
 
 
 def sort_out(
-    files: Files, names: Iterable[str] | None = None, reading: Reading | None = None
+    files: Files, names: Iterable[str] | None = None, reading: Reading = EVERYTHING
 ) -> tuple[list[str], dict[str, int]]:
     """Divide files into the sorted ids of images and a count, by suffix, of everything else.
 
     A file on the local disk whose suffix is not one of images is known by its first bytes.
     """
-    reading = reading or EVERYTHING
     ids, ignored = [], Counter[str]()
     for name in (names := list(files.names() if names is None else names)):
         if name in METADATA_FILES:
@@ -350,6 +342,27 @@ def whole(stream: IO[bytes]) -> bytes:
     return at_most(stream, max_decoded() // FILE_COPIES)  # it may grow, or have stated too little
 
 
+def whole_or_reason(open_one: Callable[[], IO[bytes]]) -> bytes | str:
+    """Return all bytes of an image file, or a text that says why it cannot be read."""
+    try:
+        with open_one() as stream:
+            return whole(stream)
+    except NOT_OF_THE_SAMPLE:
+        raise
+    except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
+        return reason(error)
+
+
+def bytes_at(path: Path, offset: int, size: int) -> bytes:
+    """Return bytes of a file by their place."""
+    with open_file(path) as file:
+        file.seek(offset)
+        data = file.read(size)
+    if len(data) != size:
+        raise EOFError("the file is cut short")
+    return data
+
+
 class Settled:
     """A file that does not change unnoticed while it is decoded: it is in memory, or it is watched if it is large.
 
@@ -379,14 +392,3 @@ class Settled:
 def _state(stream: IO[bytes]) -> tuple[int, int, int]:
     found = os.fstat(stream.fileno())
     return found.st_size, found.st_mtime_ns, found.st_ctime_ns
-
-
-def open_zip(path: Path) -> zipfile.ZipFile:
-    """Open a zip file."""
-    try:
-        return open_zip_file(path)
-    except DAMAGED as error:
-        raise DataError(
-            f"{path} cannot be read as a {path.suffix.lower()} file ({reason(error)}): "
-            "it may be cut short or of another type; copy or save it again"
-        ) from error

@@ -40,10 +40,10 @@ class HuggingFaceSource(FileSource):
 
     kind = "hugging-face"
 
-    def __init__(self, dataset: Any, name: str, folder: Path | None = None, reading: Reading | None = None) -> None:
+    def __init__(self, dataset: Any, name: str, folder: Path | None = None, reading: Reading = EVERYTHING) -> None:
         import datasets
 
-        self.reading = reading or EVERYTHING
+        self.reading = reading
         features = dataset.features
         images = [column for column, feature in features.items() if isinstance(feature, datasets.Image)]
         key = self.reading.image_key
@@ -83,7 +83,7 @@ class ArrayColumn:
         return self._rows[number][self._column]
 
 
-def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: Reading | None = None) -> Source:
+def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: Reading = EVERYTHING) -> Source:
     """Open the column of images or, where it has none, the column of arrays of a dataset; see `HuggingFaceSource`."""
     import datasets
 
@@ -95,7 +95,7 @@ def open_dataset(dataset: Any, name: str, folder: Path | None = None, reading: R
             one = f"pass one of them, such as d[{splits[0]!r}]" if splits[1:] else f"pass d[{splits[0]!r}], and n"
             raise DataError(f"{name} holds the splits {', '.join(splits)}: {one}")
         dataset = dataset[splits[0]]
-    dataset, reading = dataset.with_format(None), reading or EVERYTHING  # what is stored, without transforms
+    dataset = dataset.with_format(None)  # what is stored, without transforms
     if len(dataset) == 0:
         raise DataError(f"{name} is empty")
     arrays = [key for key, one in dataset.features.items() if isinstance(one, datasets.Array2D | datasets.Array3D)]
@@ -116,7 +116,7 @@ def is_saved(folder: Path) -> bool:
     return (folder / SPLITS).is_file() or ((folder / STATE).is_file() and (folder / INFO).is_file())
 
 
-def open_saved(folder: Path, reading: Reading | None = None) -> Source:
+def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
     """Open one split that `save_to_disk` wrote."""
     if (folder / SPLITS).is_file():
         match read_json(inside(folder, SPLITS)):
@@ -198,8 +198,8 @@ class DatasetSource(Source):
 
     kind = "dataset"
 
-    def __init__(self, dataset: Any, reading: Reading | None = None) -> None:
-        self._dataset, self.reading = dataset, reading or EVERYTHING
+    def __init__(self, dataset: Any, reading: Reading = EVERYTHING) -> None:
+        self._dataset, self.reading = dataset, reading
         n = len(dataset)
         if n == 0:
             raise DataError(f"the dataset ({type(dataset).__name__}) is empty")

@@ -32,8 +32,8 @@ from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugi
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_pixels
-from finc_eval.samples.reading import Reading
-from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, bytes_digest, reason
+from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
 from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, mark
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm", ".gif"}) | {
@@ -127,7 +127,7 @@ class FixedSettings(ContextDecorator):
 
 
 @FixedSettings()
-def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, Traits]:
+def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
     """Decode one image file to upright (height, width, 3) uint8 RGB."""
     check_plainness(stream)
     try:
@@ -156,9 +156,14 @@ def decode(stream: IO[bytes], reading: Reading | None = None) -> tuple[Pixels, T
         )
 
 
-def decode_image(name: str, data: bytes, reading: Reading) -> Sample:
-    """Decode the bytes of an image, so that what is decoded is what was hashed, whatever happens to its file."""
-    content = bytes_digest(data)
+def decode_image(name: str, data: bytes | str, reading: Reading) -> Sample:
+    """Decode the bytes of an image, so that what is decoded is what was hashed, whatever happens to its file.
+
+    Instead of bytes, `data` may be the reason why the image cannot be read.
+    """
+    content = content_digest(data)
+    if isinstance(data, str):
+        return Sample(name, None, data, content=content)
     try:
         pixels, traits = decode(io.BytesIO(data), reading)
     except NOT_OF_THE_SAMPLE:
@@ -204,17 +209,17 @@ def take_pixels(width: int, height: int) -> None:
 
 
 @FixedSettings()
-def rgb(image: Image.Image, reading: Reading | None = None) -> tuple[Pixels, Traits]:
+def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
     """Turn a Pillow image into upright (height, width, 3) uint8 RGB."""
     return _rgb(image, reading)
 
 
-def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
+def _rgb(image: Image.Image, reading: Reading) -> tuple[Pixels, Traits]:
     mode = image.mode
     lower = image.info.get("lower")
     is_signed = mode == "L" and image.format == "TIFF" and _tags(image).get(SAMPLE_FORMAT, (1,))[0] == SIGNED
     is_wide = mode in ("I", "F") or mode.startswith("I;16") or lower is not None or is_signed
-    stated = reading is not None and reading.range is not None and is_wide
+    stated = reading.range is not None and is_wide
     if is_signed and not stated:
         raise ValueError("signed values of 8 bits: state their range (range=, --range), or save unsigned values")
     if not stated and (mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM"))):
@@ -231,7 +236,7 @@ def _rgb(image: Image.Image, reading: Reading | None) -> tuple[Pixels, Traits]:
         low = lower() if turn is None else lower().transpose(turn)
         values = (values.astype(np.uint16) << 8 | np.asarray(low))[..., :3]
     depth = 0
-    if stated and reading is not None:
+    if stated:
         pixels = as_rgb(_in_range(values, reading))
     elif mode == "I" or values.dtype.itemsize == 2:
         # Older versions of Pillow read 16-bit PNG and PGM as "I".

@@ -15,7 +15,7 @@ from PIL import Image
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.samples.images import as_rgb, decode, rgb
-from finc_eval.samples.reading import RANGE_SLACK, Reading
+from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
 from finc_eval.samples.source import Pixels
 from finc_eval.samples.traits import Traits, is_gray, mark
 
@@ -31,7 +31,7 @@ LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")
 """Keys of its labels."""
 
 
-def to_pixels(value: Any, who: str, reading: Reading | None = None) -> tuple[Pixels, Traits]:
+def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
     """Turn one image into (height, width, 3) uint8 RGB.
 
     Args:
@@ -68,13 +68,13 @@ def row_traits(pixels: Pixels, channels: int) -> Traits:
     return Traits("array", mode, width, height, is_gray(pixels))
 
 
-def to_array(value: Any, who: str, reading: Reading | None = None) -> npt.NDArray[np.uint8]:
+def to_array(value: Any, who: str, reading: Reading = EVERYTHING) -> npt.NDArray[np.uint8]:
     """Return a uint8 array or tensor as an array, or one of numbers of a stated range."""
     if is_tensor(value):
         who, value = f"{who} ({value.dtype})", tensor_values(value, who)
     if not isinstance(value, np.ndarray):
         raise DataError(f"{who} is of type {type(value).__name__}, but images must be uint8 arrays, tensors or PIL")
-    if reading is not None and reading.range is not None:
+    if reading.range is not None:
         check_numbers(value.dtype, who)
         return reading.scaled(value, who)
     check_dtype(value.dtype, f"{who} has shape {value.shape} and dtype {value.dtype}", value)

@@ -33,14 +33,14 @@ class IteratorSource(Source):
         n: int | None,
         of_batches: bool = True,
         whole: bool = False,
-        reading: Reading | None = None,
+        reading: Reading = EVERYTHING,
     ) -> None:
         """Take the iterator; nothing is read yet.
 
         Reading ends after `n` images, or, if `whole`, more of them are an error. With `of_batches`, n counts images
         though the iterator yields batches.
         """
-        self.reading = reading or EVERYTHING
+        self.reading = reading
         if n is None:
             raise UsageError("an iterator does not say how many images it has: pass their number as n")
         check_count("n", n)
@@ -90,7 +90,7 @@ class IteratorSource(Source):
         raise DataError(f"the iterator ended after {len(self._digests)} of {n} images: pass n={len(self._digests)}")
 
 
-def iterate(source: Any, n: int | None, reading: Reading | None = None) -> IteratorSource:
+def iterate(source: Any, n: int | None, reading: Reading = EVERYTHING) -> IteratorSource:
     """Open an iterable of images or batches, or a function that takes a number and returns a batch of that size."""
     if callable(source) and not isinstance(source, Iterable):
         if n is None:
@@ -104,7 +104,7 @@ def iterate(source: Any, n: int | None, reading: Reading | None = None) -> Itera
                 f"a function must take the number of images to return, got one of {signature(source)}: "
                 "write def make(count) -> a batch of count images"
             ) from None
-        return IteratorSource(_call(source, n, reading.image_key if reading else None), n, reading=reading)
+        return IteratorSource(_call(source, n, reading.image_key), n, reading=reading)
     if n is None and hasattr(source, "dataset"):
         # The length of a data loader is its number of batches.
         drawn = _count_drawn(source) if hasattr(source.dataset, "__len__") else None

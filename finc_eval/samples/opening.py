@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from posixpath import splitext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +15,10 @@ from finc_eval.core.doors import check_regular
 from finc_eval.core.errors import DataError, UsageError, close_match
 from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
-from finc_eval.core.remote.urls import disk_path, is_url, place_of
+from finc_eval.core.remote.urls import disk_path, is_url, place_of, url_of
 from finc_eval.core.words import plural
 from finc_eval.samples.clips import CLIPS
-from finc_eval.samples.encoded_rows import DATA_FILE, LmdbSource, open_parquet, open_parquet_folder
+from finc_eval.samples.encoded_rows import DATA_FILE, LmdbSource, ParquetSource
 from finc_eval.samples.files import (
     VIDEO_SUFFIXES,
     Files,
@@ -38,7 +39,7 @@ from finc_eval.samples.reading import Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, check_rows, is_one_image, open_array_file
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Source, reason
-from finc_eval.samples.tar import BRACES, open_tar, open_tar_folder, open_tar_pattern, refuse_compressed
+from finc_eval.samples.tar import BRACES, TarSource, open_tar_pattern, refuse_compressed
 from finc_eval.samples.video_files import open_clips
 
 if TYPE_CHECKING:
@@ -216,14 +217,14 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
             raise NoImagesError(zipped.name, ignored)
         return ImageFiles(zipped, ids, ignored)
     if suffix == ".tar":
-        return open_tar(path, reading)
+        return TarSource(place_of(path), [(path.stem, path)], reading)
     reading.refuse(str(path), keys=True)
     if suffix == ".npz":
         return NpzSource(path, reading)
     if suffix in ARRAY_SUFFIXES:
         return open_array_file(path, reading)
     if suffix == ".parquet":
-        return open_parquet(path, reading)
+        return ParquetSource(place_of(path), [(path.stem, path)], reading)
     if suffix in (".mdb", ".lmdb"):
         reading.refuse(str(path))
         return LmdbSource(place_of(path), path, reading)
@@ -244,12 +245,16 @@ def _open_folder(files: Files, folder: str | Path, reading: Reading) -> Source:
     if ids:
         reading.refuse(files.name, files=True)
         return ImageFiles(files, ids, ignored)
-    shards = {suffix: [name for name in names if name.lower().endswith(suffix)] for suffix in (".tar", ".parquet")}
-    if shards[".tar"]:
-        return open_tar_folder(folder, shards[".tar"], reading)
-    if shards[".parquet"]:
-        reading.refuse(files.name, keys=True)
-        return open_parquet_folder(folder, shards[".parquet"], reading)
+    url = url_of(folder)
+    for suffix, kind in ((".tar", TarSource), (".parquet", ParquetSource)):
+        shards = [
+            (splitext(name)[0], f"{url}/{name}" if url else Path(folder, name))
+            for name in sorted(names)
+            if name.lower().endswith(suffix)
+        ]
+        if shards:
+            reading.refuse(files.name, files=suffix == ".tar", keys=True)
+            return kind(files.name, shards, reading)
     raise NoImagesError(files.name, ignored)
 
 

@@ -49,13 +49,13 @@ class ArraySource(RandomAccessSource):
     def __init__(
         self,
         array: npt.NDArray[Any],
-        reading: Reading | None = None,
+        reading: Reading = EVERYTHING,
         name: str = "array",
         labels: list[str] | None = None,
     ) -> None:
         """Take the rows, which are uint8, or numbers of the range that `reading` states."""
         super().__init__(name, _numbers(len(array)), {}, labels)
-        self._array, self.reading = array, reading or EVERYTHING
+        self._array, self.reading = array, reading
 
     def sample(self, number: int) -> Sample:
         # A copy, so that what is decoded is what was hashed, whatever happens to the array.
@@ -73,8 +73,8 @@ class NpzSource(Source):
 
     kind = "npz"
 
-    def __init__(self, path: Path, reading: Reading | None = None) -> None:
-        file, self.reading = NpzFile(path), reading or EVERYTHING
+    def __init__(self, path: Path, reading: Reading = EVERYTHING) -> None:
+        file, self.reading = NpzFile(path), reading
         keys, key = file.names, self.reading.image_key
         if key is not None and key not in keys:
             raise DataError(f"{path} has no array {key!r}{did_you_mean(key, keys)}: it holds {', '.join(keys)}")
@@ -196,7 +196,7 @@ def check_rows(
     dtype: np.dtype[Any],
     who: str,
     values: Callable[[], npt.NDArray[Any]] | None = None,
-    reading: Reading | None = None,
+    reading: Reading = EVERYTHING,
 ) -> None:
     """Raise DataError for an array that is not n images, and say how to turn it into one; `values` are some of it."""
     found = f"{who} has shape {shape} and dtype {dtype}"
@@ -207,7 +207,7 @@ def check_rows(
         how = "drop the alpha channel, by x[..., :3]" if shape[3] == 4 else "drop the alpha channel, by x[:, :3]"
         how = "latents of a model must be decoded to images" if dtype.kind == "f" and shape[3] != 4 else how
         raise DataError(f"{found}, which are four channels, but images have one or three: {how}")
-    if reading is not None and reading.range is not None:
+    if reading.range is not None:
         check_numbers(dtype, who)
     else:
         check_dtype(dtype, found, None if values is None else values())

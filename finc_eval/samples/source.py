@@ -247,6 +247,11 @@ def failure_digest(error: str) -> bytes:
     return bytes_digest(b"unreadable: " + text_bytes(error))
 
 
+def content_digest(data: bytes | str) -> bytes:
+    """Return the content digest of an encoded sample, or of the reason why its bytes cannot be read."""
+    return failure_digest(data) if isinstance(data, str) else bytes_digest(data)
+
+
 def ahead(
     function: Callable[[Item], Result],
     items: Iterable[Item],

@@ -15,14 +15,22 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
-from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
 from finc_eval.core.files.parsed import foreign_json
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
-from finc_eval.core.remote.urls import is_url, place_of, url_of
-from finc_eval.samples.files import BY_NAME, FileSource, NoImagesError, in_short, is_hidden, is_other, refuse_excess
+from finc_eval.core.remote.urls import is_url, place_of
+from finc_eval.samples.files import (
+    BY_NAME,
+    FileSource,
+    NoImagesError,
+    bytes_at,
+    in_short,
+    is_hidden,
+    is_other,
+    refuse_excess,
+)
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES
 from finc_eval.samples.metadata import label_and_prompt
 from finc_eval.samples.reading import EVERYTHING, Reading
@@ -53,10 +61,10 @@ class TarSource(FileSource):
 
     kind = "tar"
 
-    def __init__(self, name: str, shards: list[tuple[str, Path | str]], reading: Reading | None = None) -> None:
+    def __init__(self, name: str, shards: list[tuple[str, Path | str]], reading: Reading = EVERYTHING) -> None:
         """Index the shards."""
         self._paths = [path if isinstance(path, str) else path.resolve() for _, path in shards]
-        self.reading = reading or EVERYTHING
+        self.reading = reading
         found: list[_Place] = []
         labels: dict[str, str] = {}
         prompts: dict[str, str] = {}
@@ -94,7 +102,7 @@ class TarSource(FileSource):
     def open(self, number: int) -> IO[bytes]:
         place = self._places[number]
         refuse_excess(place.size)
-        return io.BytesIO(_bytes_at(local(self._paths[place.shard]), place.offset, place.size))
+        return io.BytesIO(bytes_at(local(self._paths[place.shard]), place.offset, place.size))
 
 
 def _holds_image(path: Path, member: tarfile.TarInfo, suffix: str) -> bool:
@@ -103,7 +111,7 @@ def _holds_image(path: Path, member: tarfile.TarInfo, suffix: str) -> bool:
     if last in IMAGE_SUFFIXES:
         return True
     head = min(member.size, SIGNATURE_BYTES)
-    return not is_other(last) and SIGNATURES.match(_bytes_at(path, member.offset_data, head)) is not None
+    return not is_other(last) and SIGNATURES.match(bytes_at(path, member.offset_data, head)) is not None
 
 
 def _chosen(found: list[_Place], key: str | None, name: str) -> tuple[dict[str, _Place], list[str]]:
@@ -157,21 +165,7 @@ def expand(pattern: str) -> list[str]:
     return ["".join(parts) for parts in itertools.product(*pieces)]
 
 
-def open_tar(path: Path, reading: Reading | None = None) -> TarSource:
-    """Open one shard."""
-    return TarSource(place_of(path), [(path.name.removesuffix(path.suffix), path)], reading)
-
-
-def open_tar_folder(folder: str | Path, names: list[str], reading: Reading | None = None) -> TarSource:
-    """Open the shards with these names, relative to a folder or its URL."""
-    url = url_of(folder)
-    shards: list[tuple[str, Path | str]] = [
-        (name[: -len(".tar")], f"{url}/{name}" if url else Path(folder, name)) for name in sorted(names)
-    ]
-    return TarSource(place_of(folder), shards, reading)
-
-
-def open_tar_pattern(pattern: str, reading: Reading | None = None) -> TarSource:
+def open_tar_pattern(pattern: str, reading: Reading) -> TarSource:
     """Open the shards that a pattern with braces names."""
     paths: list[Path | str] = (
         [*expand(pattern)] if is_url(pattern) else [Path(one).expanduser() for one in expand(pattern)]
@@ -213,18 +207,9 @@ def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, Path
 def _content(path: Path, member: tarfile.TarInfo) -> bytes:
     check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{path}: {member.name}")
     try:
-        return _bytes_at(path, member.offset_data, member.size)
+        return bytes_at(path, member.offset_data, member.size)
     except UNREADABLE as error:
         raise _unreadable(path, error) from error
-
-
-def _bytes_at(path: Path, offset: int, size: int) -> bytes:
-    with open_file(path) as shard:
-        shard.seek(offset)
-        data = shard.read(size)
-    if len(data) != size:
-        raise EOFError("the shard is cut short")
-    return data
 
 
 def _unreadable(path: object, error: Exception) -> DataError:

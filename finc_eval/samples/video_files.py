@@ -8,6 +8,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from statistics import median
@@ -18,10 +19,10 @@ import numpy as np
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
-from finc_eval.core.remote.urls import is_url, place_of
+from finc_eval.core.remote.urls import is_url
 from finc_eval.core.words import plural
 from finc_eval.samples.animations import ANIMATION_SUFFIXES, is_animation
-from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, Window, decode_windows
+from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, decode_windows
 from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gather, plan_windows
 from finc_eval.samples.files import (
     BY_NAME,
@@ -33,12 +34,13 @@ from finc_eval.samples.files import (
     ZipFiles,
     metadata_of,
     whole,
+    whole_or_reason,
 )
 from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor, tensor_values
 from finc_eval.samples.metadata import METADATA_FILES
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Source, bytes_digest, failure_digest, reason
+from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, bytes_digest, content_digest
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import read_windows
@@ -105,11 +107,11 @@ class VideoFiles(ClipSource):
         self._files = files
         self._videos = videos
 
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
+    def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
         with self._files.open(self._videos[video]) as stream:
             file = Settled(stream)
             contents = (file.content() for _ in windows)
-            yield from decode_windows(read_windows(file.stream, self._clip, windows), contents)
+            yield from decode_windows(names, read_windows(file.stream, self._clip, windows), contents)
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         with self._files.open(self._videos[video]) as stream:
@@ -128,8 +130,8 @@ class FrameFolders(ClipSource):
         self._files = files
         self._frames = list(frames.values())
 
-    def windows(self, video: int, windows: Sequence[int]) -> Iterator[Window]:
-        names, plan = self._frames[video], self._plan(video, windows)
+    def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
+        files, plan = self._frames[video], self._plan(video, windows)
         seen: dict[int, bytes] = {}
 
         def decoded() -> Iterator[DecodedWindow]:
@@ -137,7 +139,7 @@ class FrameFolders(ClipSource):
 
             def frames() -> Iterator[tuple[int, Pixels]]:
                 for number in np.unique(plan.indices).tolist():
-                    with self._files.open(names[number]) as stream:
+                    with self._files.open(files[number]) as stream:
                         data = whole(stream)
                     seen[number] = bytes_digest(data)
                     pixels, encoding = decode(io.BytesIO(data))
@@ -147,9 +149,9 @@ class FrameFolders(ClipSource):
                     yield number, pixels
 
             for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=False):
-                yield DecodedWindow(pixels, times, replace(traits[0], frames=len(names)))
+                yield DecodedWindow(pixels, times, replace(traits[0], frames=len(files)))
 
-        yield from decode_windows(decoded(), self._digests(names, plan.indices, seen))
+        yield from decode_windows(names, decoded(), self._digests(files, plan.indices, seen))
 
     def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
         return list(self._digests(self._frames[video], self._plan(video, windows).indices, {}))
@@ -165,38 +167,22 @@ class FrameFolders(ClipSource):
         for row in plan.tolist():
             for number in row:
                 if number not in seen:
-                    seen[number] = self._frame_content(names[number])
+                    seen[number] = content_digest(whole_or_reason(partial(self._files.open, names[number])))
             yield bytes_digest(b"".join(seen[number] for number in row))
 
-    def _frame_content(self, name: str) -> bytes:
-        try:
-            with self._files.open(name) as stream:
-                return bytes_digest(whole(stream))
-        except NOT_OF_THE_SAMPLE:
-            raise
-        except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
-            return failure_digest(reason(error))
 
-
-class _OneFile:
+class _OneFile(FolderFiles):
     """A single file, in the form of a folder without other files: its folder's metadata are not read."""
 
     kind = "file"
 
-    def __init__(self, path: Path) -> None:
-        self.name = place_of(path)
-
-    def names(self) -> Iterable[str]:
-        return [Path(self.name).name]
-
     def size(self, name: str) -> int:
-        if name not in self.names():
+        if name != Path(self.name).name:
             raise FileNotFoundError(name)
         return Path(self.name).stat().st_size
 
     def open(self, name: str) -> IO[bytes]:
-        if name not in self.names():
-            raise FileNotFoundError(name)
+        self.size(name)  # FileNotFoundError for another name
         return open_file(Path(self.name))
 
 

@@ -64,13 +64,13 @@ class ShardActor:
 
     @cached_property
     def _set(self) -> SetExtraction:
-        return SetExtraction.of(self._samples, self._how, metadata=self._metadata, run=self._run)
+        return SetExtraction(self._samples, self._how, metadata=self._metadata, run=self._run)
 
     def __call__(self, batch: Mapping[str, Sequence[str]]) -> dict[str, list[Any]]:
         """Embed the shards in the column "item"; return their names, the paths of their files and numbers of rows."""
         shards, paths, rows = [str(shard) for shard in batch[ITEM]], list[str](), list[int]()
         for shard in shards:
-            with self._set.extract(self._out, shard, strict=self._how.strict, force=self._force) as cache:
+            with self._set.extract(self._out, shard, force=self._force) as cache:
                 paths.append(str(cache.path))
                 rows.append(cache.n)
         return {"shard": shards, "path": paths, "n": rows}

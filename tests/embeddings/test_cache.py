@@ -127,7 +127,8 @@ def test_two_recipes_are_told_apart_part_by_part():
 def test_further_outputs_labels_and_prompts_ride_along(tmp_path):
     labels, prompts = [f"class {row % 3}" for row in range(10)], [f"prompt {row}" for row in range(10)]
     widths = {"embeddings": 3, "logits": 2}
-    with EmbeddingCache(make(tmp_path / "gen.h5", widths=widths, labels=labels, prompts=prompts)) as cache:
+    path = make(tmp_path / "gen.h5", widths=widths, columns={"label": labels, "prompt": prompts})
+    with EmbeddingCache(path) as cache:
         np.testing.assert_array_equal(cache, ROWS[GOOD, :3])
         assert cache.outputs == ("logits",)
         logits = cache.output("logits")
@@ -142,7 +143,7 @@ def test_further_outputs_labels_and_prompts_ride_along(tmp_path):
 
 def test_a_cache_becomes_a_tensor_or_a_data_frame(tmp_path):
     pandas = pytest.importorskip("pandas")
-    cache = EmbeddingCache(make(tmp_path / "gen.h5", labels=[str(row) for row in range(10)]))
+    cache = EmbeddingCache(make(tmp_path / "gen.h5", columns={"label": [str(row) for row in range(10)]}))
     np.testing.assert_array_equal(cache.to_torch().numpy(), ROWS[GOOD])
     frame = cache.to_frame()
     assert isinstance(frame, pandas.DataFrame)

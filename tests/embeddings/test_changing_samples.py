@@ -178,7 +178,7 @@ def test_a_video_that_is_rewritten_while_it_is_decoded_has_another_digest(tmp_pa
     monkeypatch.setattr(files, "MAX_BYTES_IN_MEMORY", 1 << 20 if in_memory else 0)
     source = open_clips(as_videos(tmp_path / "videos"), Clip(frames=4, stride=1, windows=2, short="loop"))
     hashed = list(source.contents([0, 1]))
-    windows = source.windows(0, [0, 1])
+    windows = source.windows(0, [0, 1], source.ids)
     first = next(windows)
     assert first.content == hashed[0]
     data = (tmp_path / "videos" / "a.mp4").read_bytes()

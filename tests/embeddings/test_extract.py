@@ -180,7 +180,7 @@ def test_a_users_card_is_another_key(tmp_path, images):
     [
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
         ({"workers": 0}, "workers must be a whole number of at least 1, got 0"),
-        ({"precision": "float8"}, "the precision of a network must be one of float32, bfloat16, float16, got 'float8'"),
+        ({"precision": "float8"}, "precision must be one of float32, bfloat16, float16, got 'float8'"),
         ({"device": "cuda:99"}, 'the device "cuda:99" cannot be used'),
         ({"device": "gpu"}, 'the device "gpu" cannot be used'),
         ({"extractor": "pixel"}, 'did you mean "pixels"?'),

@@ -131,7 +131,7 @@ def test_a_shard_cut_short_after_it_was_opened_gives_failures(tmp_path):
     source = open_source(path)
     path.write_bytes(path.read_bytes()[:3000])
     assert source.sample(0).error is None
-    assert source.sample(5).error == "the shard is cut short"
+    assert source.sample(5).error == "the file is cut short"
 
 
 def test_a_shard_cut_short_in_a_text_is_one_sentence(tmp_path):

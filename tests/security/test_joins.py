@@ -38,15 +38,14 @@ REVIEWED = {
         "embeddings/folder.py": {"folder / name", "path.with_name(path.name.removesuffix(PART))"},
         "loading.py": {"folder / name"},
         "report/index.py": {"self.folder / name"},
-        "samples/encoded_rows.py": {"Path(folder, name)", "open_file(self._path)"},
         "samples/files.py": {
             "Path(self.name)",
             "os.path.join(self.name, name)",
             "Path(self.name, name)",
             "Path(entry.path)",
         },
-        "samples/opening.py": {"path.parent / nearest"},
-        "samples/tar.py": {"Path(folder, name)", "local(self._paths[place.shard])"},
+        "samples/opening.py": {"Path(folder, name)", "path.parent / nearest"},
+        "samples/tar.py": {"local(self._paths[place.shard])"},
         "samples/video_files.py": {"Path(self.name)"},
     },
     "every part of the address was made harmless": {
