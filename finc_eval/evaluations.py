@@ -6,22 +6,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar, Unpack, get_args
 
-from finc_eval.comparison.compare import compare
+from finc_eval.comparison.compare import DIRECTIONS, compare, stages_of
+from finc_eval.comparison.inputs import SKETCH
 from finc_eval.comparison.methods import MethodComparison, compare_methods
 from finc_eval.comparison.result import Comparison
+from finc_eval.comparison.scored import SCORE
 from finc_eval.comparison.settings import Options, Settings, settings_of
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import open_sets
+from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.measures.inputs import open_set
-from finc_eval.measures.metrics import choose_metrics, compute_scores
+from finc_eval.measures.metrics import COMPUTE, choose_metrics, compute_scores
 from finc_eval.measures.score import Score, Scores
-from finc_eval.memorization.audit import audit
+from finc_eval.memorization.audit import AUDIT_STAGES, audit
 from finc_eval.memorization.result import Audit
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.profile import Profile, unlike_encodings
@@ -160,10 +164,17 @@ def evaluate(
     spaces = {one.extractor for one in chosen}
     opened = open_sets(given, open_set, extractor, run, preferred=spaces.pop() if len(spaces) == 1 else None)
     # A sketch is opened again by each part, which takes it or says why not.
-    run = run.planned("comparison", "metrics", "methods", *([] if train is None else ["audit"]))
     sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
     x, y = sets["gen"], sets["ref"]
     two = {"gen": x, "ref": y}
+    methods = _methods(two)
+    stages = {
+        "comparison": stages_of(settings),
+        "metrics": (LOOK, COMPUTE),
+        "methods": (LOOK, SKETCH, *(DIRECTIONS, SCORE) * len(methods)),
+        **({} if train is None else {"audit": AUDIT_STAGES}),
+    }
+    run = run.planned(*(Stage.of_parts(name, parts) for name, parts in stages.items()))
     missing = {"audit": NO_AUDIT} if train is None else {}
     for label in (label for label, one in opened.items() if not isinstance(one, Embeddings)):
         if as_sketch(given[label]) is None:
@@ -186,7 +197,7 @@ def evaluate(
     return Evaluation(
         comparison=None if "comparison" in missing else compare(x, y, settings, run=run.prefixed("comparison")),
         scores=part("scores", score),
-        methods=part("methods", lambda: compare_methods(x, y, _methods(two), settings, run=run.prefixed("methods"))),
+        methods=part("methods", lambda: compare_methods(x, y, methods, settings, run=run.prefixed("methods"))),
         audit=part("audit", lambda: _audit(sets, settings, run.prefixed("audit"))),
         encodings=_encodings(two),
         missing=missing,

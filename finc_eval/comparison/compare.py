@@ -39,6 +39,7 @@ from finc_eval.comparison.scored import SCORE, Proposal, Scored, score_sets
 from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
 from finc_eval.comparison.spaces import Spaces, compare_in_spaces
 from finc_eval.core.errors import UsageError
+from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
@@ -61,7 +62,7 @@ from finc_eval.partitions.values import shares_by
 from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
-DIRECTIONS = "find directions"
+DIRECTIONS = Stage("find directions", cost=2)
 """Name in the progress."""
 
 

@@ -14,6 +14,7 @@ import torch
 from finc_eval.comparison.directions import FoldedMoments
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-SKETCH = "sketch"
+SKETCH = Stage("sketch", cost=9)
 """Name in the progress."""
 
 

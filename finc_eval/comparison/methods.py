@@ -10,12 +10,14 @@ from typing import ClassVar, Unpack
 import numpy as np
 import torch
 
-from finc_eval.comparison.compare import compare_opened
+from finc_eval.comparison.compare import DIRECTIONS, compare_opened
 from finc_eval.comparison.direction import ROLES, Direction, Role, SetLabel, significant
 from finc_eval.comparison.inputs import SKETCH, SketchedSet, sketch_sets
 from finc_eval.comparison.result import Comparison, SideBySide
+from finc_eval.comparison.scored import SCORE
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
+from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
@@ -140,7 +142,7 @@ def compare_methods(
     """
     run = Run.of(run)
     chosen = methods_of(methods)
-    run = run.planned(LOOK, SKETCH, *(one.name for one in chosen))
+    run = run.planned(LOOK, SKETCH, *(Stage.of_parts(one.name, (DIRECTIONS, SCORE)) for one in chosen))
     if not chosen:
         raise UsageError(f"no method was named: name some of {', '.join(DIRECTION_METHODS)}")
     opened = sketch_sets({"gen": gen, "ref": ref}, settings_of(settings, options), run, extractor)

@@ -16,6 +16,7 @@ from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass, Scores
 from finc_eval.core.device import send
+from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.numerics.arrays import rows_of
 from finc_eval.numerics.design_effects import design_effects
@@ -24,7 +25,7 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of
 from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
 
-SCORE = "score samples"
+SCORE = Stage("score samples", cost=1)
 """Name in the progress."""
 
 

@@ -30,22 +30,32 @@ SECONDS_WITHOUT_BAR = 2.0
 MEASURED = 0.5
 """Seconds from which the speed of a stage is measured well enough to be shown."""
 
+MEASURED_PART = 0.02
+"""Part of a whole work from which on its speed is measured well enough: its first stage is the shortest."""
+
 
 class Stage(str):
-    """Name of a stage, and how to make it shorter."""
+    """Name of a stage, with what is known of its time."""
 
     shorter: tuple[str, int] | None  # an option, and how much of the stage there is with it: ("--n 2000", 12000)
+    cost: float | None  # seconds on a core with 20,000 embeddings of 384 entries a set, roughly; None if unknown
+    part: float | None  # part of a whole work that is done at present, by the costs of its stages
 
-    def __new__(cls, name: str, shorter: tuple[str, int] | None = None) -> Self:
+    def __new__(cls, name: str, shorter: tuple[str, int] | None = None, cost: float | None = None) -> Self:
         """Return the name, which is a string."""
         stage = super().__new__(cls, name)
-        stage.shorter = shorter
+        stage.shorter, stage.cost, stage.part = shorter, cost, None
         return stage
 
     @classmethod
     def after(cls, words: str, stage: str) -> Self:
         """Return a stage with words before its name."""
-        return cls(words + stage, getattr(stage, "shorter", None))
+        return cls(words + stage, getattr(stage, "shorter", None), getattr(stage, "cost", None))
+
+    @classmethod
+    def of_parts(cls, name: str, parts: Iterable[str]) -> Self:
+        """Return a stage that consists of others, whose costs add up."""
+        return cls(name, cost=sum(getattr(part, "cost", None) or 1.0 for part in parts))
 
 
 class Whole:
@@ -67,14 +77,45 @@ class Whole:
         return lambda _, done, total: self._progress(self._stage, start + size * done // max(total, 1), self._total)
 
 
-def planned(progress: Progress, stages: Sequence[str]) -> Progress:
-    """Return a progress that says the place of stages that begin so among all of a work: "2 of 5: sketch"."""
+class Plan:
+    """Progress that says of each stage its place among all of a work, and how much of the whole is done.
 
-    def tell(stage: str, done: int, total: int) -> None:
-        place = next((place for place, name in enumerate(stages, 1) if stage.startswith(name)), None)
-        progress(stage if place is None else Stage.after(f"{place} of {len(stages)}: ", stage), done, total)
+    A stage of the plan may consist of several, whose names begin with its own.
 
-    return tell
+    Args:
+        progress: progress of the whole.
+        stages: how the names of all stages begin, in order, with their costs.
+    """
+
+    def __init__(self, progress: Progress, stages: Sequence[str]) -> None:
+        self._progress, self._stages = progress, stages
+        self._costs = [getattr(stage, "cost", None) or 1.0 for stage in stages]
+        self._place, self._stage, self._spent, self._cost = -1, "", 0.0, 0.0
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Tell how far a stage is."""
+        place = next((place for place, name in enumerate(self._stages) if stage.startswith(name)), None)
+        if place is None:
+            self._progress(stage, done, total)
+            return
+        if stage != self._stage:
+            self._spent = self._spent + self._cost if place == self._place else 0.0
+            self._place, self._stage = place, stage
+            self._cost = getattr(stage, "cost", None) or self._costs[place]
+        shown = Stage.after(f"{place + 1} of {len(self._stages)}: ", stage)
+        spent = min(self._spent + self._cost * done / max(total, 1), self._costs[place])
+        shown.part = (sum(self._costs[:place]) + spent) / sum(self._costs)
+        self._progress(shown, done, total)
+
+
+WHOLE = 1000
+"""Length of the bar of a whole work."""
+
+
+def whole_of(stage: str, done: int, total: int) -> tuple[str, int, int]:
+    """Return the name of the whole, how much is done and how much there is: of a work, or else of a stage alone."""
+    part = getattr(stage, "part", None)
+    return (stage, done, total) if part is None else ("", round(WHOLE * part), WHOLE)
 
 
 def silent(stage: str, done: int, total: int) -> None:
@@ -82,24 +123,26 @@ def silent(stage: str, done: int, total: int) -> None:
 
 
 class NotebookBars:
-    """A `Progress` that draws one bar per stage in a notebook, and nothing anywhere else."""
+    """A `Progress` that draws one bar for a work, or for a stage without a place in one, in a notebook only."""
 
     def __init__(self) -> None:
         self._bars: dict[str, Any] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Draw how much of a stage is done."""
-        bar = self._bars.get(stage)
+        """Draw how much of a work or stage is done."""
+        work, now, end = whole_of(stage, done, total)
+        bar = self._bars.get(work)
         if bar is None:
-            bar = self._bars[stage] = _notebook_bar(stage, total)
+            bar = self._bars[work] = _notebook_bar(stage, total)
         if bar is None:
-            del self._bars[stage]
+            del self._bars[work]
             return
-        bar.total = total
-        bar.update(done - bar.n)
-        if done >= total:
+        bar.total = end
+        bar.set_description(visible(stage), refresh=False)
+        bar.update(now - bar.n)
+        if now >= end:
             bar.close()
-            del self._bars[stage]
+            del self._bars[work]
 
 
 def _notebook_bar(stage: str, total: int) -> Any:
@@ -125,25 +168,29 @@ class Pace:
 
     def __init__(self) -> None:
         self.begun = time.monotonic()
-        self._stage: str | None = None
+        self._work: str | None = None
         self._start, self._first, self._before = 0.0, 0, 0
         self._announced: set[str] = set()
 
     def seconds_left(self, stage: str, done: int, total: int) -> float | None:
         """Return the time left at the speed so far; None if it is not known."""
         now = time.monotonic()
-        if stage != self._stage:
-            self._stage, self._before, self._first = stage, done, done
+        work, done, total = whole_of(stage, done, total)
+        if work != self._work:
+            self._work, self._before, self._first = work, done, done
         if self._first == self._before:  # the first batch, which is slower, is measured to its end alone
             self._start, self._first = now, done
-        took = now - self._start
-        return None if done <= self._first or took < MEASURED else took / (done - self._first) * (total - done)
+        took, least = now - self._start, 0 if work else MEASURED_PART * total
+        return None if done - self._first <= least or took < MEASURED else took / (done - self._first) * (total - done)
 
     def announcement(self, stage: str, done: int, total: int, left: float | None) -> str | None:
         """Return how long a stage will take; None if it is short, or was said before."""
-        if left is None or left < LONG or stage in self._announced:
+        work, done, total = whole_of(stage, done, total)
+        if left is None or left < LONG or work in self._announced:
             return None
-        self._announced.add(stage)
+        self._announced.add(work)
+        if not work:
+            return f"{stage}: about {duration(left)} left in all"
         each, shorter = left / (total - done), getattr(stage, "shorter", None)
         before = f", {self._before:,} of them done" if self._before else ""
         text = f"{stage}{before}: about {duration(each * (total - self._before))}"
@@ -156,8 +203,8 @@ class Pace:
 def terminal() -> Iterator[Progress]:
     """Yield a `Progress` that draws on standard error.
 
-    One bar on a terminal, for the present stage. Where standard error is a file or a pipe (CI logs), plain lines,
-    the first after ten seconds, and each next one later. A long stage is announced with its duration.
+    One bar on a terminal, for all stages of a work. Where standard error is a file or a pipe (CI logs), plain lines,
+    the first after ten seconds, and each next one later. Long work is announced with its duration.
     """
     if not sys.stderr.isatty():
         yield _lines()
@@ -165,7 +212,7 @@ def terminal() -> Iterator[Progress]:
 
     # Only the command line draws bars; importing the library should not pay for rich.
     from rich.console import Console, RenderableType
-    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, TaskID, TextColumn
     from rich.progress import Progress as Bars
 
     pace = Pace()
@@ -174,7 +221,7 @@ def terminal() -> Iterator[Progress]:
         def get_renderables(self) -> Iterable[RenderableType]:
             return super().get_renderables() if time.monotonic() - pace.begun > SECONDS_WITHOUT_BAR else ()
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
     # The bar itself goes to the stream below, which makes nothing visible; what others print meanwhile does not.
     console = Console(file=getattr(sys.stderr, "rich_proxied_file", sys.stderr))
     with (
@@ -184,16 +231,23 @@ def terminal() -> Iterator[Progress]:
         shown: list[tuple[str, TaskID]] = []
 
         def draw(stage: str, done: int, total: int) -> None:
-            text = pace.announcement(stage, done, total, pace.seconds_left(stage, done, total))
+            left = pace.seconds_left(stage, done, total)
+            text = pace.announcement(stage, done, total, left)
             if text is not None:
                 bars.console.print(visible(text), markup=False, highlight=False)
-            if not shown or shown[0][0] != stage:
+            work, now, end = whole_of(stage, done, total)
+            if not shown or shown[0][0] != work:
                 if shown:
                     bars.remove_task(shown.pop()[1])
-                shown.append((stage, bars.add_task(visible(stage), total=total)))
-            bars.update(shown[0][1], completed=done, total=total)
+                shown.append((work, bars.add_task("", total=end, left="")))
+            bars.update(shown[0][1], description=visible(stage), completed=now, total=end, left=_left(stage, left))
 
         yield draw
+
+
+def _left(stage: str, left: float | None) -> str:
+    """Return the time left in words; "" if it is not known."""
+    return f"{duration(left)} left{' in all' if getattr(stage, 'part', None) is not None else ''}" if left else ""
 
 
 def _lines() -> Progress:
@@ -206,7 +260,7 @@ def _lines() -> Progress:
         text = pace.announcement(stage, done, total, left)
         if text is None and now - last >= min(max(LONG, (now - pace.begun) / 4), MAX_SECONDS_BETWEEN_LINES):
             of = f": {done:,} of {total:,}" if total > 1 else ""  # a single step says its name
-            text = f"{stage}{of}" + ("" if not left else f", {duration(left)} left")
+            text = f"{stage}{of}" + (f", {_left(stage, left)}" if left else "")
         if text is not None:
             last = now
             print(text, file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import Progress, Stage, Whole, automatic, planned
+from finc_eval.core.progress import Plan, Progress, Stage, Whole, automatic
 
 if TYPE_CHECKING:
     import torch
@@ -91,8 +91,8 @@ class Run:
         return replace(self, progress=lambda _, done, total: self.progress(stage, done, total))
 
     def planned(self, *stages: str) -> Run:
-        """Return the same run, which says of each of these stages its place: "2 of 5: sketch"."""
-        return replace(self, progress=planned(self.progress, stages))
+        """Return the same run, which says of each of these stages its place, "2 of 5: sketch", and the time left."""
+        return replace(self, progress=Plan(self.progress, stages))
 
     def over(self, stage: str, sizes: Sequence[int]) -> list[Run]:
         """Return a run for each of several passes, which are one stage together."""

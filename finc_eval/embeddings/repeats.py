@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.device import send
 from finc_eval.core.errors import DataError
+from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
@@ -60,7 +61,7 @@ MANY_NEAR = 0.1
 STANDARD_ERRORS = 3.0
 """Standard errors that make the set of first neighbors differ from the sets of other neighbors."""
 
-LOOK = "look for repeats"
+LOOK = Stage("look for repeats", cost=0.2)
 """Name in the progress."""
 
 TOLD_APART = 0.9

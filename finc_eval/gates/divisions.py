@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent
 from finc_eval.core.words import plural as how_many
@@ -19,7 +20,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
 from finc_eval.partitions.counts import COUNT, Counted, Counter, tally_sets
 from finc_eval.partitions.kind import names_of_unions
-from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.tree import Tree
 from finc_eval.partitions.values import count_values
@@ -27,7 +28,9 @@ from finc_eval.partitions.values import count_values
 OF_ALL = "all-"
 """Beginning of the ids of kinds of all sets together, which differ from the kinds of the reference."""
 
-OF_REF, OF_SETS = "kinds of the reference", "kinds of all sets"
+OF_REF, OF_SETS, MOVED = (
+    Stage.of_parts(name, (DIVIDE, COUNT)) for name in ("kinds of the reference", "kinds of all sets", "moved")
+)
 """Names of their stages in the progress."""
 
 MOST = 0.15

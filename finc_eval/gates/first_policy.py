@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from scipy.special import gammaincinv
 
+from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, plural
 from finc_eval.embeddings.base import CachedEmbeddings
@@ -21,6 +22,7 @@ from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
+from finc_eval.measures.metrics import COMPUTE
 from finc_eval.numerics.inference import ALPHA
 
 LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
@@ -40,7 +42,9 @@ def first_policy(
     baselines: Sequence[object], ref: object, *, extractor: AnyExtractor = None, run: Run | None = None
 ) -> str:
     """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95."""
-    run = Run.of(run).planned(LOOK, OF_REF, OF_SETS, "noise of", "duplicates")
+    run = Run.of(run).planned(
+        LOOK, OF_REF, OF_SETS, Stage.of_parts("noise of", (LOOK, COMPUTE)), Stage.of_parts("duplicates", (LOOK,))
+    )
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
     n, m = sets.gen.n, sets.ref.n

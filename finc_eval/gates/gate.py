@@ -76,7 +76,6 @@ def gate(
         'regression'
     """
     policy = Policy.of(policy)
-    run = Run.of(run).planned(*stages_of(policy))
     history = History.open(str(baseline)) if is_history(baseline) else None
     if history is not None and anchor is None and history.anchor is not None:
         anchor = history.anchor.samples
@@ -86,6 +85,7 @@ def gate(
     baselines = [] if first else list(older) if isinstance(older, list | tuple) else [older]
     if not baselines and not first:
         raise UsageError("the gate needs a baseline to compare with: pass the release before")
+    run = Run.of(run).planned(*stages_of(policy, 1 + len(baselines) + (anchor is not None)))
     sets = GateSets.open(
         samples_of(gen),
         [samples_of(one) for one in baselines],

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
-from finc_eval.gates.divisions import OF_REF, OF_SETS, tree_of_reference
+from finc_eval.gates.divisions import MOVED, OF_REF, OF_SETS, tree_of_reference
 from finc_eval.gates.evidence import Evidence, Fact, Missing
 from finc_eval.gates.kinds import KindEvidence, kind_evidence
 from finc_eval.gates.moved import Distance
@@ -17,6 +18,7 @@ from finc_eval.gates.policy import BasicLimits, CopyingLimits, KindLimits, Metri
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
+from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.result import AUDIT_ALPHA
 from finc_eval.partitions.kind_tree import KindTree
@@ -64,18 +66,18 @@ class Gathered:
         return scores
 
 
-def stages_of(policy: Policy) -> list[str]:
-    """Return how the stages of a gate of embedded sets begin, in their order."""
+def stages_of(policy: Policy, generators: int) -> list[str]:
+    """Return how the stages of a gate of so many embedded sets of generators begin, in their order."""
     kinds = None if policy.kinds is None or policy.kinds.column else policy.kinds
-    asked = {
+    asked: dict[str, object] = {
         LOOK: True,
         OF_REF: kinds and kinds.lose is not None,
         OF_SETS: kinds and (kinds.new is not None or (kinds.lose is not None and not kinds.only)),
-        "moved": kinds,
-        "metrics of": policy.metrics,
-        **dict.fromkeys(policy.slices, True),
+        MOVED: kinds,
+        Stage.of_parts("metrics of", (LOOK, COMPUTE) * generators): policy.metrics,
+        **{Stage.of_parts(name, (OF_REF, OF_SETS, MOVED)): True for name in policy.slices},
         "copying": policy.copying,
-        "duplicates": policy.basics and policy.basics.duplicates is not None,
+        Stage.of_parts("duplicates", (LOOK,)): policy.basics and policy.basics.duplicates is not None,
     }
     return [stage for stage, is_asked in asked.items() if is_asked]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
+from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
@@ -40,7 +41,8 @@ from finc_eval.partitions.values import ValueCounts
 TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
 
-COUNT_REFERENCE, MEASURE, COUNT_MODELS = "count the reference's kinds", "compute metrics", "count the models' kinds"
+COUNT_REFERENCE = Stage("count the reference's kinds", cost=0.1)
+MEASURE, COUNT_MODELS = Stage("compute metrics", cost=2), Stage("count the models' kinds", cost=0.2)
 """Names of passes in the progress."""
 
 DEFAULT_METRICS = ("fd", "kid")

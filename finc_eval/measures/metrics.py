@@ -14,6 +14,7 @@ from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
+from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
@@ -44,7 +45,7 @@ from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.numerics.precision import arithmetic
 
-COMPUTE = "compute metrics"
+COMPUTE = Stage("compute metrics", cost=38)
 """Name in the progress."""
 
 DEFAULT_METRICS = ("fd", "kid", "vendi")

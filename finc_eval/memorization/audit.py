@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError
-from finc_eval.core.progress import silent
+from finc_eval.core.progress import Stage, silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
@@ -63,9 +63,11 @@ from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
 
-SAME_LAW, KINDS, PLANTED = "training set against holdout", "kinds of the training set", "planted copies"
-FITTED, ATTACKS = ("MiFID", "FLD's gap"), "attacks"
-"""Stages of the progress, after the distances."""
+SAME_LAW, KINDS = Stage("training set against holdout", cost=0.5), Stage("kinds of the training set", cost=2)
+FITTED, PLANTED = (Stage("MiFID", cost=7), Stage("FLD's gap", cost=30)), Stage("planted copies", cost=1)
+ATTACKS = Stage("attacks", cost=30)
+AUDIT_STAGES = (STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)
+"""Stages of the progress, in their order."""
 
 STATEMENTS_PER_ATTACK = 4
 """Statements about each attack: the intervals of its AUC and of two rates, and its bound of ε."""
@@ -133,7 +135,7 @@ def audit(
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets = _open_audit(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
-    run = run.planned(STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)
+    run = run.planned(*AUDIT_STAGES)
     halves, k = _cut_in_two(sets), min(CALIBRATION_NEIGHBORS, members.n // 2)
     half, rest = halves["train"].stand_in, halves["train"].other
     measured, control, fresh, spaced = measure_all(sets, half, rest, k, run, settings.index)

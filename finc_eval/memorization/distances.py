@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.progress import Progress, Whole
+from finc_eval.core.progress import Progress, Stage, Whole
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks
@@ -29,7 +29,7 @@ from finc_eval.embeddings.search.neighbors import (
 from finc_eval.numerics.arrays import fold_of
 from finc_eval.numerics.names import SearchIndex
 
-STAGE = "distances between samples"
+STAGE = Stage("distances between samples", cost=40)
 """Stage of the progress, whose unit is a pair of samples."""
 
 RADIUS_SAMPLES = 1000

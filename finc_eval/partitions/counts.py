@@ -15,6 +15,7 @@ from scipy.sparse import csr_matrix
 from finc_eval.core.device import send
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
+from finc_eval.core.progress import Stage
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -24,7 +25,7 @@ from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effect
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import Tally
 
-COUNT = "count kinds"
+COUNT = Stage("count kinds", cost=0.4)
 """Name of a pass over sets in the progress."""
 
 DRAWN = 200

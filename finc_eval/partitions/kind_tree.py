@@ -16,6 +16,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
+from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import nearest
@@ -23,7 +24,7 @@ from finc_eval.numerics.eigen import MAX_AXES, PrincipalAxes
 from finc_eval.partitions.kmeans import kmeans, pool_samples
 from finc_eval.partitions.tree import Tree
 
-DIVIDE = "find kinds"
+DIVIDE = Stage("find kinds", cost=1)
 """Name of the division in the progress."""
 
 SAMPLES_PER_PROTOTYPE = 10

@@ -102,6 +102,34 @@ def test_a_terminal_has_one_bar_with_the_present_stage_and_leaves_only_the_annou
         assert ("embed 6" in drawn) + ("count gen" in drawn) < 2
 
 
+def planned(seconds, steps=100):
+    """The events of a work of three stages that take so many seconds, as their costs say."""
+    events, costs = [], {"sketch": 1, "find kinds": 3, "score": 4}
+    plan = progress.Plan(
+        lambda *event: events.append(event), [progress.Stage(name, cost=cost) for name, cost in costs.items()]
+    )
+    for stage in costs:
+        for done in range(steps + 1):
+            plan(stage, done, steps)
+    paces = [0.0, *(cost * seconds / sum(costs.values()) / steps for cost in costs.values() for _ in range(steps + 1))]
+    return [(pace, *event) for pace, event in zip(paces, events, strict=False)]
+
+
+def test_a_log_says_the_time_left_of_a_work_of_several_stages(said):
+    first, *lines = said(planned(400)).splitlines()
+    assert first == "1 of 3: sketch: about 7 minutes left in all"
+    assert lines[0].startswith("1 of 3: sketch: ") and lines[-1].startswith("3 of 3: score: ")
+    left = [int(re.search(r", (\d+) (?:minutes|seconds) left in all$", line)[1]) for line in lines]
+    assert len(left) > 5 and left[:2] == sorted(left[:2], reverse=True)
+
+
+def test_a_terminal_has_one_bar_for_all_stages_of_a_work(said):
+    text = said(planned(400), is_terminal=True)
+    assert text.count("about 7 minutes left in all") == 1
+    drawn = [part for part in text.split("\x1b[2K") if "of 3: " in part and "about" not in part]
+    assert drawn and all(part.count("of 3: ") == 1 for part in drawn)
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
@@ -147,20 +175,22 @@ VERBS = {
         {"a": GEN[:150], "b": GEN[150:]}, REF, metrics=["precision_recall", "prdc"], run=run
     ),
     "methods": lambda run: fe.compare_methods(GEN, REF, ["finc", "rarity"], features=50, run=run),
-    "evaluate": lambda run: fe.evaluate(GEN[:60], REF[:60], features=50, run=run),
+    "evaluate": lambda run: fe.evaluate(GEN[:150], REF[:150], features=50, run=run),
 }
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_stage_is_begun_twice_under_one_name_and_each_has_its_place_among_all(verb):
-    last, again = {}, []
+    last, again, parts = {}, [], []
 
     def tell(stage, done, total):
         again.extend([stage] if done < last.get(stage, 0) else [])
         last[stage] = done
+        parts.append(stage.part)
 
     VERBS[verb](fe.Run("cpu", progress=tell))
-    assert last and again == []
+    assert last and again == [] and parts == sorted(parts)
+    assert parts[0] < 0.2 and parts[-1] == pytest.approx(1)
     places = [re.match(r"(\d+) of (\d+): ", stage) for stage in last]
     assert all(places), list(last)
     numbers = list(dict.fromkeys(int(place[1]) for place in places))
