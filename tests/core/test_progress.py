@@ -230,7 +230,7 @@ def test_the_samples_of_a_set_are_read_and_embedded_once(verb, tmp_path, monkeyp
     sets, read = [], []
     for number in range(4):
         sets.append(tmp_path / f"{number}.npy")
-        np.save(sets[-1], np.random.default_rng(number).integers(0, 256, (120, 8, 8, 3), np.uint8))
+        np.save(sets[-1], np.random.default_rng(number).integers(0, 256, (100, 8, 8, 3), np.uint8))
 
     def tell(stage, done, total):
         read.extend([stage.split(": ")[-2]] if stage.endswith(": check samples") and done == total else [])

@@ -2,11 +2,11 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
+from pathlib import Path
 
 import pytest
+from _forks import exit_code, forked
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.storage import only_writer_of, write_text, write_together, write_whole
@@ -50,26 +50,21 @@ def test_an_error_leaves_all_the_old_files_and_nothing_else(tmp_path):
     assert names(tmp_path) == sorted([*FILES, "after"])
 
 
-KILLED = """
-import os, pathlib, signal, sys
-from finc_eval.core.storage import write_text, write_together
-count = int(sys.argv[2])
+def write_until_a_kill(folder, steps):
+    """Write the files anew in a process of its own, which is killed before it has taken so many steps and one."""
+    left = [steps]
 
-def killing(function):
-    def call(*arguments, **options):
-        global count
-        count -= 1
-        if count < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **options)
-    return call
+    def killing(function):
+        def call(*arguments, **options):
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **options)
 
-pathlib.Path.unlink, pathlib.Path.replace = killing(pathlib.Path.unlink), killing(pathlib.Path.replace)
-os.fsync = killing(os.fsync)
-with write_together():
-    for name in ("comparison.h5", "comparison.json", "comparison.html"):
-        write_text(pathlib.Path(sys.argv[1], name), "new")
-"""
+        return call
+
+    Path.unlink, Path.replace, os.fsync = map(killing, (Path.unlink, Path.replace, os.fsync))
+    write_set(folder, "new")
 
 
 def test_a_kill_at_any_step_never_leaves_new_files_beside_old_ones_and_the_next_run_cleans_up(tmp_path):
@@ -78,23 +73,19 @@ def test_a_kill_at_any_step_never_leaves_new_files_beside_old_ones_and_the_next_
         folder = tmp_path / str(count)
         folder.mkdir()
         write_set(folder, "old")
-        end = subprocess.run([sys.executable, "-S", "-c", KILLED, folder, str(count)], env=with_package(), check=False)
+        end = exit_code(forked(write_until_a_kill, folder, count))
         left = texts(folder)
         assert len(set(left.values())) == 1
         assert [*left] and set(left) == set(FILES[: len(left)])
         seen.add((len(left), *set(left.values())))
         write_set(folder, "again")
         assert names(folder) == sorted(FILES)
-        if end.returncode == 0:
+        if end == 0:
             break
-        assert end.returncode == -signal.SIGKILL
+        assert end == -signal.SIGKILL
     else:
         pytest.fail("the steps never ended")
     assert seen >= {(3, "old"), (1, "old"), (1, "new"), (2, "new"), (3, "new")}
-
-
-def with_package():
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def test_temporary_files_of_the_killed_are_removed_and_those_of_the_living_left_alone(tmp_path):

@@ -88,10 +88,11 @@ def test_fabricated_samples_are_those_of_the_cpu():
     assert np.asarray(found) == pytest.approx(np.asarray(fabricated(CPU)), rel=1e-4, abs=1e-4)
 
 
-def test_an_audit_finds_the_copies_that_it_finds_on_the_cpu():
+@pytest.mark.parametrize("batch", [None, pytest.param(SMALL_BATCH, marks=pytest.mark.long)])
+def test_an_audit_finds_the_copies_that_it_finds_on_the_cpu(batch):
     train, holdout = mixture(5, 6, 100), mixture(6, 6, 100)
     gen = np.concatenate([GEN[:80], train[:20]])
-    found, _ = measured(lambda run: fe.audit(gen, train, holdout, run=run), SMALL_BATCH)
+    found, _ = measured(lambda run: fe.audit(gen, train, holdout, run=run), batch)
     expected = fe.audit(gen, train, holdout, run=CPU)
     assert found.copying.copies == expected.copying.copies and found.copying.copies.same_embedding == 20
     for mine, other in zip(found.attacks, expected.attacks, strict=True):

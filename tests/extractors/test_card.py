@@ -7,8 +7,8 @@ from importlib import resources
 import pytest
 import timm
 import torch
+from _networks import message
 
-from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.networks import load_backbone, timm_cards
 
@@ -32,12 +32,6 @@ def edited(tmp_path):
         return path
 
     return edit
-
-
-def message(call, *arguments):
-    with pytest.raises(FincEvalError) as caught:
-        call(*arguments)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize("name", available_cards())

@@ -9,8 +9,8 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from _networks import message
 
-from finc_eval.core.errors import FincEvalError
 from finc_eval.extractors import fetch as downloads
 from finc_eval.extractors import weights as weights_folder
 from finc_eval.extractors.card import Weights
@@ -90,12 +90,6 @@ def server():
 
 def card(sha256=SHA256, urls=(), **fields):
     return replace(load_card("pixels"), name="net", weights=Weights("net.pt", "MIT", sha256, tuple(urls), **fields))
-
-
-def message(call, *arguments):
-    with pytest.raises(FincEvalError) as caught:
-        call(*arguments)
-    return str(caught.value)
 
 
 def put(folder, content=CONTENT, name="net.pt"):

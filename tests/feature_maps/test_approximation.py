@@ -79,13 +79,13 @@ def test_where_no_number_is_enough_the_largest_is_taken(sample):
 
 @pytest.mark.parametrize(("bound", "chosen"), [(1.0, 20), (0.08, 80), (1e-6, 320)])
 def test_a_comparison_can_choose_the_number_of_features_itself(digits, monkeypatch, bound, chosen):
-    x = digits[0][:500, ::4]
+    x = digits[0][:300, ::8]
     smaller = partial(enough_features, bound=bound, candidates=(20, 80, 320))
     monkeypatch.setattr(reference, "enough_features", smaller)
-    found = fe.compare(gen=x[:200], ref=x[200:], features="auto")
+    found = fe.compare(gen=x[:100], ref=x[100:], features="auto")
     assert found.settings.features == found.feature_map.features == chosen
     assert f"r:{chosen}" in str(found.signature).split("|")
-    assert found.signature == fe.compare(gen=x[:200], ref=x[200:], features=chosen).signature
+    assert found.signature == fe.compare(gen=x[:100], ref=x[100:], features=chosen).signature
     assert (found.kernel_error.rms < 1.1 * bound) or chosen == 320
 
 

@@ -44,7 +44,7 @@ def test_centering_leaves_the_approximated_kernel_as_it_is(digits):
     assert not torch.allclose(plain(x), centered(x), atol=1e-2)
 
 
-def rms_errors(x, orthogonal, numbers=(250, 1000, 4000), seeds=3):
+def rms_errors(x, orthogonal, numbers=(100, 400, 1600), seeds=3):
     """The kernel's error for each number of frequencies, over some seeds."""
     make = lambda r, seed: RandomFourierFeatures(784, r, sigma=6.0, seed=seed, orthogonal=orthogonal)  # noqa: E731
     return [np.mean([approximation_error(make(r, seed), x).rms for seed in range(seeds)]) for r in numbers]
@@ -58,8 +58,8 @@ def test_the_kernel_error_of_independent_frequencies_falls_as_one_over_root_r(di
 
 def test_orthogonal_frequencies_have_a_smaller_error(digits):
     x = torch.from_numpy(digits[0][:300])
-    for orthogonal, independent in zip(rms_errors(x, True), rms_errors(x, False), strict=True):
-        assert orthogonal < 0.95 * independent
+    some = [rms_errors(x, orthogonal, (250, 1000)) for orthogonal in (True, False)]
+    assert all(orthogonal < 0.95 * independent for orthogonal, independent in zip(*some, strict=True))
 
 
 def test_the_gaussian_kernel_has_the_two_in_its_convention():
@@ -219,7 +219,7 @@ def eigenvalues_of_unit_rows(x, y, rho):
 
 @pytest.mark.parametrize("rho", [1.0, 2.0])
 def test_with_the_cosine_kernel_the_spectrum_is_that_of_the_unit_rows(digits, rho):
-    x, y = digits[0][:500, ::4], digits[0][500:1100, ::4] * 3
+    x, y = digits[0][:250, ::8], digits[0][500:800, ::8] * 3
     raw = fe.compare(gen=x, ref=y, rho=rho, kernel="cosine", method=fe.Finc(rotation=None, clusters=False))
     over, under = eigenvalues_of_unit_rows(x, y, rho), eigenvalues_of_unit_rows(y, x, rho)
     np.testing.assert_allclose(raw.spectrum.over[:10], over[:10], atol=1e-6)
@@ -228,14 +228,14 @@ def test_with_the_cosine_kernel_the_spectrum_is_that_of_the_unit_rows(digits, rh
     assert len(fitted) > 0 or rho > 1
     assert all(np.abs(over[:10] - value).min() < 1e-6 for value in fitted)
     assert (np.diff(fitted) <= 0).all()
-    assert (raw.settings.kernel, raw.settings.sigma, raw.settings.features) == ("cosine", None, 196)
+    assert (raw.settings.kernel, raw.settings.sigma, raw.settings.features) == ("cosine", None, 98)
     assert raw.kernel_error.max < 1e-6
     assert not any("sigma" in warning for warning in raw.warnings)
 
 
 def test_the_cosine_kernel_comes_back_from_the_file_of_a_sketch_and_of_a_comparison(digits, tmp_path):
-    x, y = digits[0][:200], digits[0][200:450]
-    phi = CosineFeatures(784)
+    x, y = digits[0][:200, ::4], digits[0][200:450, ::4]
+    phi = CosineFeatures(196)
     fe.Sketch.of(x, phi).save(tmp_path / "x.h5")
     fe.Sketch.of(y, phi).save(tmp_path / "y.h5")
     found = fe.compare(gen=tmp_path / "x.h5", ref=tmp_path / "y.h5")
