@@ -67,12 +67,6 @@ def authpct(gen: object, train: object, *, run: Run | None = None, index: Search
 
     A sample x is authentic if d(x, t) > d(t, t'), where t is the training sample nearest to x and t' the one nearest to
     t. If the training set contains duplicates (t' = t), near copies of these are not detected: remove them first.
-
-    Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
-        train: embeddings of the training set, in the same forms.
-        run: device to compute on; default: CUDA if available.
-        index: "exact", or "auto" for approximate neighbors in very large sets, with their recall.
     """
     x, y = open_pair(gen, train, ("gen", "train"))
     check_enough(y, 1)
@@ -87,7 +81,7 @@ def _authpct(inputs: MetricInputs) -> list[Score]:
     notes = ["percent; neither end is better: copies read low, and samples unlike all training samples read high"]
     floor = None
     if inputs.test is not None:
-        floor = authpct(inputs.test_embeddings(), inputs.ref, run=inputs.run, index=inputs.index).percent
+        floor = authpct(*inputs.embeddings("test", "ref"), run=inputs.run, index=inputs.index).percent
         notes.append("the floor is the value of the test set")
     if found.copies:
         notes.append(f"{found.copies} of {len(found.distances)} have the same embedding as a training sample")

@@ -37,7 +37,7 @@ def _ken(inputs: MetricInputs) -> list[Score]:
 
 
 def _fld(inputs: MetricInputs) -> list[Score]:
-    found = fld(*inputs.embeddings(), inputs.test_embeddings(), run=inputs.run)
+    found = fld(*inputs.embeddings("gen", "ref", "test"), run=inputs.run)
     interval = normal_interval(found.fld, found.standard_error)
     notes = ("0 is as good as samples of the training set", *((found.warning,) if found.warning else ()))
     gap_notes = ("far below 0 if training samples are memorized",)

@@ -38,12 +38,6 @@ def fd_infinity(gen: object, ref: object, *, seed: int = 0, run: Run | None = No
 
     There are 15 subset sizes, evenly spaced from min(5000, n/10) to all samples, each with a fresh subset of the
     generated set. The reference is used whole, so the bias from its own finite size remains.
-
-    Args:
-        gen: embeddings or a cache of the generated set.
-        ref: reference set, in a form that `frechet_distance` takes.
-        seed: random seed of the subsets.
-        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
     x = as_embeddings(gen, "the generated set")
     y = gaussian_statistics(ref, "the reference", run=run).to(Run.of(run).torch_device)

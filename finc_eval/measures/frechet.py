@@ -31,9 +31,9 @@ from finc_eval.measures.inputs import (
     MIN_INTERVAL_SAMPLES,
     Metric,
     MetricInputs,
+    biased_floor,
     gaussian_statistics,
     open_set,
-    split_reference,
 )
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import student_quantile
@@ -76,39 +76,18 @@ class FrechetInterval:
     covers: str
 
 
-@dataclass(frozen=True)
-class SameSetFloor:
-    """Score of a perfect generator: the distance between two disjoint random parts of the reference."""
-
-    value: float  # distance scaled to the sizes of the two sets compared, because the bias is proportional to 1/n + 1/m
-    measured: float  # distance of the two parts, before scaling
-    sizes: tuple[int, int]  # numbers of samples in the two parts
-    seed: int  # random seed of the split
-
-
 def frechet_distance(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
     """Compute the Fréchet distance of two sets.
 
     With FᵀF = Σ, the trace of the square root is the sum of the singular values of F₁F₂ᵀ. They are the square roots of
     the eigenvalues of the symmetric F₁Σ₂F₁ᵀ, and more exact if these are small. A set of n ≤ d samples is its own
     F, so a covariance without full rank needs no offset.
-
-    Args:
-        gen: generated set: embeddings, a sketch, statistics, or a path of one of them (`open_set`).
-        ref: reference set, in the same forms.
-        run: device to sum embeddings on, and portions; default: CUDA if available.
     """
     return distance_of_gaussians(*_gaussians(gen, ref, run))
 
 
 def fvd(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
-    """Compute the Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717) between embedded clips.
-
-    Args:
-        gen: generated set, in a form that `frechet_distance` takes.
-        ref: reference set, in the same forms.
-        run: device to sum embeddings on, and portions; default: CUDA if available.
-    """
+    """Compute the Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717) between embedded clips."""
     x, y = _gaussians(gen, ref, run)
     warnings = []
     for name, n in ((x.name, x.n), (y.name, y.n)):
@@ -134,11 +113,7 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
     and distances from 0 to 1. The interval covers the sampling of the sets, but neither the
     choice of the extractor nor the training of the generator. It expects n well above d: if the covariance lacks full
     rank, the bias is not of order 1/n and only part of it is found.
-
-    Args:
-        gen: embeddings or a cache of the generated set, or the sketches of its disjoint shards, which are the blocks.
-        ref: reference set in the same forms, or statistics or one sketch, which are then taken as exact.
-        run: device to sum embeddings on, and portions; default: CUDA if available.
+    The sketches of the disjoint shards of a set are its blocks. A reference of statistics or one sketch is exact.
     """
     x, y = _blocks(gen, "the generated set", run), _blocks(ref, "the reference", run)
     if not isinstance(x, MomentBlocks):
@@ -175,24 +150,16 @@ def _jackknife_error(without: Sequence[Sequence[float]]) -> tuple[float, float]:
     return error, student_quantile(sum(variances) ** 2 / spread) * error if spread else 0.0
 
 
-def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> SameSetFloor:
+def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> float:
     """Compute the distance that samples of the reference itself would have instead of n_gen generated ones.
 
-    The reference is split at random into n_gen samples (at most half of all) and the rest. Both parts are smaller than
-    the sets compared, so the distance is scaled by the ratio of 1/n + 1/m. This is exact for the mean term, and for
-    the covariance if n is well above d.
-
-    Args:
-        ref: embeddings or a cache.
-        n_gen: number of generated samples.
-        seed: random seed of the split.
-        run: device to sum embeddings on, and portions; default: CUDA if available.
+    It is exact for the mean term, and for the covariance if n is well above d; see `biased_floor`.
     """
-    y = as_embeddings(ref, "the reference")
-    parts = split_reference(y, n_gen, least=2, seed=seed)
-    measured = distance_of_gaussians(*(from_embeddings(part, run=run) for part in parts)).value
-    wanted, had = 1 / n_gen + 1 / y.n, 1 / parts[0].n + 1 / parts[1].n
-    return SameSetFloor(measured * wanted / had, measured, (parts[0].n, parts[1].n), seed)
+
+    def distance(x: Embeddings, y: Embeddings) -> float:
+        return distance_of_gaussians(from_embeddings(x, run=run), from_embeddings(y, run=run)).value
+
+    return biased_floor(distance, as_embeddings(ref, "the reference"), n_gen, least=2, seed=seed)
 
 
 def _gaussians(gen: object, ref: object, run: Run | None) -> tuple[GaussianStatistics, GaussianStatistics]:
@@ -242,13 +209,11 @@ def _blocks(source: object, name: str, run: Run | None) -> MomentBlocks | Gaussi
 
 
 def _frechet(inputs: MetricInputs) -> list[Score]:
-    found = frechet_distance(inputs.gen, inputs.ref, run=inputs.run)
-    return [_with_interval(inputs, found)]
+    return [_with_interval(inputs, frechet_distance(inputs.gen, inputs.ref, run=inputs.run))]
 
 
 def _fvd(inputs: MetricInputs) -> list[Score]:
-    found = fvd(inputs.gen, inputs.ref, run=inputs.run)
-    return [_with_interval(inputs, found)]
+    return [_with_interval(inputs, fvd(inputs.gen, inputs.ref, run=inputs.run))]
 
 
 def not_fid(metric: str, space: str) -> list[str]:
@@ -272,7 +237,7 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
     if isinstance(gen, Embeddings) and isinstance(ref, Embeddings):
         n, needed = min(gen.n, ref.n), max(gen.dim + 1, MIN_INTERVAL_SAMPLES)
         if n >= MIN_INTERVAL_SAMPLES:
-            floor = same_set_floor(ref, gen.n, run=inputs.run).value
+            floor = same_set_floor(ref, gen.n, run=inputs.run)
         if n >= needed:
             jackknife = frechet_interval(gen, ref, run=inputs.run)
             interval, unbiased = (jackknife.low, jackknife.high), jackknife.corrected

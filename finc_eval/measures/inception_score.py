@@ -55,12 +55,7 @@ def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -
     """Compute the inception score of class logits, shuffled and split as torch-fidelity does.
 
     Only Σ p and Σ p·log p of each split are kept: KL is the mean of Σ_c p log p, minus Σ_c q log q of their mean q.
-
-    Args:
-        logits: array of shape (n, classes), or a cache; for the FID Inception, its 1008 logits without bias
-            (`EmbeddingCache(path, "logits_unbiased")`).
-        splits: number of splits.
-        seed: random seed of the shuffle.
+    For the FID Inception these are its 1008 logits without bias, `EmbeddingCache(path, "logits_unbiased")`.
     """
     check_count("splits", splits)
     source = as_embeddings(logits, "the logits")

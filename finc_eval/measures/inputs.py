@@ -58,19 +58,15 @@ class MetricInputs:
         sizes = [one.n for one in (self.gen, self.ref) if one]
         return Signature.of(self.name, sizes, self.gen.space, *((name, str(value)) for name, value in fields.items()))
 
-    def embeddings(self) -> tuple[Embeddings, Embeddings]:
-        """Return the generated set and the reference as embeddings."""
-        if isinstance(self.gen, Embeddings) and isinstance(self.ref, Embeddings):
-            return self.gen, self.ref
+    def embeddings(self, *labels: str) -> tuple[Embeddings, ...]:
+        """Return sets as embeddings; default: the generated set and the reference."""
+        found = tuple(getattr(self, label) for label in labels or ("gen", "ref"))
+        if all(isinstance(one, Embeddings) for one in found):
+            return found
         raise IncompatibleError(
-            f"{self.name} needs the embeddings of both sets: moments are enough for Fréchet distances only"
+            f"{self.name} needs the embeddings of {join_words(labels) or 'both sets'}: moments are enough for Fréchet "
+            "distances only"
         )
-
-    def test_embeddings(self) -> Embeddings:
-        """Return the third set as embeddings."""
-        if isinstance(self.test, Embeddings):
-            return self.test
-        raise IncompatibleError(f"{self.name} needs the embeddings of the third set, test: its moments are not enough")
 
 
 @dataclass(frozen=True)
@@ -155,6 +151,18 @@ def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 
             f"{ref.name} has {plural(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"
         )
     return Subset(ref, np.sort(order[:part])), Subset(ref, np.sort(order[part:]))
+
+
+def biased_floor(
+    statistic: Callable[[Embeddings, Embeddings], float], ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0
+) -> float:
+    """Return what a statistic is for n_gen samples of the reference's own law, from two parts of the reference.
+
+    Its bias is proportional to 1/n + 1/m, and so is the value of the parts, which are smaller.
+    """
+    parts = split_reference(ref, n_gen, least=least, seed=seed)
+    wanted, had = 1 / n_gen + 1 / ref.n, 1 / parts[0].n + 1 / parts[1].n
+    return statistic(*parts) * wanted / had
 
 
 def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ...], list[str]]:

@@ -19,8 +19,8 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.measures.gaussian import row_blocks
-from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
-from finc_eval.measures.mmd import KERNEL_BLOCK, MmdEstimate, biased_floor, kernel_sums, unbiased_estimate
+from finc_eval.measures.inputs import Metric, MetricInputs, biased_floor, open_samples
+from finc_eval.measures.mmd import KERNEL_BLOCK, MmdEstimate, kernel_sums, unbiased_estimate
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import PairKernel
 
@@ -61,17 +61,6 @@ def kid(
     Subsets are drawn without replacement by numpy's RandomState, first from gen, then from ref, so that a number does
     not depend on the library's version. Products and sums are in float64. torch-fidelity uses the type of the features:
     its float32 sums differ by about 1e-7 of the kernel's mean, which can be a large part of a small KID.
-
-    Args:
-        gen: embeddings of the generated set, or their cache.
-        ref: embeddings of the reference, or their cache.
-        subsets: number of subsets.
-        subset_size: number of samples of each set in one subset.
-        seed: random seed of the subsets.
-        degree: exponent of the kernel (γ·x·y + coef)^degree.
-        gamma: γ; default: 1/d.
-        coef: constant of the kernel.
-        run: device to compute on; default: CUDA if available.
     """
     kernel = _kernel(degree, gamma, coef)
     check_count("subsets", subsets)
@@ -111,11 +100,6 @@ def jedi(gen: object, ref: object, *, run: Run | None = None) -> float:
     It equals 100·‖Σxxᵀ/n − Σyyᵀ/m‖²/d², so it compares second moments about zero, and nothing else. JEDi is defined on
     the features of V-JEPA, tuned on Something-Something v2; no weights of it are at hand, so that numbers of the paper
     were not repeated.
-
-    Args:
-        gen: embeddings of the generated clips, shape (n, d), or their cache.
-        ref: embeddings of the reference, shape (m, d), or their cache.
-        run: device to compute on; default: CUDA if available.
 
     Example:
         >>> import numpy as np
@@ -215,7 +199,7 @@ def _kid(
 
 def _jedi(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    value, floor = jedi(gen, ref, run=inputs.run), biased_floor(partial(jedi, run=inputs.run), gen, ref)
+    value, floor = jedi(gen, ref, run=inputs.run), biased_floor(partial(jedi, run=inputs.run), ref, gen.n)
     signature = inputs.signature(degree=JEDI_DEGREE, coef=0, scale=JEDI_SCALE)
     return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
 

@@ -42,15 +42,7 @@ class MongeDistance:
 def mind(
     gen: object, ref: object, *, projections: int = PROJECTIONS, seed: int = SEED, run: Run | None = None
 ) -> MongeDistance:
-    """Compute MIND with the directions and the random part that torch-fidelity draws for the same seed.
-
-    Args:
-        gen: embeddings of the generated set, or their cache.
-        ref: embeddings of the reference, or their cache.
-        projections: number of directions.
-        seed: random seed of the directions, and of the part of the larger set.
-        run: device to compute on; default: CUDA if available.
-    """
+    """Compute MIND with the directions and the random part that torch-fidelity draws for the same seed."""
     check_count("projections", projections)
     x, y = open_samples(gen, ref, least=1)
     draw = torch.Generator().manual_seed(seed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +13,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.measures.gaussian import row_blocks
-from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, reference_bandwidth, split_reference
+from finc_eval.measures.inputs import Metric, MetricInputs, biased_floor, open_samples, reference_bandwidth
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
@@ -95,14 +95,7 @@ def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | 
 
 
 def mmd(gen: object, ref: object, sigma: float, *, run: Run | None = None) -> MmdEstimate:
-    """Compute the unbiased MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), with its standard error.
-
-    Args:
-        gen: embeddings of the generated set, or their cache.
-        ref: embeddings of the reference, or their cache.
-        sigma: bandwidth σ, in the units of the embedding.
-        run: device to compute on; default: CUDA if available.
-    """
+    """Compute the unbiased MMD² of the Gaussian kernel exp(−‖x−y‖²/(2σ²)), with its standard error."""
     check_positive("sigma", sigma)
     x, y = open_samples(gen, ref, least=3)
     return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run))
@@ -116,13 +109,6 @@ def cmmd(
     The published code takes embeddings of CLIP ViT-L/14-336, scales them to length one and uses the Gaussian kernel
     with σ = 10 and the V-statistic, diagonals included, so two finite sets of one law are above zero. Because σ is far
     larger than the largest distance, 2, the number is close to scale/σ² times the squared distance of the two means.
-
-    Args:
-        gen: embeddings of the generated set, of any length, or their cache.
-        ref: embeddings of the reference, or their cache.
-        sigma: bandwidth σ.
-        scale: factor on MMD².
-        run: device to compute on; default: CUDA if available.
     """
     check_positive("sigma", sigma)
     x, y = open_samples(gen, ref, least=1)
@@ -184,18 +170,9 @@ def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
 
 def _cmmd(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    value, floor = cmmd(gen, ref, run=inputs.run), biased_floor(partial(cmmd, run=inputs.run), gen, ref)
+    value, floor = cmmd(gen, ref, run=inputs.run), biased_floor(partial(cmmd, run=inputs.run), ref, gen.n)
     signature = inputs.signature(sigma=CMMD_SIGMA, scale=CMMD_SCALE)
     return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
-
-
-def biased_floor(statistic: Callable[[Embeddings, Embeddings], float], gen: Embeddings, ref: Embeddings) -> float:
-    """Return what a V-statistic is for two sets of one law and of these sizes, measured on two parts of the reference.
-
-    It is proportional to 1/n + 1/m.
-    """
-    first, second = split_reference(ref, gen.n)
-    return (1 / gen.n + 1 / ref.n) / (1 / first.n + 1 / second.n) * statistic(first, second)
 
 
 METRICS = (

@@ -93,15 +93,9 @@ def precision_recall(
 ) -> PrecisionRecall:
     """Compute precision, recall, density, coverage and realism of a generated set.
 
-    Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
-        ref: embeddings of the reference, in the same forms.
-        convention: "prdc" (Naeem et al. 2020 and their package: balls without their surface, k = 5), or "kynkaanniemi"
-            (Kynkäänniemi et al. 2019, eq. 1 to 3: balls with their surface, k = 3).
-        k: number of neighbors; default: k of the convention.
-        run: device to compute on; default: CUDA if available.
-        index: "exact", or "auto" for radii by approximate neighbors in very large sets; which balls contain a sample
-            is exact.
+    The convention "prdc" is that of Naeem et al. 2020 and their package: balls without their surface, k = 5. The
+    convention "kynkaanniemi" is that of Kynkäänniemi et al. 2019, eq. 1 to 3: balls with their surface, k = 3. An
+    index finds the radii alone; which balls contain a sample is exact.
     """
     check_choice("convention", convention, get_args(Convention))
     k = CONVENTION_NEIGHBORS[convention] if k is None else k

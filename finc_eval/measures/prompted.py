@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.checks import check_positive
 from finc_eval.core.device import send
-from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
@@ -27,7 +27,7 @@ from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import unit_length
 from finc_eval.measures.score import Score
-from finc_eval.measures.vendi import MAX_KERNEL_SAMPLES, gaussian_vendi, squared_kernel_sums
+from finc_eval.measures.vendi import MAX_KERNEL_SAMPLES, squared_kernel_sums
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
@@ -47,20 +47,8 @@ intervals of 95 % held the mean score of as many other prompts in 95 to 99 %, of
 
 
 @dataclass(frozen=True)
-class ConditionalVendi:
+class Unexplained:
     """Effective number of kinds of images that differ although their prompts do not."""
-
-    value: float  # score, from 1 on
-    information: float  # effective number of kinds of images that the prompts explain, exp of the mutual information
-    order: float  # order q of the entropy
-    n: int  # number of images
-    sigma: float  # bandwidth of the images
-    interval: Interval | None  # 95 % interval of the score of as many images of other prompts; None of one prompt
-
-
-@dataclass(frozen=True)
-class Scendi:
-    """Effective number of kinds of images in what their prompts do not explain."""
 
     value: float  # score, from 1 on
     interval: Interval | None  # 95 % interval of the score of as many images of other prompts; None of one prompt
@@ -68,20 +56,12 @@ class Scendi:
 
 def conditional_vendi(
     source: object, sigma: float, *, text: str = WORDS, order: float = 1.0, run: Run | None = None
-) -> ConditionalVendi:
+) -> Unexplained:
     """Compute the conditional Vendi score of images given their prompts; of order 2 it is conditional RKE.
 
-    Args:
-        source: embeddings with a column prompt, caption or text.
-        sigma: bandwidth of the Gaussian kernel of images. That of prompts is half the median distance of different
-            ones.
-        text: vectors of the prompts: "words", "wordllama", a card with a text tower, or the path of a file with an
-            embedding for each prompt.
-        order: order q > 0 of the entropy. Order 2 takes any n; other orders take at most 10 000.
-        run: device to compute on; default: CUDA if available.
-
-    Raises:
-        DataError: the images have no prompts; there are too many images or prompts, or a prompt without a vector.
+    The source has a column prompt, caption or text. `text` names the vectors of prompts: "words", "wordllama", a card
+    with a text tower, or the path of a file with an embedding for each prompt. The bandwidth of prompts is half the
+    median distance of different ones. Order 2 takes any n; other orders take at most 10 000.
 
     Example:
         >>> import finc_eval as fe
@@ -96,23 +76,14 @@ def conditional_vendi(
     places = np.bincount(joint.place, minlength=len(joint.vectors))
     if len(places) > MAX_KERNEL_SAMPLES:
         raise DataError(f"{joint.name} has {len(places):,} prompts, and {MAX_KERNEL_SAMPLES:,} are taken: take fewer")
-    own = Run.of(run)
-    of_both, of_text, interval = (_of_order_two if order == 2 else _of_order)(joint, sigma, order, places, own)
-    of_images = log(gaussian_vendi(joint.source, sigma, order=order, run=own).value)
-    information = exp(of_images + of_text - of_both)
-    return ConditionalVendi(exp(of_both - of_text), information, order, joint.n, sigma, interval)
+    entropy, interval = (_of_order_two if order == 2 else _of_order)(joint, sigma, order, places, Run.of(run))
+    return Unexplained(exp(entropy), interval)
 
 
-def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> Scendi:
+def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> Unexplained:
     """Compute the Scendi score of images given their prompts, with cosine kernels, in memory of 10·(d + k)².
 
-    Args:
-        source: embeddings of dimension d with a column prompt, caption or text.
-        text: vectors of the prompts, of dimension k; see `conditional_vendi`.
-        run: device to compute on; default: CUDA if available.
-
-    Raises:
-        DataError: the images have no prompts; d + k is too large, or a prompt has no vector.
+    `text` is as in `conditional_vendi`.
     """
     joint, run = _joint(as_embeddings(source), text, 1.0), Run.of(run)
     if joint.dim > MAX_COVARIANCE_SIZE:
@@ -130,7 +101,7 @@ def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> Scen
         _unexplained([part for number, part in enumerate(parts) if number != left_out], d)
         for left_out in range(-1, len(parts) if len(parts) > 1 else 0)
     )
-    return Scendi(exp(whole), _jackknife(whole, without))
+    return Unexplained(exp(whole), _jackknife(whole, without))
 
 
 def _unexplained(parts: Sequence[Moments], d: int) -> float:
@@ -156,17 +127,7 @@ class ClipScore:
 def clip_score(source: object, text: str | None = None, *, run: Run | None = None) -> ClipScore:
     """Compute CLIPScore (Hessel et al. 2021) of images and their prompts, as they are: no words are put before them.
 
-    Args:
-        source: embeddings by an image tower, with a column prompt, caption or text.
-        text: name or path of the card of the same model, or path of a file of embeddings by its text tower, one for
-            each prompt; default: the card of the extractor that embedded the images.
-        run: device of the text tower; default: CUDA if available.
-
-    Raises:
-        UsageError: the extractor has no text tower.
-        DataError: the images have no prompts; images and prompts have unlike dimensions; a prompt has no vector; or the
-            weights of the text tower are missing.
-        IncompatibleError: the images were embedded by another model.
+    `text` is a card or a file of embeddings by the text tower of the same model; default: the card behind the images.
     """
     one = as_embeddings(source)
     column = text_column({one.name: one}, f"{one.name} needs")
@@ -186,8 +147,8 @@ def _joint(one: Embeddings, text: str, sigma: float) -> Joint:
 
 def _of_order(
     joint: Joint, sigma: float, order: float, places: NDArray[np.int64], run: Run
-) -> tuple[float, float, Interval | None]:
-    """Return the entropies of pairs of prompt and image, and of prompts, and the interval of the score."""
+) -> tuple[float, Interval | None]:
+    """Return the entropy of pairs of prompt and image without that of prompts, and the interval of the score."""
     if joint.n > MAX_KERNEL_SAMPLES:
         raise DataError(
             f"{joint.name} has {joint.n:,} samples, and {MAX_KERNEL_SAMPLES:,} are taken: take fewer, or order 2"
@@ -203,9 +164,9 @@ def _of_order(
         # The kernel of the prompts of all images has the eigenvalues of that of the different prompts, weighted.
         root = torch.from_numpy(np.sqrt(places))[kept] / inside.sum().cpu().sqrt()
         both = _entropy(of_pairs[inside][:, inside] / inside.sum(), order)
-        found.append((both, _entropy(of_prompts[kept][:, kept] * root * root[:, None], order)))
-    (both, text), *without = found
-    return both, text, _jackknife(both - text, [one - other for one, other in without])
+        found.append(both - _entropy(of_prompts[kept][:, kept] * root * root[:, None], order))
+    whole, *without = found
+    return whole, _jackknife(whole, without)
 
 
 def _entropy(kernel: torch.Tensor, order: float) -> float:
@@ -223,7 +184,7 @@ def _blocks(prompts: int) -> NDArray[np.int64]:
 
 def _of_order_two(
     joint: Joint, sigma: float, order: float, places: NDArray[np.int64], run: Run
-) -> tuple[float, float, Interval | None]:
+) -> tuple[float, Interval | None]:
     """Return what `_of_order` does, of order 2: −log of means of k² over pairs, and the jackknife over prompts."""
     count, n, vectors = len(places), joint.n, joint.vectors.double()
     squares = gaussian_kernel(vectors, vectors, sigma).square().numpy() * places * places[:, None]
@@ -236,9 +197,9 @@ def _of_order_two(
     sums = [(squares.sum(1), places.astype(float) ** 2), (np.bincount(joint.place, of_rows, count), within)]
     of_text, of_both = (-log(rows.sum() / n**2) for rows, _ in sums)
     if count < 2:
-        return of_both, of_text, None
+        return of_both - of_text, None
     text, both = (np.log((rows.sum() - 2 * rows + own) / (n - places) ** 2) for rows, own in sums)
-    return of_both, of_text, _jackknife(of_both - of_text, text - both)
+    return of_both - of_text, _jackknife(of_both - of_text, text - both)
 
 
 def _jackknife(value: float, without: Sequence[float] | Array) -> Interval | None:
@@ -262,21 +223,14 @@ def _conditional(order: float) -> Callable[..., list[Score]]:
     return compute
 
 
-def _images(inputs: MetricInputs) -> Embeddings:
-    """Return the generated set as embeddings."""
-    if isinstance(inputs.gen, Embeddings):
-        return inputs.gen
-    raise IncompatibleError(f"{inputs.name} needs embeddings and their prompts: moments are not enough")
-
-
 def _scendi(inputs: MetricInputs, *, text: str = WORDS) -> list[Score]:
-    found = scendi(_images(inputs), text=text, run=inputs.run)
+    found = scendi(*inputs.embeddings("gen"), text=text, run=inputs.run)
     signature = inputs.signature(kernel="cosine", text=text)
     return [Score(inputs.name, found.value, signature, interval=found.interval)]
 
 
 def _clip_score(inputs: MetricInputs, *, text: str | None = None) -> list[Score]:
-    images = _images(inputs)
+    (images,) = inputs.embeddings("gen")
     found = clip_score(images, text, run=inputs.run)
     signature = inputs.signature(text=text or extractor_of(images.space))
     notes = (found.unread,) if found.unread else ()

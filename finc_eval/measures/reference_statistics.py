@@ -41,10 +41,7 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
     vector beside a symmetric matrix of its size. The sums that torchmetrics keeps are turned into both. A number
     of samples beside them, such as n, is read as well. Only our own files also state the extractor: of others, the
     caller has to know that extractor and resize were the same.
-
-    Args:
-        path: file to read.
-        spatial: whether to read `mu_s` and `sigma_s` instead, the ADM evaluator's statistics for sFID.
+    `spatial` reads `mu_s` and `sigma_s` instead, the ADM evaluator's statistics for sFID.
     """
     moments = None if spatial else read_moments(path)
     if moments is None:
@@ -69,28 +66,23 @@ def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStati
 def write_statistics(path: str | Path, statistics: GaussianStatistics) -> Signature:
     """Write statistics as an npz with `mu` and `sigma`, which other tools read, plus n, extractor, digest, signature.
 
-    Returns:
-        The signature of the statistics.
+    Return their signature: number of samples, extractor and digest.
     """
-    signature = statistics_signature(statistics)
+    n, digest = statistics.n, _digest(statistics)
+    fields = ("n", "unknown" if n is None else str(n)), ("fx", statistics.space), ("digest", digest[:12])
+    signature = Signature("statistics", fields)
     arrays = {
         "mu": statistics.mean.cpu().numpy(),
         "sigma": statistics.covariance.cpu().numpy(),
-        "n": np.array(-1 if statistics.n is None else statistics.n),
+        "n": np.array(-1 if n is None else n),
         "space": np.array(statistics.space),
-        "digest": np.array(_digest(statistics)),
+        "digest": np.array(digest),
         "signature": np.array(str(signature)),
         "format": np.array(STATISTICS_LAYOUT),
     }
     with write_whole(path) as temporary, create_file(temporary) as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # of the keyword allow_pickle, which is not among these
     return signature
-
-
-def statistics_signature(statistics: GaussianStatistics) -> Signature:
-    """Return the signature of statistics: number of samples, extractor and digest."""
-    n = "unknown" if statistics.n is None else str(statistics.n)
-    return Signature("statistics", (("n", n), ("fx", statistics.space), ("digest", _digest(statistics)[:12])))
 
 
 def beside_samples(source: object) -> GaussianStatistics | None:

@@ -102,17 +102,14 @@ class _Rows:
             raise IncompatibleError(
                 f"{self.name} has {self.dim} entries per embedding, and the new rows {rows.shape[1]}: reset() it first"
             )
-        rows = rows.detach().to(self._dtype(rows))
+        # The first rows choose the type: float64 is not rounded before it is judged.
+        rows = rows.detach().to(self._kept if self.n else torch.promote_types(rows.dtype, torch.float32))
         if not bool(rows.isfinite().all()):
             raise DataError(f"the new rows of {self.name} are not all finite (NaN or Inf): leave these samples out")
         self._kept = rows.dtype
         self._file.seek(0, 2)
         self._file.write(np.ascontiguousarray(rows.cpu().numpy()).tobytes())
         self.n, self.dim = self.n + len(rows), rows.shape[1]
-
-    def _dtype(self, rows: torch.Tensor) -> torch.dtype:
-        """Return the type of the kept rows, which the first ones choose: float64 is not rounded before it is judged."""
-        return self._kept if self.n else torch.promote_types(rows.dtype, torch.float32)
 
     def array(self) -> NDArray[np.floating]:
         if not self.n:

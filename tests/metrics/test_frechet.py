@@ -10,7 +10,7 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.measures.fd_infinity import fd_infinity
 from finc_eval.measures.frechet import frechet_distance, frechet_interval, fvd, same_set_floor
 from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_embeddings
-from finc_eval.measures.inputs import gaussian_statistics
+from finc_eval.measures.inputs import gaussian_statistics, split_reference
 from finc_eval.sketches.sketch import Sketch
 
 DIM = 16
@@ -165,11 +165,13 @@ def test_fd_infinity_takes_away_what_too_few_generated_samples_add():
 def test_the_floor_is_what_fresh_samples_of_the_reference_read():
     reference = drawn(600)
     fresh = [frechet_distance(drawn(500, seed=100 + i), drawn(600, seed=200 + i)).value for i in range(20)]
-    floor = np.mean([same_set_floor(reference, 500, seed=i).value for i in range(20)])
+    floor = np.mean([same_set_floor(reference, 500, seed=i) for i in range(20)])
     assert floor == pytest.approx(np.mean(fresh), rel=0.15)
-    small = same_set_floor(reference, 100)
-    assert small.sizes == (100, 500)
-    assert small.value == pytest.approx(small.measured * (1 / 100 + 1 / 600) / (1 / 100 + 1 / 500), rel=1e-12)
+    parts = split_reference(as_embeddings(reference), 100)
+    measured = frechet_distance(*parts).value
+    assert [part.n for part in parts] == [100, 500]
+    scale = (1 / 100 + 1 / 600) / (1 / 100 + 1 / 500)
+    assert same_set_floor(reference, 100) == pytest.approx(measured * scale, rel=1e-12)
 
 
 def test_too_few_samples_are_explained():

@@ -107,11 +107,11 @@ def _prdc(x: Array, y: Array) -> list[float]:
 
 
 def _vendi(x: Array, _: Array) -> list[float]:
-    return [vendi(x, order=order).value for order in VENDI_ORDERS]
+    return [vendi(x, order=order) for order in VENDI_ORDERS]
 
 
 def _gaussian_vendi(x: Array, _: Array) -> list[float]:
-    return [gaussian_vendi(x, PARITY_SIGMA, order=order).value for order in VENDI_ORDERS]
+    return [gaussian_vendi(x, PARITY_SIGMA, order=order) for order in VENDI_ORDERS]
 
 
 def _ken(x: Array, y: Array) -> list[float]:
