@@ -15,7 +15,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.leaderboards.columns import SHARES, Column, metric_column, share_columns
 from finc_eval.leaderboards.entry import Entry
-from finc_eval.leaderboards.ranks import Estimate, joint_covariance, rank
+from finc_eval.leaderboards.ranks import joint_covariance, rank
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardSettings
@@ -40,7 +40,6 @@ def assemble(
 ) -> Leaderboard:
     """Rank measured models."""
     check_order(asked.rank_by, reference.settings.metrics)
-    models = [one.name for one in entries]
     leaves = reference.leaves([reference.tally, *(run.tally for one in entries for run in one.runs)])
     tallies = {one.name: [run.tally.at(leaves) for run in one.runs] for one in entries}
     space = ("fx", reference.space)
@@ -62,7 +61,7 @@ def assemble(
             for metric in reference.settings.metrics
         ),
     ]
-    ranked = [_rank(one, models) for one in columns]
+    ranked = [_rank(one, [one.name for one in entries]) for one in columns]
     infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
         REFERENCE: reference.info
     }
@@ -83,7 +82,7 @@ def assemble(
         signature=Signature.of(
             Leaderboard.type_name, [*sizes, reference.tally.n], reference.space, *reference.shared, *asked.signature()
         ),
-        warnings=tuple(dict.fromkeys([*cautions(entries), *warnings, *of_entries])),
+        warnings=tuple(dict.fromkeys([*_same_samples(entries), *_few_runs(entries), *warnings, *of_entries])),
         provenance=reference.provenance,
     )
 
@@ -158,17 +157,17 @@ def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, St
     )
     standings = {name: Standing(column.values.get(name), None, None, None, column.reasons.get(name)) for name in names}
     for place, name in enumerate(ranked):
-        group = next(number for number, members in enumerate(groups, 1) if name in members)
-        standings[name] = _standing(column, estimates[place], ranking.rank_sets[place], group)
+        found = estimates[place]
+        value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
+        standings[name] = Standing(
+            value,
+            (low, high),
+            rank_set=ranking.rank_sets[place],
+            group=next(number for number, members in enumerate(groups, 1) if name in members),
+            sampling_error=found.sampling_variance**0.5,
+            training_error=None if isinf(found.degrees) else found.training_variance**0.5,
+        )
     return criterion, standings
-
-
-def _standing(column: Column, found: Estimate, rank_set: tuple[int, int], group: int) -> Standing:
-    value, low, high = np.clip([found.value, *found.interval], *column.bounds).tolist()
-    training = None if isinf(found.degrees) else found.training_variance**0.5
-    return Standing(
-        value, (low, high), rank_set, group, sampling_error=found.sampling_variance**0.5, training_error=training
-    )
 
 
 def _rows(
@@ -187,11 +186,6 @@ def _rows(
 
 ENOUGH_DEGREES = 4
 """Degrees of freedom of the noise of training from which on a board does not warn: three runs of each of two models."""
-
-
-def cautions(entries: Sequence[Entry]) -> list[str]:
-    """Return sentences on samples under several names, and on few training runs."""
-    return [*_same_samples(entries), *_few_runs(entries)]
 
 
 def _same_samples(entries: Sequence[Entry]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf
 
 import numpy as np
@@ -38,12 +39,21 @@ class Column:
     signature: Signature
     # smallest and largest value that the number can have, if estimates may go beyond
     bounds: tuple[float, float] = (-inf, inf)
-    # estimate of each model that has one, by its name: the mean of its training runs
-    estimates: dict[str, Estimate] = field(default_factory=dict)
-    # standard deviation of the number between training runs; None if it was not measured
-    training_error: float | None = None
+    # estimates of the training runs of each model that has them all, by its name
+    runs: dict[str, list[Estimate]] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)  # value of each model without an estimate that has one
     reasons: dict[str, str] = field(default_factory=dict)  # why a model has no estimate
+
+    @cached_property
+    def estimates(self) -> dict[str, Estimate]:
+        """Estimate of each model, the mean of its training runs."""
+        return over_runs(self.runs)
+
+    @property
+    def training_error(self) -> float | None:
+        """Standard deviation of the number between training runs; None if no model was trained twice."""
+        variance, degrees = training_noise(self.runs)
+        return None if degrees == inf else variance**0.5
 
 
 def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: Signature) -> list[Column]:
@@ -68,9 +78,8 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
                 higher_is_better=False,
                 signature=Signature(key, (*signature.fields, ("factor", f"{rule.factor:g}"))),
                 bounds=(0.0, 1.0),
-                estimates=over_runs(runs),
-                training_error=training_error(runs),
-                reasons=dict(reasons),
+                runs=runs,
+                reasons=reasons,
             )
         )
     return found
@@ -121,17 +130,10 @@ def metric_column(
         higher_is_better=better,
         signature=signature,
         bounds=bounds or (lowest(metric), inf),
-        estimates=over_runs(runs),
-        training_error=training_error(runs),
+        runs=runs,
         values=values,
         reasons=reasons,
     )
-
-
-def training_error(models: Mapping[str, Sequence[Estimate]]) -> float | None:
-    """Return the standard deviation of a number between training runs; None if no model was trained twice."""
-    variance, degrees = training_noise(models)
-    return None if degrees == inf else variance**0.5
 
 
 def training_noise(models: Mapping[str, Sequence[Estimate]]) -> tuple[float, float]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.record import Record
@@ -97,45 +96,35 @@ class Panel(Record, Shown):
         ]
 
 
-class RankedBoard(NamedTuple):
-    """A board by one number."""
-
-    rows: Sequence[Row]
-    criterion: Criterion
-    alpha: float
-
-    def better(self, first: str, second: str) -> bool:
-        """Return whether the first model is surely better than the second."""
-        return self.criterion.better(first, second, self.alpha)
-
-
-def panel_of(boards: Mapping[str, RankedBoard]) -> Panel:
-    """Put boards of the same models side by side."""
+def panel_of(boards: Mapping[str, tuple[Sequence[Row], Criterion]], alpha: float) -> Panel:
+    """Put boards of the same models side by side: their rows and the numbers that order them, by label."""
     if len(boards) < 2:
         raise UsageError(f"at least two boards are needed side by side, got {len(boards)}")
-    (first, own), *others = boards.items()
-    names = [row.name for row in own.rows]
-    for label, board in others:
-        if unlike := sorted({*names} ^ {row.name for row in board.rows}):
+    (first, (own, criterion)), *others = boards.items()
+    names, sides = [row.name for row in own], []
+    for label, (rows, _) in others:
+        if unlike := sorted({*names} ^ {row.name for row in rows}):
             raise IncompatibleError(
                 f"the boards {first} and {label} differ in {join_words(unlike)}: rank the same models"
             )
-    sides = tuple(_side(label, board) for label, board in boards.items())
-    found = (_reversal(one, other, boards) for one, other in combinations(names, 2))
+    for label, (rows, by) in boards.items():
+        standings = {row.name: row.scores[by.key] for row in rows}
+        places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
+        sides.append(Side(label, by.signature, places))
+    reversals = opposite_orders(names, {label: by for label, (_, by) in boards.items()}, alpha)
     moved = tuple(name for name in names if _has_moved([side.places[name].rank_set for side in sides]))
-    return Panel(own.criterion.key, sides, tuple(one for one in found if one is not None), moved)
+    return Panel(criterion.key, tuple(sides), tuple(Reversal(*one) for one in reversals), moved)
 
 
-def _side(label: str, board: RankedBoard) -> Side:
-    standings = {row.name: row.scores[board.criterion.key] for row in board.rows}
-    places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
-    return Side(label, board.criterion.signature, places)
-
-
-def _reversal(first: str, second: str, boards: Mapping[str, RankedBoard]) -> Reversal | None:
-    better = tuple(label for label, one in boards.items() if one.better(first, second))
-    worse = tuple(label for label, one in boards.items() if one.better(second, first))
-    return Reversal(first, second, better, worse) if better and worse else None
+def opposite_orders(
+    names: Sequence[str], criteria: Mapping[str, Criterion], alpha: float
+) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
+    """Yield the pairs of models that two criteria rank in opposite orders, both surely, with the labels of each."""
+    for first, second in combinations(names, 2):
+        better = tuple(label for label, one in criteria.items() if one.better(first, second, alpha))
+        worse = tuple(label for label, one in criteria.items() if one.better(second, first, alpha))
+        if better and worse:
+            yield first, second, better, worse
 
 
 def _has_moved(rank_sets: list[tuple[int, int] | None]) -> bool:

@@ -23,6 +23,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
+from finc_eval.leaderboards.ranks import Estimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
 from finc_eval.leaderboards.standings import run_label
@@ -30,7 +31,7 @@ from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
 from finc_eval.partitions.blocks import Pairing, designs
-from finc_eval.partitions.counts import Counted, Counts, Examples, count
+from finc_eval.partitions.counts import Counted, Examples, count
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.sets import OpenedSet
 from finc_eval.partitions.settings import MAIN_LEVEL
@@ -154,12 +155,24 @@ class BoardReference:
             label: count(one.embeddings, kinds, far=True, run=each)
             for (label, one), each in zip(flat.items(), runs, strict=True)
         }
-        made = {
-            label: self._training_run(
-                label, one, ref, counted[label], found.counts, measures[label], run.prefixed(label), pairing
+        made: dict[str, TrainingRun] = {}
+        for label, one in flat.items():
+            tallies = node_tallies(self.tree, {label: counted[label].counts, REFERENCE: found.counts})
+            tally = tallies[label]
+            number = self._unmatched(label, one.embeddings, ref, tallies, pairing, run.prefixed(label))
+            made[label] = TrainingRun(
+                info=one.info(),
+                members=tuple(tally.members.tolist()),
+                effects=tuple(tally.effects.tolist()),
+                even=tuple(tally.even.tolist()),
+                within=tuple(tally.within.tolist()),
+                counted=tally.n,
+                examples=_examples(self.tree, counted[label], one.embeddings),
+                unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
+                measures=measures[label],
+                by=_by_values(one.embeddings, self.settings),
+                found=counted[label],
             )
-            for label, one in flat.items()
-        }
         return [
             Entry(
                 name=name,
@@ -171,41 +184,25 @@ class BoardReference:
             for name, runs in models.items()
         ]
 
-    def _training_run(
+    def _unmatched(
         self,
         label: str,
-        one: OpenedSet,
+        model: Embeddings,
         ref: Embeddings,
-        found: Counted,
-        counts: Counts,
-        measures: Mapping[str, Measure],
-        run: Run,
+        tallies: Mapping[str, Tally],
         pairing: Pairing | None,
-    ) -> TrainingRun:
-        tallies = node_tallies(self.tree, {label: found.counts, REFERENCE: counts})
+        run: Run,
+    ) -> Estimate:
+        """Estimate how different a set is from the reference."""
+        if pairing is not None:
+            return estimate_unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)
         own, others = (each.at(self.leaves(tallies.values())).effective() for each in tallies.values())
-        if pairing is None:
-            is_design = bool(designs({label: one.embeddings, REFERENCE: ref}))
-            number = estimate_unmatched(own, others, self.settings.seed, is_design=is_design)
-        else:
-            number = estimate_unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)
-        if pairing is None and number.ref_influence is not None:  # nothing of the reference is far
-            lacking = self.tree.leaves - len(number.ref_influence)
-            number = replace(number, ref_influence=np.pad(number.ref_influence, (0, lacking)))
-        tally = tallies[label]
-        return TrainingRun(
-            info=one.info(),
-            members=tuple(tally.members.tolist()),
-            effects=tuple(tally.effects.tolist()),
-            even=tuple(tally.even.tolist()),
-            within=tuple(tally.within.tolist()),
-            counted=tally.n,
-            examples=_examples(self.tree, found, one.embeddings),
-            unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
-            measures=dict(measures),
-            by=_by_values(one.embeddings, self.settings),
-            found=found,
-        )
+        is_design = bool(designs({label: model, REFERENCE: ref}))
+        number = estimate_unmatched(own, others, self.settings.seed, is_design=is_design)
+        if number.ref_influence is None:
+            return number
+        lacking = self.tree.leaves - len(number.ref_influence)  # nothing of the reference is far
+        return replace(number, ref_influence=np.pad(number.ref_influence, (0, lacking)))
 
     def save(self, path: str | Path) -> None:
         """Write the reference of a board."""

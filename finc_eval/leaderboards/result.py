@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from typing import ClassVar, NamedTuple
 
 from finc_eval.comparison.settings import REFERENCE
@@ -15,7 +14,7 @@ from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.embeddings.space import extractor_of
-from finc_eval.leaderboards.panel import Panel, Place, RankedBoard, panel_of
+from finc_eval.leaderboards.panel import Panel, Place, opposite_orders, panel_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.kind import Kind
@@ -124,13 +123,9 @@ class Leaderboard(Document):
 
     def disagreements(self) -> tuple[Disagreement, ...]:
         """Return the pairs of models that numbers rank in opposite orders, both surely."""
-        found = []
-        for a, b in combinations([row.name for row in self.rows], 2):
-            better = tuple(one.key for one in self.criteria if one.better(a, b, self.alpha))
-            worse = tuple(one.key for one in self.criteria if one.better(b, a, self.alpha))
-            if better and worse:
-                found.append(Disagreement(a, b, better, worse))
-        return tuple(found)
+        criteria = {one.key: one for one in self.criteria}
+        found = opposite_orders([row.name for row in self.rows], criteria, self.alpha)
+        return tuple(Disagreement(*one) for one in found)
 
     def more_of(self, first: str, second: str) -> tuple[Kind, ...]:
         """Return the kinds that one model surely makes more of than another, the largest difference first.
@@ -169,8 +164,8 @@ class Leaderboard(Document):
         if own in others:
             raise UsageError(f"two boards are called {own!r}: give this board a label, or rename the other")
         boards = {own: self, **others}
-        ranked = {label: RankedBoard(one.rows, one.criterion(self.rank_by), one.alpha) for label, one in boards.items()}
-        return replace(self, panel=panel_of(ranked))
+        ranked = {label: (one.rows, one.criterion(self.rank_by)) for label, one in boards.items()}
+        return replace(self, panel=panel_of(ranked, self.alpha))
 
     def _frame_rows(self) -> list[dict[str, object]]:
         own = [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]

@@ -23,7 +23,6 @@ from finc_eval.core.record import Record, plain, settings_from, structure
 from finc_eval.core.run import Run
 from finc_eval.core.storage import after_other_writers_of, check_own_folder, disk_errors, write_text, write_together
 from finc_eval.core.words import join_words
-from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
@@ -173,7 +172,7 @@ class Board:
         self._check_options(reference, options)
         opened, warnings, _ = open_models(sources, ref, reference.settings, run, extractor, [reference.space])
         self._check_reference(reference, opened[REFERENCE])
-        entries = reference.entries(by_model(sources, opened), _ref(opened), warnings, run)
+        entries = reference.entries(by_model(sources, opened), opened[REFERENCE].embeddings, warnings, run)
         with self._alone():
             self._refuse_known(sources)
             self._write(None, entries)
@@ -336,10 +335,6 @@ class Board:
                     f"{field} is {given} here and {own} in {self.folder / REFERENCE_FILE}: models of a board share one "
                     "reference; pass that one, or make another board"
                 )
-
-
-def _ref(opened: Mapping[str, OpenedSet]) -> Embeddings:
-    return opened[REFERENCE].embeddings
 
 
 def _entry(name: str) -> str:
