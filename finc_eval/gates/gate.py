@@ -104,7 +104,9 @@ def gate(
     fine = too_fine(limiting, policy.alpha, policy.looks)
     warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *fine, *([FIRST] if first else [])]
     if history is not None:
-        warnings += [*history.never_fired(limits), *_other_reference(history, sets)]
+        warnings += history.never_fired(limits)
+        if history.latest.verdict.sets[REF].digest != sets.infos[REF].digest:
+            warnings.append("the baseline was promoted with another reference")
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
@@ -137,26 +139,21 @@ def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> tup
     """Return the limits, and the largest other kinds that regressed."""
     beyond = {one.evidence.name for one in judged if one.verdict == "regressed"}
     return tuple(
-        _limit(one, part)
+        Limit(
+            name=one.evidence.name,
+            verdict=one.verdict,
+            value=None if one.verdict == "missing" else one.evidence.value,
+            interval=one.interval,
+            margin=one.evidence.margin,
+            harm=one.evidence.harm,
+            detectable=one.detectable,
+            needed=one.needed,
+            note=one.evidence.note,
+            shares=part.shares,
+            examples=part.examples,
+        )
         for one, part in zip(judged, shown, strict=True)
         if part.above is None or (part.evidence.name in beyond and not part.above & beyond)
-    )
-
-
-def _limit(judged: Judged, shown: KindEvidence) -> Limit:
-    evidence, missing = judged.evidence, judged.verdict == "missing"
-    return Limit(
-        name=evidence.name,
-        verdict=judged.verdict,
-        value=None if missing else evidence.value,
-        interval=judged.interval,
-        margin=evidence.margin,
-        harm=evidence.harm,
-        detectable=judged.detectable,
-        needed=judged.needed,
-        note=evidence.note,
-        shares=shown.shares,
-        examples=shown.examples,
     )
 
 
@@ -169,21 +166,11 @@ def _same_samples(sets: GateSets) -> list[str]:
     ]
 
 
-def _other_reference(history: History, sets: GateSets) -> list[str]:
-    """Return a sentence if the baseline was promoted with another reference."""
-    before, now = history.latest.verdict.sets[REF].digest, sets.infos[REF].digest
-    return [] if before == now else ["the baseline was promoted with another reference"]
-
-
 def _signature(sets: GateSets, policy: Policy, digest: str) -> Signature:
     """Return the signature: the policy by its digest, and the kinds by theirs."""
     sizes = [one.n for one in sets.all.values()]
-    fields = (("policy", policy_digest(policy)), ("kinds", digest), ("alpha", f"{policy.alpha:g}"))
+    of_policy = text_digest(json.dumps(plain(policy), sort_keys=True))[:12]
+    fields = (("policy", of_policy), ("kinds", digest), ("alpha", f"{policy.alpha:g}"))
     groups = (("groups", policy.groups),) if policy.groups else ()
     last = ("looks", str(policy.looks)), *groups, ("seed", str(policy.seed))
     return Signature.of(Verdict.type_name, sizes, sets.space, *fields, *last)
-
-
-def policy_digest(policy: Policy) -> str:
-    """Return 12 digits that identify a policy."""
-    return text_digest(json.dumps(plain(policy), sort_keys=True))[:12]

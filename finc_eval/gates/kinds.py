@@ -92,11 +92,9 @@ def kind_evidence(
 ) -> tuple[list[KindEvidence], Division]:
     """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are."""
     if limits.column and (note := _warn_of_unlabeled(sets, limits.column)):
-        asked = {"lose": limits.lose, "new": limits.new, "moved": limits.moved}
         lacking = [
             KindEvidence(Missing(name=sets.rule(f"kinds.{rule}"), margin=margin, note=note))
-            for rule, margin in asked.items()
-            if margin is not None
+            for rule, margin in limits.given.items()
         ]
         return lacking, Division((limits.column,), (), ())
     values = by_column(sets, limits.column) if limits.column else None
@@ -200,8 +198,11 @@ def lost_evidence(
     called = found.called(list(titles))
     for kind, title in titles.items():
         both, pairs, real = counts.of_kind(kind), counts.pairs(kind), float(judged.shares[kind])
+        found_counts = pairs or both
+        value = LostShare.value_of(found_counts.share, found_counts.old_share, judged.least)
         shared: dict[str, Any] = {
             "name": title,
+            "value": value,
             "margin": lose,
             "n": n,
             "least": judged.least,
@@ -209,12 +210,7 @@ def lost_evidence(
             "note": called.get(kind, ""),
         }
         evidence: Evidence
-        if pairs is None:
-            value = LostShare.value_of(both.share, both.old_share, judged.least)
-            evidence = LostShare(value=value, counts=both, **shared)
-        else:
-            value = LostShare.value_of((pairs.kept + pairs.gained) / pairs.size, pairs.old / pairs.size, judged.least)
-            evidence = PairedLoss(value=value, counts=pairs, **shared)
+        evidence = PairedLoss(counts=pairs, **shared) if pairs else LostShare(counts=both, **shared)
         regained = counts.unlabeled / both.size / max(both.old_share, judged.least)
         if value > lose >= value - regained:
             note = (
@@ -241,13 +237,10 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
     titles = {kind: f"{rule} {found.names[kind]}" for kind in kinds}
     for kind, title in titles.items():
         both, pairs = counts.of_kind(kind), counts.pairs(kind)
-        evidence: Evidence
-        if pairs is None:
-            value = both.share - both.old_share
-            evidence = GainedShare(name=title, value=value, margin=margin, n=n, part=part, counts=both)
-        else:
-            value = (pairs.gained - pairs.lost) / pairs.size
-            evidence = PairedGain(name=title, value=value, margin=margin, n=n, part=part, counts=pairs)
+        shared: dict[str, Any] = {"name": title, "margin": margin, "n": n, "part": part}
+        evidence: Evidence = GainedShare(value=both.share - both.old_share, counts=both, **shared)
+        if pairs is not None:
+            evidence = PairedGain(value=(pairs.gained - pairs.lost) / pairs.size, counts=pairs, **shared)
         yield KindEvidence(evidence, None, counts, kind)
     if not kinds:
         # Every kind is one of the reference's: none of the samples are of a new one.

@@ -107,15 +107,12 @@ def gather_evidence(
 
 
 def _missing(name: str, limits: SliceLimits, why: str) -> Iterator[Evidence]:
-    if limits.kinds:
-        for rule in ("lose", "new", "moved"):
-            if (margin := getattr(limits.kinds, rule)) is not None:
-                yield Missing(name=f"kinds.{rule}@{name}", margin=margin, note=why)
+    for rule, margin in limits.kinds.given.items() if limits.kinds else ():
+        yield Missing(name=f"kinds.{rule}@{name}", margin=margin, note=why)
     for metric, limit in limits.metrics.items():
-        for rule in ("most", "least", "worse", "difference"):
-            if (wanted := getattr(limit, rule)) is not None:
-                margin = 0.0 if isinstance(wanted, str) else wanted
-                yield Missing(name=f"metrics.{metric}@{name} {rule}", margin=margin, note=why)
+        for rule, wanted in limit.given.items():
+            margin = 0.0 if isinstance(wanted, str) else wanted
+            yield Missing(name=f"metrics.{metric}@{name} {rule}", margin=margin, note=why)
 
 
 def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Evidence]:
@@ -147,10 +144,9 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Ev
 def copying_evidence(sets: GateSets, limits: CopyingLimits, train: object | None, run: Run) -> Iterator[Evidence]:
     """Yield the evidence on copies of training samples; the reference stands for fresh samples."""
     if train is None:
-        for name, margin in (("near", limits.near), ("exact", limits.exact)):
-            if margin is not None:
-                note = "pass train, all samples that the generator was trained on"
-                yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
+        for name, margin in limits.given.items():
+            note = "pass train, all samples that the generator was trained on"
+            yield Missing(name=f"copying.{name}", margin=float(margin), note=note)
         return
     found = NearTraining.of(
         sets.as_embedded(GEN), train, sets.as_embedded(REF), extractor=sets.extractor, run=run.prefixed("copying")

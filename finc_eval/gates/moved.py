@@ -72,10 +72,8 @@ class PairedMoved(Evidence):
         return self.lacked + (1 - self.lacked) * found[1 if side == "high" else 0]
 
     def detectable(self, level: float) -> float | None:
-        """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""
-        error = sqrt(HALVES_VARIANCE * float(self.within.null[0].sum())) / 2
-        found = self.margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
-        return found if found <= 1 else None
+        """Return the total variation that is called a regression with probability 0.8."""
+        return _detectable(self.margin, float(self.within.null[0].sum()), level)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,9 +100,14 @@ class Moved(Evidence):
         return replace(self, new=self.old * (self.new.n / self.old.n), value=0.0)
 
     def detectable(self, level: float) -> float | None:
-        """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""
+        """Return the total variation that is called a regression with probability 0.8."""
         shares = self.old.members / self.old.n
         variance = float(shares @ (1 - shares)) * (1 / self.new.n + 1 / self.old.n)
-        error = sqrt(HALVES_VARIANCE * variance) / 2
-        found = self.margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
-        return found if found <= 1 else None
+        return _detectable(self.margin, variance, level)
+
+
+def _detectable(margin: float, variance: float, level: float) -> float | None:
+    """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""
+    error = sqrt(HALVES_VARIANCE * variance) / 2
+    found = margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
+    return found if found <= 1 else None

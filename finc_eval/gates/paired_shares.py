@@ -38,6 +38,16 @@ class PairCounts:
         """Members in the old release."""
         return self.kept + self.lost
 
+    @property
+    def share(self) -> float:
+        """Share of the new release."""
+        return (self.kept + self.gained) / self.size
+
+    @property
+    def old_share(self) -> float:
+        """Share of the baseline."""
+        return self.old / self.size
+
     def times(self, factor: float) -> PairCounts:
         """Return the counts multiplied by a factor."""
         return PairCounts(self.kept * factor, self.lost * factor, self.gained * factor, self.size * factor)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import IncompatibleError, UsageError
@@ -30,13 +31,49 @@ SCORES: dict[str, str] = {
 """Scores that a limit may name, of metrics that have several."""
 
 
-@dataclass(frozen=True)
-class KindLimits(Record):
-    """Limits on kinds of samples.
+Checks = Mapping[str, Callable[[str, Any], Any]]
+"""Check of each limit, by its name: it returns the value, or raises UsageError."""
+
+
+def _as_given(_: str, value: Any) -> Any:
+    return value
+
+
+def _check_margin(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        check_choice(name, value, (NOISE,))
+        return value
+    return check_positive(name, value)
+
+
+class Limits(Record):
+    """Limits that are checked one by one.
 
     Raises:
         UsageError: a value is out of range, or nothing is limited.
     """
+
+    empty: ClassVar[str]  # message of a table without a limit
+    checks: ClassVar[Checks]  # check of each limit, by its name
+
+    def __post_init__(self) -> None:
+        if not self.given:
+            raise UsageError(self.empty)
+        self._store(**{name: self.checks[name](name, value) for name, value in self.given.items()})
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Limits that are set, by name; 0 is a limit, too."""
+        found = {name: getattr(self, name) for name in self.checks}
+        return {name: value for name, value in found.items() if value is not None and value is not False}
+
+
+@dataclass(frozen=True)
+class KindLimits(Limits):
+    """Limits on kinds of samples."""
+
+    empty: ClassVar[str] = "[kinds] limits nothing: add for example lose = 0.5 or new = 0.02"
+    checks: ClassVar[Checks] = dict.fromkeys(("lose", "new", "moved"), check_fraction)
 
     lose: Annotated[
         float | None, about("part of its share in the baseline that no kind of the reference may lose: 0.5 is half")
@@ -63,11 +100,7 @@ class KindLimits(Record):
     ] = ()
 
     def __post_init__(self) -> None:
-        if self.lose is None and self.new is None and self.moved is None:
-            raise UsageError("[kinds] limits nothing: add for example lose = 0.5 or new = 0.02")
-        for name in ("lose", "new", "moved"):
-            if getattr(self, name) is not None:
-                self._store(**{name: check_fraction(name, getattr(self, name))})
+        super().__post_init__()
         if self.min_share != "auto":
             self._store(min_share=check_fraction("min_share", self.min_share))
 
@@ -80,12 +113,13 @@ class KindLimits(Record):
 
 
 @dataclass(frozen=True)
-class MetricLimit(Record):
-    """Limits on one metric.
+class MetricLimit(Limits):
+    """Limits on one metric."""
 
-    Raises:
-        UsageError: a value is out of range, or nothing is limited.
-    """
+    empty: ClassVar[str] = "a limit on a metric limits nothing: add for example worse = 0.05"
+    checks: ClassVar[Checks] = dict.fromkeys(("most", "least"), _as_given) | dict.fromkeys(
+        ("worse", "difference"), _check_margin
+    )
 
     most: Annotated[float | None, about("largest value")] = None
     least: Annotated[float | None, about("smallest value")] = None
@@ -100,24 +134,13 @@ class MetricLimit(Record):
         float | Literal["noise"] | None, about("amount by which it may be worse than the baseline's; noise as in worse")
     ] = None
 
-    def __post_init__(self) -> None:
-        if all(getattr(self, one.name) is None for one in fields(self)):
-            raise UsageError("a limit on a metric limits nothing: add for example worse = 0.05")
-        for name in ("worse", "difference"):
-            value = getattr(self, name)
-            if isinstance(value, str):
-                check_choice(name, value, (NOISE,))
-            elif value is not None:
-                self._store(**{name: check_positive(name, value)})
-
 
 @dataclass(frozen=True)
-class CopyingLimits(Record):
-    """Limits on copies of training samples, which need the training set.
+class CopyingLimits(Limits):
+    """Limits on copies of training samples, which need the training set."""
 
-    Raises:
-        UsageError: a value is out of range, or nothing is limited.
-    """
+    empty: ClassVar[str] = "[copying] limits nothing: add for example near = 0.01 or exact = 0"
+    checks: ClassVar[Checks] = {"near": check_fraction, "exact": partial(check_count, least=0)}
 
     near: Annotated[
         float | None,
@@ -128,22 +151,17 @@ class CopyingLimits(Record):
         about("number of samples that may be a training sample: by their pixels, or else by their embeddings"),
     ] = None
 
-    def __post_init__(self) -> None:
-        if self.near is None and self.exact is None:
-            raise UsageError("[copying] limits nothing: add for example near = 0.01 or exact = 0")
-        if self.near is not None:
-            self._store(near=check_fraction("near", self.near))
-        if self.exact is not None:
-            self._store(exact=check_count("exact", self.exact, 0))
-
 
 @dataclass(frozen=True)
-class BasicLimits(Record):
-    """Limits on plain facts about the new release.
+class BasicLimits(Limits):
+    """Limits on plain facts about the new release."""
 
-    Raises:
-        UsageError: a value is out of range, or nothing is limited.
-    """
+    empty: ClassVar[str] = "[basics] limits nothing: add for example unreadable = 0"
+    checks: ClassVar[Checks] = {
+        **dict.fromkeys(("unreadable", "duplicates"), partial(check_fraction, zero=True)),
+        "samples": check_count,
+        "encodings": _as_given,
+    }
 
     unreadable: Annotated[float | None, about("share of samples that may be unreadable")] = None
     duplicates: Annotated[float | None, about("share of samples that may repeat another exactly")] = None
@@ -151,15 +169,6 @@ class BasicLimits(Record):
     encodings: Annotated[
         bool, about("whether sizes, formats and compression must be as in the baseline, within what moves no score")
     ] = False
-
-    def __post_init__(self) -> None:
-        if self.unreadable is None and self.duplicates is None and self.samples is None and not self.encodings:
-            raise UsageError("[basics] limits nothing: add for example unreadable = 0")
-        for name in ("unreadable", "duplicates"):
-            if getattr(self, name) is not None:
-                self._store(**{name: check_fraction(name, getattr(self, name), zero=True)})
-        if self.samples is not None:
-            self._store(samples=check_count("samples", self.samples))
 
 
 @dataclass(frozen=True)

@@ -29,33 +29,26 @@ MAX_DEGREES = 1000.0
 """Degrees of freedom beyond which a moderated variance counts as known."""
 
 
-@dataclass(frozen=True)
-class Moderated:
-    """Ratios of variances, drawn towards what they have in common."""
+def moderate(ratios: Array, degrees: int) -> tuple[Array, float]:
+    """Draw ratios of observed to expected variances towards their common value (Smyth 2004, section 6.2).
 
-    ratios: Array  # observed over expected variance of each mode, moderated, shape (t,)
-    degrees: float  # degrees of freedom of each
-
-
-def moderate(ratios: Array, degrees: int) -> Moderated:
-    """Draw ratios of variances towards their common value (Smyth 2004, section 6.2).
-
-    Shapes are (t,). A ratio is NaN if nothing was observed, and takes the mean or the common value.
+    Shapes are (t,). A ratio is NaN if nothing was observed, and takes the mean or the common value. Return the degrees
+    of freedom of each ratio, too.
     """
     found = ratios[~np.isnan(ratios)]
     if len(found) < 3:
-        return Moderated(np.where(np.isnan(ratios), found.mean() if len(found) else 1.0, ratios), degrees)
+        return np.where(np.isnan(ratios), found.mean() if len(found) else 1.0, ratios), degrees
     positive = np.maximum(found, 1e-5 * max(float(np.median(found)), 1e-300))
     e = np.log(positive) - digamma(degrees / 2) + np.log(degrees / 2)
     excess = float(e.var(ddof=1) - polygamma(1, degrees / 2))
     most = min(MAX_DEGREES, float(degrees * len(found)))
     if excess <= 0:
-        return Moderated(np.full(len(ratios), float(found.mean())), most)
+        return np.full(len(ratios), float(found.mean())), most
     prior = 2 * _inverse_trigamma(excess)
     common = float(np.exp(e.mean() + digamma(prior / 2) - np.log(prior / 2)))
     moderated = (prior * common + degrees * np.where(np.isnan(ratios), common, ratios)) / (prior + degrees)
     # The degrees of a variance that all modes give together are not more than all of them have.
-    return Moderated(moderated, min(prior + degrees, most))
+    return moderated, min(prior + degrees, most)
 
 
 @dataclass(frozen=True)
@@ -83,8 +76,8 @@ def between_shares(members: Array, sizes: Array, baselines: int | None = None) -
     # A kind that the replicates hardly have says nothing about how much training moves shares.
     observed = (members.mean(0) >= 1) & (sampling > 0)
     ratios = np.divide(shares.var(0, ddof=1), sampling, out=np.full(modes, np.nan), where=observed)
-    found = moderate(ratios, replicates - 1)
-    return Retrained(np.maximum(found.ratios - 1, 0) / size * (1 + 1 / (baselines or replicates)), found.degrees)
+    ratios, degrees = moderate(ratios, replicates - 1)
+    return Retrained(np.maximum(ratios - 1, 0) / size * (1 + 1 / (baselines or replicates)), degrees)
 
 
 def between_scores(values: Array, baselines: int | None = None) -> tuple[float, float]:

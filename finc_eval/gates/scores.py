@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import hypot, inf, isfinite, sqrt
 
 import numpy as np
@@ -126,8 +126,7 @@ def _relative_limits(
     paired = paired_errors(sets, name, run) if all(isinstance(one, Measured) for one in measured.values()) else None
     for rule, wanted in (("worse", limit.worse), ("difference", limit.difference)):
         if wanted is not None:
-            found = _relative(name, rule, wanted, measured, sets, alpha, paired)
-            yield replace(found, name=sets.rule(f"metrics.{name}") + f" {rule}")
+            yield _relative(name, rule, wanted, measured, sets, alpha, paired)
 
 
 def _relative(
@@ -140,7 +139,8 @@ def _relative(
     paired: PairedErrors | None,
 ) -> Evidence:
     """Return the evidence on a difference to the baseline, in parts of the baseline's score or as it is."""
-    title, new, old = f"metrics.{name} {rule}", measured[GEN], [measured[label] for label in sets.baselines]
+    title = sets.rule(f"metrics.{name}") + f" {rule}"
+    new, old = measured[GEN], [measured[label] for label in sets.baselines]
     known = [one for one in old if isinstance(one, Measured)]
     stated = wanted if isinstance(wanted, float | int) else 0.0
     why = [one for one in (new, *old) if isinstance(one, str)]
