@@ -7,7 +7,7 @@ from _releases import release
 import finc_eval as fe
 from finc_eval.gates.outputs import junit_xml
 
-N = 2000
+N = 1000
 
 
 def told(seed, lost=0, **others):

@@ -62,7 +62,9 @@ def test_a_model_that_makes_nothing_of_a_kind_misses_about_its_share():
 
 
 @pytest.mark.parametrize("sizes", [(300, 300, 600), pytest.param((2000, 500, 1500), marks=pytest.mark.long)])
-@pytest.mark.parametrize("first, second", [(REF, REF), (LACKING, LACKING), (LACKING, REF)])
+@pytest.mark.parametrize(
+    "first, second", [pytest.param(REF, REF, marks=pytest.mark.long), (LACKING, LACKING), (LACKING, REF)]
+)
 def test_the_error_of_a_difference_of_two_models_is_not_too_small(first, second, sizes):
     rng, gaps, errors = np.random.default_rng(0), [], []
     for _ in range(100):
