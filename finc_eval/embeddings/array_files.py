@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,8 +58,7 @@ def is_array_file(path: str | Path) -> bool:
 
 def holds_statistics(path: str | Path) -> bool:
     """Return whether this file is one of statistics: a mean and a covariance, without embeddings or images."""
-    found = _statistics(Path(path), alone=True)
-    return found is not None and found.pair is not None and not holds_images(path)
+    return _statistics(Path(path), alone=True) is not None and not holds_images(path)
 
 
 def holds_images(path: str | Path) -> bool:
@@ -79,26 +78,22 @@ def holds_images(path: str | Path) -> bool:
 def read_moments(path: str | Path) -> tuple[NDArray[Any], NDArray[Any], int | None] | None:
     """Read the mean, the covariance and the number of samples, if it is known, in a file; None if it holds none."""
     found = _statistics(Path(path))
-    if found is None or found.pair is None:
+    if found is None:
         return None
-    mean, covariance = found.read(found.pair.mean), found.read(found.pair.covariance)
-    n = count_of(found.pair, found.shapes, found.read)
-    if found.pair.are_sums:
-        return *from_sums(found.pair, mean.reshape(-1), covariance, n, str(path)), n
+    pair, shapes, read = found
+    mean, covariance, n = read(pair.mean), read(pair.covariance), count_of(pair, shapes, read)
+    if pair.are_sums:
+        return *from_sums(pair, mean.reshape(-1), covariance, n, str(path)), n
     mean = mean.reshape(-1) if mean.shape == (1, len(covariance)) else mean
     return mean, covariance, n if n and n > 1 else None
 
 
-class _Statistics(NamedTuple):
-    """The arrays of a file among which statistics may be."""
-
-    pair: Pair | None
-    shapes: Shapes
-    read: Callable[[str], NDArray[Any]]
+Read = Callable[[str], NDArray[Any]]
+"""Function that reads an array of a file by its name."""
 
 
-def _statistics(path: Path, *, alone: bool = False) -> _Statistics | None:
-    """Look for statistics in a file, `alone`: not beside embeddings; None if it is not one of arrays, or damaged."""
+def _statistics(path: Path, *, alone: bool = False) -> tuple[Pair, Shapes, Read] | None:
+    """Look for statistics among the arrays of a file, `alone`: not beside embeddings; None without, or if damaged."""
     suffix = path.suffix.lower()
     if suffix not in (".npz", *TENSOR_SUFFIXES) or not path.is_file():
         return None
@@ -109,10 +104,10 @@ def _statistics(path: Path, *, alone: bool = False) -> _Statistics | None:
     beside = any(len(shapes.get(name, ())) == 2 and shapes[name][0] != shapes[name][1] for name in PREFERRED)
     pair = None if alone and beside else pair_in(shapes, read, str(path))
     # Beside embeddings, a vector and a matrix are of them only by their names.
-    return _Statistics(None if beside and pair and not pair.is_named else pair, shapes, read)
+    return None if pair is None or (beside and not pair.is_named) else (pair, shapes, read)
 
 
-def _npz_headers(path: Path) -> tuple[Shapes, Callable[[str], NDArray[Any]]]:
+def _npz_headers(path: Path) -> tuple[Shapes, Read]:
     file = NpzFile(path)
     headers = {name: file.header(name) for name in file.names}
     kept = {
@@ -123,28 +118,23 @@ def _npz_headers(path: Path) -> tuple[Shapes, Callable[[str], NDArray[Any]]]:
     return kept, file.array
 
 
-def _tensors(path: Path) -> tuple[Shapes, Callable[[str], NDArray[Any]]]:
+def _tensors(path: Path) -> tuple[Shapes, Read]:
     arrays = READERS[path.suffix.lower()](path)
     return {name: tuple(one.shape) for name, one in arrays.items()}, lambda name: arrays[name].double().numpy()
 
 
-def read_array_file(path: str | Path) -> StoredArrays:
-    """Open the embeddings in a file that another program wrote as a set; see `read_arrays`."""
-    return StoredArrays(Path(path))
-
-
 class StoredArrays(EmbeddingSet):
-    """Embeddings that stay in their file, which may not change as long as they are read.
+    """Embeddings that stay in the file that another program wrote, which may not change as long as they are read.
 
     Rows are copied out of the mapped file as they are asked for: a process that touches a part of it which has been cut
     off is killed by the operating system, without a word.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._state = path, _state(path)
+    def __init__(self, path: str | Path) -> None:
+        self._path, self._state = Path(path), _state(Path(path))
         rows, ids, columns = read_arrays(path)
         super().__init__(rows, ids, columns or None, name=str(path))
-        self.title = path.stem
+        self.title = self._path.stem
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         """Return these rows, checked to be finite."""

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
+from finc_eval.core.device import send
 from finc_eval.core.digest import text_bytes, text_of
 from finc_eval.numerics.arrays import FOLD_BIT
 from finc_eval.samples.clips import video_of
@@ -75,6 +77,19 @@ def number_hashes(start: int, stop: int) -> NDArray[np.uint64]:
 def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
     """Return a 64-bit BLAKE2b hash of each string."""
     return byte_hashes([text_bytes(name) for name in names])
+
+
+HASHED_ROWS = 256
+"""Rows that are hashed together: their integers stay in the memory next to the processor."""
+
+
+def hash_rows(rows: torch.Tensor) -> torch.Tensor:
+    """Return a hash of the bits of each row of 32-bit floats, shape (n,) int64, on the device of the rows."""
+    odd = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    weights = send(torch.from_numpy(odd.view(np.int64)), rows.device)
+    # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
+    parts = ((part + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF for part in torch.split(rows, HASHED_ROWS))
+    return torch.cat([((bits ^ (bits >> 15)) * weights).sum(1) for bits in parts])
 
 
 def byte_hashes(names: Sequence[bytes]) -> NDArray[np.uint64]:

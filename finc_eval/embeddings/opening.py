@@ -11,7 +11,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
 from finc_eval.core.remote.mirror import file_of, local
 from finc_eval.core.run import Run
-from finc_eval.embeddings.array_files import holds_statistics, is_array_file, read_array_file
+from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_array_file
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import SetExtraction, extract_all
@@ -37,13 +37,14 @@ class HasSpace(Protocol):
 Opened = TypeVar("Opened", bound=HasSpace)
 
 
-def as_embeddings(source: object, name: str = "embeddings") -> Embeddings:
+def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = False) -> Embeddings:
     """Open the embeddings in an array, a tensor, an `EmbeddingSet`, a cache, or a file.
 
-    A file is a cache, or an .npy, .npz, .pt, .safetensors or .parquet file of embeddings, but not a shard.
+    A file is a cache, or an .npy, .npz, .pt, .safetensors or .parquet file of embeddings. A shard is refused unless
+    `or_shard`.
     """
-    found = as_embeddings_of_any_shard(source, name)
-    if found.shard is not None:
+    found = _open(source, name)
+    if found.shard is not None and not or_shard:
         raise unmerged_error(found.name, found.shard)
     return found
 
@@ -53,8 +54,7 @@ def unmerged_error(name: str, shard: Shard) -> DataError:
     return DataError(f"{name} is shard {shard.name} of a set: join all its shards first, by finc-eval extract merge")
 
 
-def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embeddings:
-    """Open the embeddings of a whole set or of a shard; see `as_embeddings`."""
+def _open(source: object, name: str) -> Embeddings:
     if isinstance(source, Embeddings):
         return source
     if isinstance(source, str | Path):
@@ -64,7 +64,7 @@ def as_embeddings_of_any_shard(source: object, name: str = "embeddings") -> Embe
                 f"{source} holds the mean and covariance of a set, which only Fréchet distances take (finc-eval "
                 "metrics --metrics fd): give the samples, their embeddings, or a sketch of them"
             )
-        return read_array_file(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
+        return StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
     if isinstance(source, EmbeddingCache):
         return CachedEmbeddings(source)
     check_type(source, name, "embeddings")

@@ -21,15 +21,12 @@ from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.keys import mix_bits
+from finc_eval.embeddings.keys import hash_rows, mix_bits
 from finc_eval.embeddings.search.neighbors import Neighbors, draw_rows, nearest
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 
 REPEATS = "exact repeats"
 """Name of the grouping of equal rows."""
-
-HASHED_ROWS = 256
-"""Rows that are hashed together: their integers stay in the memory next to the processor."""
 
 FEW_REPEATS = 0.01
 """Share of a set's samples that may repeat others before anything is done about it."""
@@ -71,10 +68,9 @@ TOLD_APART = 0.9
 def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uint64]:
     """Return a 64-bit hash of each row, shape (n,): equal rows have equal hashes, unequal rows almost surely not."""
     run = Run.of(run)
-    odd = np.random.default_rng(0).integers(2**63, size=embeddings.dim, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    weights, found = send(torch.from_numpy(odd.view(np.int64)), run.torch_device), []
+    found = []
     for batch in embeddings.batches(run.portion, partial(send, device=run.torch_device)):
-        found.append(torch.cat([_weigh_bits(part, weights) for part in torch.split(batch.rows, HASHED_ROWS)]))
+        found.append(hash_rows(batch.rows))
         run.progress(LOOK, batch.start + len(batch.rows), embeddings.n)
     return mix_bits(torch.cat(found).cpu().numpy().view(np.uint64))
 
@@ -99,13 +95,6 @@ def sample_hashes(sets: Mapping[str, Embeddings], run: Run | None = None) -> dic
 def share_of_repeats(embeddings: Embeddings, run: Run | None = None) -> float:
     """Return the share of samples that equal an earlier one; see `sample_hashes`."""
     return 1 - _distinct(sample_hashes({"": embeddings}, run)[""]) / embeddings.n
-
-
-def _weigh_bits(rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Return the sum of the bits of each row, as a weighted integer of 64 bits, on the device of the rows."""
-    # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
-    bits = (rows + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF
-    return ((bits ^ (bits >> 15)) * weights).sum(1)
 
 
 def repeats_as_groups(

@@ -21,7 +21,7 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import hashes_of, keys_of
-from finc_eval.embeddings.opening import as_embeddings, as_embeddings_of_any_shard
+from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
@@ -152,7 +152,7 @@ class Sketch(Shown):
                 f"feature_map must be a feature map or a sketch that has one, got {type(phi).__name__}: pass the "
                 "reference's, fe.Sketch.reference(ref)"
             )
-        embeddings = as_embeddings_of_any_shard(source)
+        embeddings = as_embeddings(source, or_shard=True)
         if embeddings.shard is not None and groups is not None:
             raise UsageError(
                 f"{embeddings.name} is a shard, and a group by {groups} may lie in two: join the shards of embeddings "
@@ -376,7 +376,7 @@ def sketch_all(
 
     See `Sketch.of` for the arguments; `embedding`: whether to also sum the moments of the embeddings.
     """
-    run, embeddings, phi = Run.of(run), as_embeddings_of_any_shard(source), feature_maps[0]
+    run, embeddings, phi = Run.of(run), as_embeddings(source, or_shard=True), feature_maps[0]
     if embeddings.dim != phi.dim:
         raise IncompatibleError(
             f"{embeddings.name} has {embeddings.dim} entries per embedding, and the feature map takes {phi.dim}: "

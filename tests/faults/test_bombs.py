@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import max_decoded
-from finc_eval.embeddings.array_files import read_array_file
+from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.embeddings.columns import metadata_table
 from finc_eval.samples import files, images, open_source
 from finc_eval.samples.clips import Clip
@@ -127,7 +127,7 @@ def test_threads_hash_no_more_side_by_side_than_is_allowed(tmp_path, monkeypatch
     (tmp_path / "set").mkdir()
     for number in range(8):
         (tmp_path / "set" / f"{number}.png").write_bytes(bytes(700_000))
-    inside, most, lock, digest = [0], [0], threading.Lock(), files.bytes_digest
+    inside, most, lock, digest = [0], [0], threading.Lock(), files.content_digest
 
     def watched(data):
         with lock:
@@ -138,7 +138,7 @@ def test_threads_hash_no_more_side_by_side_than_is_allowed(tmp_path, monkeypatch
             inside[0] -= 1
         return digest(data)
 
-    monkeypatch.setattr(files, "bytes_digest", watched)
+    monkeypatch.setattr(files, "content_digest", watched)
     assert len(open_source(tmp_path / "set").digests()) == 8
     assert most[0] == 1
 
@@ -169,12 +169,12 @@ def test_a_parquet_file_that_repeats_one_long_text(tmp_path):
 def test_embeddings_of_other_programs(tmp_path):
     compressed = npz(tmp_path / "a.npz", embeddings=((1000, 1000), "<f4"))
     with pytest.raises(DataError, match=f"a.npz: the array embeddings takes 4 MB when decoded, {LIMIT}"):
-        read_array_file(compressed)
+        StoredArrays(compressed)
     np.savez(tmp_path / "b.npz", embeddings=np.zeros((1000, 1000), np.float32))
-    assert read_array_file(tmp_path / "b.npz").n == 1000  # mapped, and so of any size
+    assert StoredArrays(tmp_path / "b.npz").n == 1000  # mapped, and so of any size
     torch.save(torch.zeros(1, 1).expand(1000, 1000), tmp_path / "c.pt")
     with pytest.raises(DataError, match="the tensor embeddings shows 1 number as 1,000,000: save its contiguous"):
-        read_array_file(tmp_path / "c.pt")
+        StoredArrays(tmp_path / "c.pt")
     parquet.write_table(arrow.table({"e": [[0.0] * 100] * 5000}), tmp_path / "d.parquet")
     with pytest.raises(DataError, match=f"d.parquet takes 6 MB when decoded, {LIMIT}"):
-        read_array_file(tmp_path / "d.parquet")
+        StoredArrays(tmp_path / "d.parquet")

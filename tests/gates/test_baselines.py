@@ -16,7 +16,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.errors import UsageError
 from finc_eval.core.storage import only_writer_of
-from finc_eval.embeddings.array_files import read_array_file
+from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.gates import baseline
 from finc_eval.gates.baseline import Bundle
 from finc_eval.gates.history import History
@@ -231,7 +231,7 @@ def test_a_column_of_any_name_is_kept_or_refused(history):
             History.open(history).promote(verdict, named(column))
     verdict = fe.gate(named("file"), history, "ref.npy", POLICY_TABLE)
     folder = History.open(history).promote(verdict, named("file"))
-    assert read_array_file(folder / "gen.npz").column("file")[:3] == ["a", "b", "a"]
+    assert StoredArrays(folder / "gen.npz").column("file")[:3] == ["a", "b", "a"]
 
 
 def test_what_a_bundle_holds_is_what_was_judged(history, place):

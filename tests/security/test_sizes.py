@@ -22,7 +22,7 @@ from pyarrow import parquet
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.remote import mirror, store
 from finc_eval.core.remote.mirror import local
-from finc_eval.embeddings.array_files import read_array_file
+from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.embeddings.columns import metadata_table
 from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
@@ -58,7 +58,7 @@ def lying_zip(path, name, claimed, packed, method=zipfile.ZIP_DEFLATED, times=1)
 def use(path):
     """Open a set of any kind, and read all of it."""
     if path.suffix in (".pt", ".npy", ".safetensors", ".parquet", ".npz"):
-        return f"{read_array_file(path).n} rows"
+        return f"{StoredArrays(path).n} rows"
     source = open_source(path)
     return "; ".join(str(sample.error) for sample in source.samples())
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -145,15 +146,11 @@ def sketch(
             samples = str(shard_path(Path(samples), extraction.shard))
     check_given([samples, feature_map_of], extraction.extractor)
     with work.running() as run:
-        from finc_eval.embeddings.opening import (  # loads torch: wrong options need not wait
-            as_embeddings,
-            as_embeddings_of_any_shard,
-            open_sets,
-        )
+        from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
 
         shared = None if feature_map_of is None else fe.Sketch.load(feature_map_of)
         spaces = [] if shared is None else [shared.space]
-        open_one = as_embeddings if extraction.shard is None else as_embeddings_of_any_shard
+        open_one = partial(as_embeddings, or_shard=extraction.shard is not None)
         embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces)["samples"]
         if (embeddings.shard and embeddings.shard.name) != extraction.shard:
             raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")

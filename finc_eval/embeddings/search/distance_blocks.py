@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.device import Device, send, usable_device
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.keys import hash_rows
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.source import prefetch
 
@@ -82,10 +83,7 @@ class Rows:
     @cached_property
     def hashes(self) -> torch.Tensor:
         """A 64-bit hash of each row, by which copies are known without comparing the rows."""
-        draws = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, self.rows.shape[1])
-        weights = torch.from_numpy(draws | 1).to(self.rows.device)
-        bits = self.rows.contiguous().view(torch.int32)
-        return torch.cat([(part.long() * weights).sum(1) for part in torch.split(bits, 256)])
+        return hash_rows(self.rows)
 
     @property
     def relative_error(self) -> float:
