@@ -142,7 +142,8 @@ def _estimates(
     least = np.full(ways, np.inf)
     found, widths, penalties = np.zeros(ways), np.zeros(ways), np.zeros(ways)
     for width in WIDTHS:
-        values, vectors = np.linalg.eigh(_gram(squared, width, pooled.shape[1]))
+        # H, the integrals of products of two Gaussians: (√π s)^d exp(−‖c − c'‖²/(4s²)).
+        values, vectors = np.linalg.eigh((sqrt(pi) * width) ** pooled.shape[1] * np.exp(-squared / (4 * width**2)))
         values = np.maximum(values, 0)
         sums = _sums(pooled, parts, centers, width).reshape(ways, 2, FOLDS, -1) @ vectors
         held = _difference(sums, np.maximum(sizes, 1))
@@ -182,12 +183,6 @@ def _difference(sums: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[
     means: NDArray[np.float64] = sums / sizes
     difference: NDArray[np.float64] = means[:, 0] - means[:, 1]
     return difference
-
-
-def _gram(squared: NDArray[np.float64], width: float, dim: int) -> NDArray[np.float64]:
-    """Return H, the integrals of products of two Gaussians: (√π s)^d exp(−‖c − c'‖²/(4s²))."""
-    gram: NDArray[np.float64] = (sqrt(pi) * width) ** dim * np.exp(-squared / (4 * width**2))
-    return gram
 
 
 def _squared_distances(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -173,7 +173,8 @@ def fit_deep(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = 
     settings = settings or KahmSettings()
     rows = check_rows(samples)
     mean = rows.mean(0)
-    basis = whitening(rows - mean, settings.components, floor=_rounding(rows))
+    unit = 16 * torch.finfo(torch.double).eps  # below this part of the samples, variance is rounding
+    basis = whitening(rows - mean, settings.components, floor=unit**2 * float(rows.square().sum(1).mean()))
     available = basis.shape[1]
     layers = range(available, max(available - settings.depth, 0), -1) if available else (0,)
     return tuple(_fit(rows, mean, basis[:, :count], settings) for count in layers)
@@ -250,15 +251,7 @@ def regularization(
     error = mean_square / 2
     for _ in range(MAX_ITERATIONS):
         size = error + 2 * mean_square
-        following = float(((size / (size + eigenvalues)).square() * energies).sum())
-        converged = abs(following - error) <= 1e-14 * mean_square
-        error = following
-        if converged:
+        before, error = error, float(((size / (size + eigenvalues)).square() * energies).sum())
+        if abs(error - before) <= 1e-14 * mean_square:
             break
     return error + 2 * mean_square
-
-
-def _rounding(rows: torch.Tensor) -> float:
-    """Return the variance that rounding alone gives to equal samples."""
-    unit = 16 * torch.finfo(torch.double).eps
-    return unit**2 * float(rows.square().sum(1).mean())

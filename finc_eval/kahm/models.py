@@ -329,13 +329,9 @@ def relative_squares(distances: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def branch_members(rows: Embeddings, settings: KahmSettings) -> list[NDArray[np.int64]]:
-    """Return the rows of each branch of a wide model."""
-    count = ceil(rows.n / SAMPLES_PER_BRANCH) if settings.branches is None else settings.branches
-    return cluster_members(rows, min(count, rows.n), max(2, settings.components + 1), settings.seed)
-
-
-def cluster_members(rows: Embeddings, count: int, smallest: int, seed: int) -> list[NDArray[np.int64]]:
-    """Return the rows of each k-means cluster; a cluster that is too small joins the nearest cluster."""
+    """Return the rows of each branch, a k-means cluster; a cluster that is too small joins the nearest cluster."""
+    seed, smallest = settings.seed, max(2, settings.components + 1)
+    count = min(settings.branches or ceil(rows.n / SAMPLES_PER_BRANCH), rows.n)
     if count == 1:
         return [np.arange(rows.n)]
     from sklearn.cluster import KMeans  # scikit-learn takes a second to import, and most models have one branch

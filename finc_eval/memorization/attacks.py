@@ -134,41 +134,27 @@ def score_by_kahm(sets: AttackedSets, seed: int, device: str | torch.device | No
     return AttackScores(*(-nearest_distances(model, one) for one in drawn))
 
 
-@dataclass(frozen=True, eq=False)
-class DensityRatio:
-    """DOMIAS (van Breugel et al. 2023): the log-ratio of the densities of generated samples and of a reference.
+def density_ratio(reference: Embeddings, seed: int) -> Callable[[AttackedSets], AttackScores]:
+    """Score by DOMIAS (van Breugel et al. 2023), the log-ratio of the densities of generated samples and a reference.
 
     Densities are sums of Gaussian kernels on principal components of the reference, of deviation 1, by Scott's rule.
     If many generated samples lie in a place because many real ones do, the ratio is not higher there.
     """
+    drawn = draw_samples(reference, MAX_DENSITY_CENTERS, np.random.default_rng(seed))
+    rows = drawn.rows_at(np.arange(drawn.n)).double()
+    mean = rows.mean(0)
+    encoder = whitening(rows - mean, ATTACK_COMPONENTS)
+    background = (rows - mean) @ encoder
 
-    mean: torch.Tensor  # mean of the reference, shape (d,)
-    encoder: torch.Tensor  # map to whitened components of the reference, shape (d, c)
-    reference: torch.Tensor  # the encoded reference, shape (r, c)
-    seed: int  # random seed of the samples that make densities
+    def encode(samples: Embeddings) -> torch.Tensor:
+        return torch.cat([(batch.rows.to(mean.device).double() - mean) @ encoder for batch in samples.batches()])
 
-    @classmethod
-    def of(cls, reference: Embeddings, seed: int) -> DensityRatio:
-        """Fit the components to a reference."""
-        drawn = draw_samples(reference, MAX_DENSITY_CENTERS, np.random.default_rng(seed))
-        rows = drawn.rows_at(np.arange(drawn.n)).double()
-        mean = rows.mean(0)
-        encoder = whitening(rows - mean, ATTACK_COMPONENTS)
-        return cls(mean, encoder, (rows - mean) @ encoder, seed)
+    def score(sets: AttackedSets) -> AttackScores:
+        centers = encode(draw_samples(sets.gen, MAX_DENSITY_CENTERS, np.random.default_rng(seed)))
+        points = map(encode, (sets.members, sets.non_members))
+        return AttackScores(*((log_density(x, centers) - log_density(x, background)).cpu().numpy() for x in points))
 
-    def score(self, sets: AttackedSets) -> AttackScores:
-        """Score members and non-members."""
-        centers = self._encode(draw_samples(sets.gen, MAX_DENSITY_CENTERS, np.random.default_rng(self.seed)))
-
-        def log_ratio(samples: Embeddings) -> NDArray[np.float64]:
-            points = self._encode(samples)
-            return (log_density(points, centers) - log_density(points, self.reference)).cpu().numpy()
-
-        return AttackScores(log_ratio(sets.members), log_ratio(sets.non_members))
-
-    def _encode(self, samples: Embeddings) -> torch.Tensor:
-        parts = [(batch.rows.to(self.mean.device).double() - self.mean) @ self.encoder for batch in samples.batches()]
-        return torch.cat(parts)
+    return score
 
 
 def log_density(points: torch.Tensor, centers: torch.Tensor) -> torch.Tensor:
@@ -211,8 +197,8 @@ def run_attacks(
         "ball": lambda distances, _: score_by_ball(distances),
     }
     if reference is not None:
-        ratio = DensityRatio.of(reference, seed)
-        attacks["domias"] = lambda _, sets: ratio.score(sets)
+        by_ratio = density_ratio(reference, seed)
+        attacks["domias"] = lambda _, sets: by_ratio(sets)
     attacks["kahm"] = lambda _, sets: score_by_kahm(sets, seed, device)
     scored = {name: (score(*gen), score(*control)) for name, score in attacks.items()}
     found = tuple(
@@ -227,14 +213,14 @@ def membership_difference(generated: AttackScores, control: AttackScores, seed: 
 
     None if distances are infinite or equal, and so have no densities.
     """
+
+    def difference(scores: AttackScores) -> DensityDifference:
+        rng = np.random.default_rng(seed)
+        finite = (-one[np.isfinite(one)] for one in scores)
+        x, y = (rng.choice(one, min(len(one), MAX_SCORED), replace=False) for one in finite)
+        return density_difference(x, y, permutations=PERMUTATIONS, seed=seed)
+
     try:
-        return MembershipDifference(_density_difference(generated, seed), _density_difference(control, seed))
+        return MembershipDifference(difference(generated), difference(control))
     except DataError:
         return None
-
-
-def _density_difference(scores: AttackScores, seed: int) -> DensityDifference:
-    rng = np.random.default_rng(seed)
-    finite = (-one[np.isfinite(one)] for one in scores)
-    drawn = [rng.choice(one, min(len(one), MAX_SCORED), replace=False) for one in finite]
-    return density_difference(drawn[0], drawn[1], permutations=PERMUTATIONS, seed=seed)

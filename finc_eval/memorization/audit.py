@@ -39,7 +39,6 @@ from finc_eval.memorization.caveats import attack_warnings, set_warnings, unlike
 from finc_eval.memorization.copying import (
     Closeness,
     Measure,
-    TailName,
     authpct,
     c_t,
     cell_test,
@@ -51,12 +50,12 @@ from finc_eval.memorization.copying import (
     tail,
 )
 from finc_eval.memorization.distances import STAGE, Halves, SetDistances, measure_all
-from finc_eval.memorization.nearness import Near, Nearness, find_nearness, same_pixels
+from finc_eval.memorization.nearness import Near, find_nearness, same_pixels
 from finc_eval.memorization.power import power_table
 from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, training_found_by
 from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.shift import holdout_p_value
-from finc_eval.memorization.sides import Sides, against_holdout, find_sides
+from finc_eval.memorization.sides import against_holdout, find_sides
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
 from finc_eval.memorization.verdict import judge_guarantee
 from finc_eval.numerics.inference import holm
@@ -145,7 +144,7 @@ def audit(
         same_law = holdout_p_value(members, others, settings.seed, run)
     recall = least_recall(*(one.recall for one in (fresh, measured.to_train, measured.to_non_members, spaced)))
 
-    copying, notes = AuditData(sets, halves, measured, control, fresh, spacings, settings, run).copying()
+    copying, notes = _copying(sets, halves, measured, control, fresh, spacings, settings, run)
     delta = settings.stated_delta or 0.0
     attack_count = 3 + ("reference" in sets)
     with run.step(ATTACKS):
@@ -225,99 +224,75 @@ class NearTraining:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class AuditData:
-    """Everything that the measures of copying are computed from.
+def _copying(
+    sets: dict[str, Embeddings],
+    halves: dict[str, Halves],
+    measured: SetDistances,
+    control: SetDistances,
+    fresh_neighbors: Neighbors,
+    spacings: NDArray[np.float64],
+    settings: AuditSettings,
+    run: Run,
+) -> tuple[Copying, list[str]]:
+    """Compute the first block, and a sentence about each measure that could not be computed.
 
-    Attributes:
-        measured, control: distances of the generated set, and of the half that stands in for it.
+    `fresh_neighbors` are the k nearest training samples of the whole holdout.
     """
-
-    sets: dict[str, Embeddings]
-    halves: dict[str, Halves]  # halves of training set and holdout
-    measured: SetDistances
-    control: SetDistances
-    fresh: Neighbors  # k nearest training samples of the whole holdout
-    spacings: NDArray[np.float64]  # distance of each training sample to its nearest neighbor in the training set
-    settings: AuditSettings
-    run: Run
-
-    def copying(self) -> tuple[Copying, list[str]]:
-        """Compute the first block, and a sentence about each measure that could not be computed."""
-        seed = self.settings.seed
-        x, train = self.sets["gen"], self.sets["train"]
-        gen, fresh = (
-            Closeness.of(found.distances, self.spacings[found.indices[:, 0]])
-            for found in (self.measured.to_train, self.fresh)
+    x, train, holdout = sets["gen"], sets["train"], sets["holdout"]
+    seed, k = settings.seed, fresh_neighbors.distances.shape[1]
+    gen, fresh = (
+        Closeness.of(found.distances, spacings[found.indices[:, 0]]) for found in (measured.to_train, fresh_neighbors)
+    )
+    with run.step(KINDS):
+        silently = replace(run, progress=silent)
+        kinds = TrainingKinds.of(train, seed, silently)
+        cells, fresh_cells = (kinds.assign(one, silently) for one in (x, holdout))
+        test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
+        ours, theirs = halves["holdout"].stand_in.rows, halves["holdout"].other.rows
+        control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
+    by_embedding = (measured.to_train, fresh_neighbors)
+    nearness = find_nearness({"gen": x, "holdout": holdout}, train, by_embedding, settings, run)
+    measures = [
+        authpct(gen, fresh, AUDIT_CONFIDENCE),
+        c_t(test, control_test, AUDIT_CONFIDENCE),
+        dcr(measured, control, AUDIT_CONFIDENCE),
+        nndr(gen, fresh, AUDIT_CONFIDENCE),
+        *(tail(name, near.gen, near.fresh, AUDIT_CONFIDENCE) for name, near in nearness.ways.items()),
+    ]
+    notes = list(nearness.notes)
+    fitted: tuple[Callable[[], Measure], ...] = (
+        lambda: mifid(x, train, holdout, AUDIT_CONFIDENCE, seed, run),
+        lambda: fld_gap(x, halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
+    )
+    for name, compute in zip(FITTED, fitted, strict=True):
+        try:
+            with run.step(name):
+                measures.append(compute())
+        except DataError as error:
+            notes.append(f"{name} is left out: {error}")
+    adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
+    alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
+    with run.step(PLANTED):
+        power = power_table(
+            train, spacings, fresh.calibrated, x.n, neighbors=k, alpha=alpha, seed=seed, device=run.torch_device
         )
-        with self.run.step(KINDS):
-            silently = replace(self.run, progress=silent)
-            kinds = TrainingKinds.of(train, seed, silently)
-            cells, fresh_cells = (kinds.assign(one, silently) for one in (x, self.sets["holdout"]))
-            test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
-            ours, theirs = self.halves["holdout"].stand_in.rows, self.halves["holdout"].other.rows
-            control_test = cell_test(
-                fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs]
-            )
-        holdout = self.sets["holdout"]
-        near = {"gen": x, "holdout": holdout}
-        nearness = find_nearness(near, train, (self.measured.to_train, self.fresh), self.settings, self.run)
-        measures = [
-            authpct(gen, fresh, AUDIT_CONFIDENCE),
-            c_t(test, control_test, AUDIT_CONFIDENCE),
-            dcr(self.measured, self.control, AUDIT_CONFIDENCE),
-            nndr(gen, fresh, AUDIT_CONFIDENCE),
-            *(tail(name, near.gen, near.fresh, AUDIT_CONFIDENCE) for name, near in nearness.ways.items()),
-        ]
-        notes = list(nearness.notes)
-        for name, compute in zip(FITTED, (self._mifid, self._fld_gap), strict=True):
-            try:
-                with self.run.step(name):
-                    measures.append(compute())
-            except DataError as error:
-                notes.append(f"{name} is left out: {error}")
-        adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
-        alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
-        with self.run.step(PLANTED):
-            power = power_table(
-                train,
-                self.spacings,
-                fresh.calibrated,
-                x.n,
-                neighbors=self.fresh.distances.shape[1],
-                alpha=alpha,
-                seed=seed,
-                device=self.run.torch_device,
-            )
-        names = [kind_id(cell) for cell in cells]
-        threshold = suspicious_threshold(fresh.calibrated)
-        checked, strata = against_holdout(
-            [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
-            copying_by_stratum(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
-            np.array(names, object),
-            self._sides(nearness),
-        )
-        equal = gen.authenticity.copies, fresh.authenticity.copies
-        return Copying(
-            measures=checked,
-            copies=nearness.copies((x, holdout), train, equal, alpha, training_found_by(checked)),
-            pairs=nearness.pairs(x, train, names, self.settings.pairs),
-            strata=strata,
-            power=power + nearness.power(x.n, alpha, seed),
-            power_alpha=alpha,
-        ), notes
-
-    def _sides(self, nearness: Nearness) -> Callable[[], dict[TailName, Sides]]:
-        k, run = self.fresh.distances.shape[1], self.run.prefixed("training set and holdout exchanged")
-        return lambda: find_sides(self.sets, nearness, k, self.settings, run)
-
-    def _mifid(self) -> Measure:
-        gen, train, holdout = (self.sets[label] for label in ("gen", "train", "holdout"))
-        return mifid(gen, train, holdout, AUDIT_CONFIDENCE, self.settings.seed, self.run)
-
-    def _fld_gap(self) -> Measure:
-        gen, halves, holdout = self.sets["gen"], self.halves["train"], self.sets["holdout"]
-        return fld_gap(gen, halves, holdout, AUDIT_CONFIDENCE, self.settings.seed, self.run)
+    names = [kind_id(cell) for cell in cells]
+    threshold = suspicious_threshold(fresh.calibrated)
+    checked, strata = against_holdout(
+        [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
+        copying_by_stratum(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
+        np.array(names, object),
+        lambda: find_sides(sets, nearness, k, settings, run.prefixed("training set and holdout exchanged")),
+    )
+    equal = gen.authenticity.copies, fresh.authenticity.copies
+    return Copying(
+        measures=checked,
+        copies=nearness.copies((x, holdout), train, equal, alpha, training_found_by(checked)),
+        pairs=nearness.pairs(x, train, names, settings.pairs),
+        strata=strata,
+        power=power + nearness.power(x.n, alpha, seed),
+        power_alpha=alpha,
+    ), notes
 
 
 def _open_audit(

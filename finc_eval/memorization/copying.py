@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.stats import hypergeom, rankdata
 
-from finc_eval.baselines.fld import Gap, likelihood_gap
+from finc_eval.baselines.fld import likelihood_gap
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
@@ -58,7 +58,6 @@ MIFID_BLOCKS = 5
 
 MAX_MIFID_SAMPLES = 10_000
 """Maximum number of samples that MiFID is computed from."""
-
 
 MAX_FLD_SAMPLES = 5000
 """Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
@@ -118,13 +117,12 @@ class Closeness:
 def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
     """Compare AuthPct (Alaa et al., ICML 2022) with AuthPct of fresh samples, by Fisher's exact test."""
     n, m = len(gen.distances), len(fresh.distances)
-    found, control = (int(one.authenticity.authentic.sum()) for one in (gen, fresh))
+    own, other = gen.authenticity, fresh.authenticity
+    found, control = (int(one.authentic.sum()) for one in (own, other))
     return Measure(
         "authpct",
-        value=gen.authenticity.percent,
-        interval=gen.authenticity.interval(confidence),
-        control=fresh.authenticity.percent,
-        control_interval=fresh.authenticity.interval(confidence),
+        *(own.percent, own.interval(confidence)),
+        *(other.percent, other.interval(confidence)),
         null=None,
         copies_lower=True,
         p_value=float(hypergeom.cdf(found, n + m, found + control, n)),
@@ -135,10 +133,8 @@ def nndr(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
     """Compare the median ratio of nearest to second nearest distance, by Mann and Whitney's test."""
     return Measure(
         "nndr",
-        value=float(np.median(gen.ratios)),
-        interval=median_interval(gen.ratios, confidence),
-        control=float(np.median(fresh.ratios)),
-        control_interval=median_interval(fresh.ratios, confidence),
+        *(float(np.median(gen.ratios)), median_interval(gen.ratios, confidence)),
+        *(float(np.median(fresh.ratios)), median_interval(fresh.ratios, confidence)),
         null=None,
         copies_lower=True,
         p_value=upper_tail(-_mann_whitney(gen.ratios, fresh.ratios)),
@@ -156,10 +152,8 @@ def tail(name: TailName, gen: NDArray[np.float64], fresh: NDArray[np.float64], c
     share, control = (float((one <= threshold).mean()) for one in (gen, fresh))
     return Measure(
         name,
-        value=share,
-        interval=wilson(share, len(gen), confidence),
-        control=control,
-        control_interval=wilson(control, len(fresh), confidence),
+        *(share, wilson(share, len(gen), confidence)),
+        *(control, wilson(control, len(fresh), confidence)),
         null=control,
         copies_lower=False,
         p_value=tail_p_value(gen, fresh),
@@ -174,17 +168,13 @@ def dcr(gen: SetDistances, control: SetDistances, confidence: float) -> Measure:
     samples: with c_j samples nearest to the j-th real one, by q(1 − q) Σ c_j² / (Σ c_j)², the permutation variance.
     """
     share, effective, q = _nearest_share(gen)
-    control_share, control_effective, control_q = _nearest_share(control)
-    z = (share - q) / sqrt(q * (1 - q) / effective)
     return Measure(
         "dcr",
-        value=_balance(share, q),
-        interval=_balanced_interval(share, effective, q, confidence),
-        control=_balance(control_share, control_q),
-        control_interval=_balanced_interval(control_share, control_effective, control_q, confidence),
+        *_balanced(share, effective, q, confidence),
+        *_balanced(*_nearest_share(control), confidence),
         null=0.5,
         copies_lower=False,
-        p_value=upper_tail(z),
+        p_value=upper_tail((share - q) / sqrt(q * (1 - q) / effective)),
     )
 
 
@@ -223,10 +213,8 @@ def c_t(gen: CellTest, control: CellTest, confidence: float) -> Measure:
     """Return C_T as a measure: far below 0 if samples are copied, far above 0 if they are far from all real ones."""
     return Measure(
         "c_t",
-        value=gen.value,
-        interval=normal_interval(gen.value, gen.deviation, confidence),
-        control=control.value,
-        control_interval=normal_interval(control.value, control.deviation, confidence),
+        *(gen.value, normal_interval(gen.value, gen.deviation, confidence)),
+        *(control.value, normal_interval(control.value, control.deviation, confidence)),
         null=0.0,
         copies_lower=True,
         p_value=upper_tail(-gen.value / gen.deviation),
@@ -247,28 +235,26 @@ def mifid(
     run, rng = Run.of(run), np.random.default_rng(seed)
     n = min(gen.n, fresh.n, MAX_MIFID_SAMPLES)
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
-    found = []
+    found: list[tuple[float, tuple[float, float]]] = []
+    distances, variances = [], []
     for one in (gen, fresh):
         rows = rng.permutation(one.n)[:n]
         fid, error = _frechet(one, rows, reference, run)
         nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
         angles = nearest_rows.distances[:, 0] ** 2 / 2
-        found.append((fid, error, float(angles.mean()), float(angles.var(ddof=1)) / n))
-    values, intervals = [], []
-    for fid, error, distance, variance in found:
-        value = fid / (distance + MIFID_EPSILON) if distance < MIFID_THRESHOLD else fid
-        relative = student_quantile(MIFID_BLOCKS - 1, confidence) * error / (fid + MIFID_EPSILON)
+        distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
+        value, relative = fid, student_quantile(MIFID_BLOCKS - 1, confidence) * error / (fid + MIFID_EPSILON)
         if distance < MIFID_THRESHOLD:
+            value = fid / (distance + MIFID_EPSILON)
             relative = hypot(relative, normal_quantile(confidence) * sqrt(variance) / (distance + MIFID_EPSILON))
-        values.append(value)
-        intervals.append((max(value * (1 - relative), 0.0), value * (1 + relative)))
-    difference, error = found[0][2] - found[1][2], sqrt(found[0][3] + found[1][3])
+        found.append((value, (max(value * (1 - relative), 0.0), value * (1 + relative))))
+        distances.append(distance)
+        variances.append(variance)
+    difference, error = distances[0] - distances[1], sqrt(sum(variances))
     return Measure(
         "mifid",
-        value=values[0],
-        interval=intervals[0],
-        control=values[1],
-        control_interval=intervals[1],
+        *found[0],
+        *found[1],
         null=None,
         copies_lower=False,
         p_value=upper_tail(-difference / error) if error else float(difference >= 0),
@@ -314,20 +300,19 @@ def fld_gap(
         Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
         for one, most in ((test, test.n), *((one, n) for one in (gen, gen, train.stand_in, train.other)))
     )
-    found, control = (
-        _mean_gap([likelihood_gap(one, half, unseen, run=run) for one, half in zip(centers, halves, strict=True)])
-        for centers in ((own, again), halves[::-1])
-    )
-    error = hypot(found.standard_error, control.standard_error)
+
+    def mean_gap(centers: Sequence[Embeddings]) -> tuple[float, float]:
+        gaps = [likelihood_gap(one, half, unseen, run=run) for one, half in zip(centers, halves, strict=True)]
+        return sum(one.value for one in gaps) / 2, hypot(*(one.standard_error for one in gaps)) / 2
+
+    (found, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])
     return Measure(
         "fld_gap",
-        value=found.value,
-        interval=_gap_interval(found, confidence),
-        control=control.value,
-        control_interval=_gap_interval(control, confidence),
+        *(found, normal_interval(found, error, confidence)),
+        *(control, normal_interval(control, control_error, confidence)),
         null=None,
         copies_lower=True,
-        p_value=upper_tail((control.value - found.value) / error),
+        p_value=upper_tail((control - found) / hypot(error, control_error)),
     )
 
 
@@ -362,21 +347,12 @@ def _nearest_share(measured: SetDistances) -> tuple[float, float, float]:
     return share, float(counts.sum() ** 2 / (counts.astype(np.float64) ** 2).sum()), n / (n + m)
 
 
-def _balance(share: float, q: float) -> float:
-    """Return the share as it would be with as many members as non-members."""
-    members, non_members = share / q, (1 - share) / (1 - q)
-    return members / (members + non_members)
+def _balanced(share: float, effective: float, q: float, confidence: float) -> tuple[float, tuple[float, float]]:
+    """Return the share, and its interval, as they would be with as many members as non-members."""
 
+    def balance(share: float) -> float:
+        members, non_members = share / q, (1 - share) / (1 - q)
+        return members / (members + non_members)
 
-def _balanced_interval(share: float, effective: float, q: float, confidence: float) -> tuple[float, float]:
     low, high = wilson(share, max(round(effective), 1), confidence)
-    return _balance(low, q), _balance(high, q)
-
-
-def _mean_gap(gaps: Sequence[Gap]) -> Gap:
-    """Return the mean of the gaps of both halves of a training set."""
-    return Gap(sum(one.value for one in gaps) / 2, hypot(*(one.standard_error for one in gaps)) / 2)
-
-
-def _gap_interval(gap: Gap, confidence: float) -> tuple[float, float]:
-    return normal_interval(gap.value, gap.standard_error, confidence)
+    return balance(share), (balance(low), balance(high))

@@ -78,17 +78,8 @@ def measure_all(
 ) -> tuple[SetDistances, SetDistances, Neighbors, Radii]:
     """Measure all distances of an audit, as one stage whose unit is a pair of samples.
 
-    Args:
-        sets: the sets by label.
-        half: the half of the training set that stands in for the generated set.
-        rest: the other half.
-        k: number of nearest training samples.
-        run: device and progress.
-        index: index that finds neighbors.
-
-    Returns:
-        Distances of the generated set and of the control, the k nearest training samples of the holdout, and the
-        distance of each training sample to its nearest neighbor in the training set.
+    Return distances of the generated set and of the control, in which one half of the training set stands in for it;
+    the k nearest training samples of the holdout; and distances of training samples to the nearest in their own set.
     """
     gen, train, holdout = sets["gen"], sets["train"], sets["holdout"]
     pairs = [gen.n * (train.n + holdout.n), half.n * (rest.n + holdout.n), holdout.n * train.n, train.n**2]

@@ -53,11 +53,6 @@ class Near:
         """Compute it from the nearest training samples of generated and of fresh samples."""
         return cls(calibrated_distances(gen.distances), calibrated_distances(fresh.distances), gen.indices[:, 0])
 
-    @property
-    def fresh_shares(self) -> NDArray[np.float64]:
-        """Share of fresh samples that are as near as each generated one, shape (n,)."""
-        return np.searchsorted(np.sort(self.fresh), self.gen, side="right") / len(self.fresh)
-
 
 @dataclass(frozen=True, eq=False)
 class Nearness:
@@ -114,9 +109,10 @@ class Nearness:
 
     def pairs(self, gen: Embeddings, train: Embeddings, strata: list[str], count: int) -> tuple[SuspiciousPair, ...]:
         """Return the most suspicious pairs, those first that fewest fresh samples are as near as, by any measure."""
-        names = list(self.ways)
-        shares = np.stack([near.fresh_shares for near in self.ways.values()])
-        calibrated = np.stack([near.gen for near in self.ways.values()])
+        names, nears = list(self.ways), self.ways.values()
+        counts = [np.searchsorted(np.sort(near.fresh), near.gen, side="right") for near in nears]
+        shares = np.stack([count / len(near.fresh) for count, near in zip(counts, nears, strict=True)])
+        calibrated = np.stack([near.gen for near in nears])
         way = np.lexsort((calibrated, shares), axis=0)[0]
         every = np.arange(gen.n)
         share, distance = shares[way, every], calibrated[way, every]
@@ -196,10 +192,9 @@ def _over_views(
     sets: Mapping[str, Embeddings], base: Embeddings, plain: Near, by_hash: Near, k: int, suspects: int, run: Run
 ) -> Near:
     screened = zip(sets.items(), ((plain.gen, by_hash.gen), (plain.fresh, by_hash.fresh)), strict=True)
-    gen, fresh = multi_view_distances(
-        [Scores(label, one, *scores) for (label, one), scores in screened], base, k, suspects, run
-    )
-    return Near(gen.distances, fresh.distances, np.where(gen.partners < 0, plain.partners, gen.partners))
+    scores = [Scores(label, one, *scores) for (label, one), scores in screened]
+    (gen, partners), (fresh, _) = multi_view_distances(scores, base, k, suspects, run)
+    return Near(gen, fresh, np.where(partners < 0, plain.partners, partners))
 
 
 def same_pixels(samples: Embeddings, train: Embeddings) -> int | None:

@@ -34,17 +34,11 @@ def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run)
     rng = np.random.default_rng(seed)
     n = min(train.n, holdout.n, MAX_TESTED)
     sets = [Subset(one, np.sort(rng.permutation(one.n)[:n])) for one in (train, holdout)]
-    groups = [_groups(one) for one in sets]
+    hashes = [one.group_hashes() for one in sets]
+    groups = [np.arange(n) if one is None else np.unique(one, return_inverse=True)[1] for one in hashes]
     p_values = [_neighbors_p(sets, groups, rng, run)]
-    for target in sets:
-        p_values.append(_distance_p(target, sets, groups, rng, run))
+    p_values += [_distance_p(place, sets, groups, rng, run) for place in (0, 1)]
     return float(holm(torch.tensor(p_values, dtype=torch.float64)).min())
-
-
-def _groups(one: Embeddings) -> NDArray[np.int64]:
-    """Return the number of the group of each sample, from 0 on."""
-    hashes = one.group_hashes()
-    return np.arange(one.n) if hashes is None else np.unique(hashes, return_inverse=True)[1]
 
 
 def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run) -> float:
@@ -67,15 +61,14 @@ def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.ra
 
 
 def _distance_p(
-    target: Subset, sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run
+    place: int, sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.random.Generator, run: Run
 ) -> float:
     """Test whether samples of both sets are equally near to a half of one of them, which they are not in."""
     from scipy.stats import mannwhitneyu
 
-    place = 0 if target is sets[0] else 1
-    chosen = rng.permutation(groups[place].max() + 1) < (groups[place].max() + 1) // 2
-    is_target = chosen[groups[place]]
-    half = Subset(target, np.flatnonzero(is_target))
+    count = groups[place].max() + 1
+    is_target = (rng.permutation(count) < count // 2)[groups[place]]
+    half = Subset(sets[place], np.flatnonzero(is_target))
     samples = []
     for number, (one, group) in enumerate(zip(sets, groups, strict=True)):
         rows = np.flatnonzero(~is_target) if number == place else np.arange(one.n)

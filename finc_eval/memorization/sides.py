@@ -73,7 +73,10 @@ def find_sides(
     more, so that the most suspicious distances would nearly always be to the training set.
     """
     most = min(sets["train"].n, sets["holdout"].n)
-    train, holdout = (_draw(sets[label], most, settings.seed) for label in ("train", "holdout"))
+    train, holdout = (
+        Subset(one, np.sort(np.random.default_rng(settings.seed).permutation(one.n)[:most]))
+        for one in (sets["train"], sets["holdout"])
+    )
     others = {"gen": sets["gen"], "train": train}
     own, fresh = (
         nearest(one, holdout, neighbors, device=run.torch_device, index=settings.index) for one in others.values()
@@ -84,11 +87,6 @@ def find_sides(
     }
 
 
-def _draw(samples: Embeddings, most: int, seed: int) -> Subset:
-    """Draw samples of a set at random."""
-    return Subset(samples, np.sort(np.random.default_rng(seed).permutation(samples.n)[:most]))
-
-
 def against_holdout(
     measures: Sequence[Measure],
     strata: Sequence[Stratum],
@@ -96,20 +94,14 @@ def against_holdout(
     sides: Callable[[], Mapping[TailName, Sides]],
 ) -> tuple[tuple[Measure, ...], tuple[Stratum, ...]]:
     """Return measures and strata; tests of single samples that find copying get their p-value against the holdout."""
-    found = [one.name in get_args(TailName) and one.adjusted <= AUDIT_ALPHA for one in measures]
-    in_stratum = [one.p_value <= AUDIT_ALPHA for one in strata]
-    if not any([*found, *in_stratum]):
+    found = {one.name for one in measures if one.name in get_args(TailName) and one.adjusted <= AUDIT_ALPHA}
+    in_strata = {one.id for one in strata if one.p_value <= AUDIT_ALPHA}
+    if not found | in_strata:
         return tuple(measures), tuple(strata)
     known = sides()
+    by_name = {name: known[name].p_value() for name in known if name in found}
+    by_stratum = {id: known["calibrated"].p_value(cells == id) for id in in_strata}
     return (
-        tuple(
-            replace(one, against_holdout=known[cast(TailName, one.name)].p_value())
-            if asked and one.name in known
-            else one
-            for one, asked in zip(measures, found, strict=True)
-        ),
-        tuple(
-            replace(one, against_holdout=known["calibrated"].p_value(cells == one.id)) if asked else one
-            for one, asked in zip(strata, in_stratum, strict=True)
-        ),
+        tuple(replace(one, against_holdout=by_name.get(cast(TailName, one.name))) for one in measures),
+        tuple(replace(one, against_holdout=by_stratum.get(one.id)) for one in strata),
     )

@@ -91,17 +91,13 @@ class Scores(NamedTuple):
     by_hash: NDArray[np.float64]
 
 
-class ViewDistances(NamedTuple):
-    """Calibrated distances over views."""
-
-    distances: NDArray[np.float64]  # calibrated distances, of suspects the least over their views, shape (n,)
-    partners: NDArray[np.int64]  # nearest training sample of that view, shape (n,); −1 if no other view is nearer
-
-
 def multi_view_distances(
     sets: Sequence[Scores], train: Embeddings, k: int, most: int, run: Run
-) -> tuple[ViewDistances, ...]:
-    """Return the calibrated distances of samples, of suspects the least over their views."""
+) -> list[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    """Return the calibrated distances of each set's samples, of suspects the least over their views, shape (n,).
+
+    With them comes the nearest training sample of that view, shape (n,); −1 if no other view is nearer.
+    """
     card, precision = _extractor_of(train)
     chosen = suspects([np.concatenate(one) for one in zip(*((s.plain, s.by_hash) for s in sets), strict=True)], most)
     # Seconds of import, which embeddings alone do not need.
@@ -120,9 +116,9 @@ def multi_view_distances(
             least, owner = moved.min(1), near.indices[:, 0].reshape(moved.shape)[np.arange(len(rows)), best]
             nearer = least < plain[rows]
             distances[rows[nearer]], partners[rows[nearer]] = least[nearer], owner[nearer]
-        found.append(ViewDistances(distances, partners))
+        found.append((distances, partners))
         start += samples.n
-    return tuple(found)
+    return found
 
 
 def _embed_views(

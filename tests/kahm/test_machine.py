@@ -12,7 +12,7 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.kahm.element_noise import ElementNoise
 from finc_eval.kahm.fabrication import fit_private_classes
 from finc_eval.kahm.machine import fit_deep, fit_machine, kernel_matrix
-from finc_eval.kahm.models import WideKahm, cluster_members, fit_classes, fit_wide, matching_scores, precise_rows
+from finc_eval.kahm.models import WideKahm, branch_members, fit_classes, fit_wide, matching_scores, precise_rows
 from finc_eval.kahm.settings import KahmSettings
 
 RAW, LABELS = load_digits(return_X_y=True)
@@ -180,7 +180,7 @@ def test_wide_models_have_a_branch_for_every_thousand_samples(monkeypatch):
 
 def test_small_clusters_join_the_nearest():
     rows = np.concatenate([np.random.default_rng(0).normal(size=(60, 2)), [[9.0, 9.0]], [[9.1, 9.0]], [[-30.0, 0.0]]])
-    parts = cluster_members(precise_rows(rows, "rows"), 4, 5, 0)
+    parts = branch_members(precise_rows(rows, "rows"), KahmSettings(4, branches=4))
     assert min(map(len, parts)) >= 5 and sorted(np.concatenate(parts)) == list(range(63))
 
 

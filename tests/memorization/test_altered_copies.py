@@ -20,6 +20,8 @@ from finc_eval.memorization.result import Audit
 from finc_eval.report.audit import page as audit_page
 from finc_eval.report.audit import show, summary
 
+pytestmark = pytest.mark.usefixtures("few_permutations")
+
 SIZE, COPIES = 200, 25
 
 

@@ -13,7 +13,7 @@ from finc_eval.memorization.attacks import (
     Attack,
     AttackedSets,
     AttackScores,
-    DensityRatio,
+    density_ratio,
     log_density,
     membership_difference,
     run_attacks,
@@ -50,7 +50,7 @@ def aucs(gen):
     return {
         "nearest": score_by_nearest(distances),
         "ball": score_by_ball(distances),
-        "domias": DensityRatio.of(REFERENCE, 0).score(sets),
+        "domias": density_ratio(REFERENCE, 0)(sets),
         "kahm": score_by_kahm(sets, 0),
     }
 
@@ -76,7 +76,7 @@ def test_the_density_is_that_of_a_gaussian_kernel_estimate():
 
 def test_domias_allows_for_places_that_are_dense_anyway():
     """In dense regions members and others both have many generated neighbors; the ratio cancels that."""
-    scores = DensityRatio.of(REFERENCE, 0).score(AttackedSets(FRESH, MEMBERS, OTHERS))
+    scores = density_ratio(REFERENCE, 0)(AttackedSets(FRESH, MEMBERS, OTHERS))
     norms = np.linalg.norm(OTHERS.rows_at(np.arange(400)).numpy(), axis=1)
     ball = score_by_ball(measured(FRESH)).non_members
     assert np.corrcoef(norms, ball)[0, 1] < -0.5

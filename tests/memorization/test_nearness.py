@@ -6,7 +6,6 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.memorization import nearness
 from finc_eval.memorization.nearness import Near, Nearness
-from finc_eval.memorization.views import ViewDistances
 
 
 def near(gen, fresh, partners):
@@ -28,7 +27,7 @@ def test_pairs_are_told_by_the_measure_that_fewest_fresh_samples_reach():
 
 
 def test_a_sample_that_is_nearer_by_a_view_has_the_partner_of_that_view(monkeypatch):
-    moved = ViewDistances(np.array([0.1, 0.8]), np.array([7, -1])), ViewDistances(np.array([0.5]), np.array([-1]))
+    moved = [(np.array([0.1, 0.8]), np.array([7, -1])), (np.array([0.5]), np.array([-1]))]
     monkeypatch.setattr(nearness, "multi_view_distances", lambda *_: moved)
     plain = near([0.4, 0.8], [0.5], [2, 3])
     sets = {"gen": as_embeddings(np.zeros((2, 2))), "holdout": as_embeddings(np.ones((1, 2)))}

@@ -14,6 +14,8 @@ from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.sides import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.report.audit import summary
 
+pytestmark = pytest.mark.usefixtures("few_permutations")
+
 SIZE = 300
 
 

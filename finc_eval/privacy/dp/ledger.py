@@ -263,14 +263,7 @@ class Ledger:
 class PlannedLedger(Ledger):
     """A ledger whose file is made by its first spending, so that a run which fails before leaves no budget behind.
 
-    Args:
-        path: file to create, which may also be made by another process in the meantime, with the same budget.
-        epsilon: ε of the budget of each data set.
-        delta: δ of the budget.
-        adjacency: adjacency of all releases.
-
-    Raises:
-        UsageError: the budget is out of range.
+    Another process may make the file in the meantime, with the same budget.
     """
 
     def __init__(self, path: str | Path, epsilon: float, delta: float, adjacency: Adjacency = "replace") -> None:

@@ -52,12 +52,7 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str) -> NDArray[
     """Return the place of each value in a public list, shape (n,); −1 for a value that is not in the list.
 
     A value is in the list if it is written as there, apart from spaces around it, or if it is the same number: 1, 1.0,
-    True and "1.0" are all "1".
-
-    Args:
-        values: as `column_array` returns them.
-        known: public list of values.
-        name: name of the values in messages.
+    True and "1.0" are all "1". Messages call the values by `name`.
     """
     numbers = [number_of(one) for one in known]
     if values.dtype.kind in NUMBERS and all(number is None for number in numbers):

@@ -199,12 +199,7 @@ class PublicTransform:
         return inside
 
     def check_public(self, private: Records) -> None:
-        """Refuse private records that this transform was fitted on.
-
-        Raises:
-            DataError: the sets are the same, or share samples.
-            IncompatibleError: the sets come from different extractors.
-        """
+        """Refuse private records that this transform was fitted on, or of another extractor."""
         check_same_space("the public set", self.space, "the private set", private.space)
         if set(self.fitted_on) & set(private.identities):
             raise DataError(

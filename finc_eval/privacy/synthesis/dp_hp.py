@@ -103,15 +103,12 @@ class Generator(Protocol):
 
     def parameters(self) -> list[torch.Tensor]:
         """Return the tensors that are fitted."""
-        ...
 
     def means(self, statistics: Sequence[Statistic]) -> list[torch.Tensor]:
         """Return the mean of φ over samples of each class, (classes, q) for each statistic, with gradients."""
-        ...
 
     def sample(self, labels: torch.Tensor, seed: int) -> torch.Tensor:
         """Draw one record for each of these class labels: (n,) → (n, k), on the CPU."""
-        ...
 
 
 def release_embedding(
@@ -134,20 +131,10 @@ def release_embedding(
     noise of a part of diameter Δ is N(0, (Δ/(m μᵢ))²). Replacing one record by any other changes a part by at most Δ/m,
     even if the class changes, because the features of two classes are orthogonal. A refusal spends nothing.
 
-    Args:
-        records: (m, k), in memory or in batches. Rows that are not finite count as nothing, so they cannot change the
-            form of the release.
-        labels: (m,) whole numbers from 0; other numbers count as nothing. None with a single class.
-        statistics: statistics to release, at least one.
-        guarantee: guarantee to spend, for records that are replaced; None adds no noise, for a baseline that is not
-            private.
-        ledger: ledger in which the spending is recorded, on the disk, before noise is drawn; None to record nothing.
-        identity: what identifies the data set in the ledger; default: digests and views of the records.
-        name: name of the data set in the ledger, in addition to its digests.
-        classes: public number of classes.
-        label_budget: share of the budget for the shares of the classes; unused with a single class.
-        bound: bound of the sensitivity: "tight", or "paper" for the paper's 2/m.
-        progress: called after each batch of records; the stage says how many numbers are released.
+    Records (m, k) that are not finite, and labels (m,) that are not from 0 to `classes` − 1, count as nothing: they
+    cannot change the form of the release. The spending is on the ledger's disk before noise is drawn. Without a
+    guarantee no noise is added, for a baseline that is not private. The `identity` in the ledger is by default digests
+    and views of the records. `label_budget` is the part of the budget that the shares of several classes get.
     """
     if isinstance(records, torch.Tensor):
         records = _passing(records)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 import torch
 from torch import nn
@@ -20,16 +19,6 @@ SAMPLES_AT_ONCE = 2000
 
 CONTRAST = 2.0
 """Factor from a network's output to the coefficient of a wave in an image, whose norm is about 10."""
-
-
-class Head(Protocol):
-    """A function from the outputs of a network to records."""
-
-    width: int
-
-    def __call__(self, outputs: torch.Tensor, chance: torch.Generator) -> torch.Tensor:
-        """Turn outputs into records, (n, width) → (n, k). Heads that are random draw from `chance`, on their device."""
-        ...
 
 
 class Bounded:
@@ -49,13 +38,8 @@ class Smooth:
     """Head for images of low spatial frequencies with grain, clipped to [0, 1].
 
     A generator that is fitted to a noisy embedding could make images of noise. Waves longer than a few pixels cannot.
-    The grain is what such images lack: without it, classifiers that are trained on them rely on pixels that never vary.
-
-    Args:
-        shape: height, width and channels.
-        waves: number of entries of the discrete cosine transform of each channel, the lowest frequencies.
-        grain: standard deviation of independent noise on every pixel.
-        brightness: value of every pixel at the start.
+    The grain, independent noise on every pixel, is what such images lack: without it, classifiers that are trained on
+    them rely on pixels that never vary. Of each channel's cosine transform the `waves` lowest frequencies are made.
     """
 
     def __init__(self, shape: Shape, waves: int = 100, grain: float = 0.3, brightness: float = 0.13) -> None:
@@ -127,7 +111,7 @@ class Network:
     def __init__(
         self,
         network: nn.Module,
-        head: Head,
+        head: Bounded | Smooth,
         classes: int,
         batch: int = 200,
         seed: int = 0,

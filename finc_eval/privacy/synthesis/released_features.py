@@ -6,7 +6,7 @@ All numbers here are constants or follow from public descriptions. None is fitte
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import comb, exp, factorial, pi, sqrt
+from math import comb, exp, factorial, pi, prod, sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -114,7 +114,9 @@ def image_statistics_of(method: AnySynthesis, shape: Shape, seed: int) -> tuple[
         case DpHpPaper():
             return paper_image_statistics(shape, seed, method)
         case DpMerf():
-            return fourier_image_statistics(shape, seed, method.frequencies)
+            scale = sqrt(prod(shape) * DRAWING_SQUARE) / 2
+            phi = RandomFourierFeatures(prod(shape), method.frequencies, sigma=scale, seed=seed, orthogonal=False)
+            return (Statistic(phi),)
         case DpHp():
             return image_statistics(shape)
         case DpHpFew():
@@ -130,10 +132,12 @@ def table_statistics(table: Table, degree: Literal[1, 2] = 2) -> tuple[Statistic
     if degree == 1:
         scale = sqrt(RARE_CLASS_SQUARE * table.mean_square(table.amounts))
         return (Statistic(BoundedMoments(table.amounts.shape[1], 1, length_scale=scale), table.amounts),)
-    joint = Statistic(_codes_to_degree_2(table), table.codes, JOINT_BUDGET)
+    # For a small Mehler ρ the weight of degree k at x is Poisson with mean ‖x‖²/l², so l² is half the mean square.
+    scale = sqrt(table.mean_square(table.codes) / 2)
+    pairs = TotalDegree(table.codes.shape[1], 2, length_scale=scale, rho=min(MAX_MEHLER_RHO, rho_of(scale)))
     order, mehler_rho = round(3.5 * MAX_POSITION), best_rho(MAX_POSITION, LEVEL_SCALE)
     single = CoordinateSum(len(table.columns), order, length_scale=LEVEL_SCALE, rho=mehler_rho)
-    return Statistic(single, table.positions), joint
+    return Statistic(single, table.positions), Statistic(pairs, table.codes, JOINT_BUDGET)
 
 
 def paper_table_statistics(table: Table, seed: int, method: DpHpPaper | None = None) -> tuple[Statistic, ...]:
@@ -142,14 +146,8 @@ def paper_table_statistics(table: Table, seed: int, method: DpHpPaper | None = N
     Each column is one number, and the orders are the paper's. Length scales come from the public positions, where the
     paper's code takes medians of the private data.
     """
-    asked, dim = method or DpHpPaper(), len(table.columns)
-    single = CoordinateSum(dim, asked.sum_order, length_scale=LEVEL_SCALE)
-    products = [
-        CoordinateProduct(dim, asked.product_order or 10, length_scale=LEVEL_SCALE, coordinates=places)
-        for places in _draw(dim, asked.product_columns or 3, asked.draws or 8, seed)
-    ]
-    weights = None if asked.gamma is None else (1.0, asked.gamma)  # eq. 16
-    return _sum_and_products(single, products, asked.sum_share or 0.6, weights, table.positions)
+    defaults = DpHpPaper(product_order=10, product_columns=3, draws=8, sum_share=0.6)
+    return _paper_statistics(method or defaults, defaults, len(table.columns), LEVEL_SCALE, seed, table.positions)
 
 
 def fourier_table_statistics(table: Table, seed: int, frequencies: int = FREQUENCIES) -> tuple[Statistic, ...]:
@@ -160,12 +158,8 @@ def fourier_table_statistics(table: Table, seed: int, frequencies: int = FREQUEN
 
 
 def image_statistics(shape: Shape) -> tuple[Statistic, ...]:
-    """Return our statistics of images: first moments of all pixels, second moments of a coarser image, both bounded.
-
-    Records are channels first.
-    """
-    view = pool(shape)
-    pixels = shape[0] * shape[1] * shape[2]
+    """Return our statistics of images: first moments of all pixels, second moments of a coarser image, both bounded."""
+    view, pixels = pool(shape), prod(shape)
     first = BoundedMoments(pixels, 1, length_scale=sqrt(pixels * DRAWING_SQUARE))
     # The norm of the pooled image is at most the norm of the image.
     second = BoundedMoments(view.shape[1], 2, lowest=2, length_scale=sqrt(pixels * DRAWING_SQUARE / 2))
@@ -177,57 +171,35 @@ def paper_image_statistics(shape: Shape, seed: int, method: DpHpPaper | None = N
 
     The paper's pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖².
     """
-    asked, dim = method or DpHpPaper(), shape[0] * shape[1] * shape[2]
-    scale = PIXEL_SCALES[asked.data_set]
-    single = CoordinateSum(dim, asked.sum_order, length_scale=scale)
-    products = [
-        CoordinateProduct(dim, asked.product_order or 20, length_scale=scale, coordinates=places)
-        for places in _draw(dim, asked.product_columns or 2, asked.draws or 10, seed)
-    ]
-    weights = None if asked.gamma is None else (asked.gamma, 1.0)  # Section H.2
-    return _sum_and_products(single, products, asked.sum_share or 0.8, weights)
+    defaults = DpHpPaper(product_order=20, product_columns=2, draws=10, sum_share=0.8)
+    asked = method or defaults
+    return _paper_statistics(asked, defaults, prod(shape), PIXEL_SCALES[asked.data_set], seed)
 
 
-def fourier_image_statistics(shape: Shape, seed: int, frequencies: int = FREQUENCIES) -> tuple[Statistic, ...]:
-    """Return the statistics of DP-MERF of images: random Fourier features of the pixels."""
-    pixels = shape[0] * shape[1] * shape[2]
-    scale = sqrt(pixels * DRAWING_SQUARE) / 2
-    return (Statistic(RandomFourierFeatures(pixels, frequencies, sigma=scale, seed=seed, orthogonal=False)),)
-
-
-def _draw(dim: int, columns: int, draws: int, seed: int) -> list[list[int]]:
-    """Draw the coordinates of each product."""
-    rng = np.random.default_rng(seed)
-    return [sorted(rng.choice(dim, min(columns, dim), replace=False).tolist()) for _ in range(draws)]
-
-
-def _sum_and_products(
-    single: CoordinateSum,
-    products: list[CoordinateProduct],
-    sum_share: float,
-    weights: tuple[float, float] | None,
-    view: torch.Tensor | None = None,
+def _paper_statistics(
+    asked: DpHpPaper, defaults: DpHpPaper, dim: int, scale: float, seed: int, view: torch.Tensor | None = None
 ) -> tuple[Statistic, ...]:
     """Return a sum kernel and the products of all epochs, which are released at once and fitted together.
 
     An epoch's loss is the weighted sum of the squared distances of the sum and of one product. Over all epochs, each
-    product has its weight divided by their number.
+    product has its weight divided by their number. γ weighs the products of tables (eq. 16), whose records have a view,
+    and the sum of images (Section H.2).
     """
-    weight, product_weight = weights or (None, None)
-    each = None if product_weight is None else product_weight / len(products)
+
+    def of(name: str) -> Any:
+        return getattr(asked, name) or getattr(defaults, name)
+
+    rng, columns, draws = np.random.default_rng(seed), min(of("product_columns"), dim), of("draws")
+    places = [sorted(rng.choice(dim, columns, replace=False).tolist()) for _ in range(draws)]
+    weight, each = None, None
+    if asked.gamma is not None:
+        weight, each = (asked.gamma, 1 / draws) if view is None else (1.0, asked.gamma / draws)
+    single = CoordinateSum(dim, asked.sum_order, length_scale=scale)
+    products = [CoordinateProduct(dim, of("product_order"), length_scale=scale, coordinates=one) for one in places]
     return (
-        Statistic(single, view, sum_share * len(products), weight=weight),
-        *(Statistic(product, view, 1 - sum_share, weight=each) for product in products),
+        Statistic(single, view, of("sum_share") * draws, weight=weight),
+        *(Statistic(product, view, 1 - of("sum_share"), weight=each) for product in products),
     )
-
-
-def _codes_to_degree_2(table: Table) -> TotalDegree:
-    """Return total-degree features of the codes with most of their weight on degree 2.
-
-    For a small Mehler ρ the weight of degree k at x is Poisson with mean ‖x‖²/l², so l² is half the mean square.
-    """
-    scale = sqrt(table.mean_square(table.codes) / 2)
-    return TotalDegree(table.codes.shape[1], 2, length_scale=scale, rho=min(MAX_MEHLER_RHO, rho_of(scale)))
 
 
 Shape = tuple[int, int, int]
@@ -275,14 +247,7 @@ class BoundedMoments(TotalDegree):
     products of two images are positive. So images are at most √(2 · max_λ Σ_k e^{−λ} λ^k/k!) apart: 0.86 for degree 1
     alone, 0.74 for degree 2, 1.08 for both. All total-degree features together need √2. Degree 0 says little more than
     how many records there are. Without it, and for records without negative entries (pixels, shares, one-hot vectors),
-    less noise hides them.
-
-    Args:
-        dim: d, number of entries of a record.
-        order: T, the highest degree.
-        lowest: a ≥ 1, the lowest degree.
-        length_scale: l > 0; images are longest where ‖x‖² is about l² times the degree.
-        device: device on which φ is computed.
+    less noise hides them. `lowest` is a, `order` is T. Images are longest where ‖x‖² is about l² times the degree.
     """
 
     kind = "bounded-moments"

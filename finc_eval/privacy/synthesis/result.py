@@ -117,8 +117,20 @@ class Synthesis(Document):
         return self.columns or self.parts
 
 
+class _Synthetic(Shown):
+    """Synthetic records that are shown as how they were made."""
+
+    synthesis: Synthesis
+
+    def _summary(self) -> str:
+        return self.synthesis._summary()
+
+    def _shown(self) -> dict[str, object]:
+        return {"made": str(self.synthesis)}
+
+
 @dataclass(frozen=True, eq=False)
-class SyntheticTable(Shown):
+class SyntheticTable(_Synthetic):
     """A synthetic table: its columns by name, and how they were made."""
 
     values: dict[str, np.ndarray]
@@ -132,15 +144,9 @@ class SyntheticTable(Shown):
     def _frame_rows(self) -> list[dict[str, object]]:
         return [dict(zip(self.values, row, strict=True)) for row in zip(*self.values.values(), strict=True)]
 
-    def _summary(self) -> str:
-        return self.synthesis._summary()
-
-    def _shown(self) -> dict[str, object]:
-        return {"made": str(self.synthesis)}
-
 
 @dataclass(frozen=True, eq=False)
-class SyntheticImages(Shown):
+class SyntheticImages(_Synthetic):
     """Synthetic images of the private ones' shape and type, their labels (None without classes), and their making."""
 
     images: np.ndarray
@@ -159,12 +165,6 @@ class SyntheticImages(Shown):
     def _frame_rows(self) -> list[dict[str, object]]:
         labels = [None] * len(self.images) if self.labels is None else self.labels.tolist()
         return [{"image": number, "label": label} for number, label in enumerate(labels)]
-
-    def _summary(self) -> str:
-        return self.synthesis._summary()
-
-    def _shown(self) -> dict[str, object]:
-        return {"made": str(self.synthesis)}
 
 
 def synthesis_of(

@@ -68,10 +68,9 @@ class SynthesisSettings(PrivacySettings):
             )
         return super().guarantee
 
-    @property
-    def protection(self) -> Guarantee | None:
-        """Guarantee to each record, or None if ε is infinite and no record is protected."""
-        return None if self.epsilon == inf else self.guarantee
+    def protection(self, ledger: object) -> Guarantee | None:
+        """Return the guarantee to each record; None if ε is infinite, which a ledger refuses."""
+        return None if self.epsilon == inf and ledger is None else self.guarantee
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Unpack
 
@@ -13,17 +14,23 @@ from numpy.typing import ArrayLike
 
 from finc_eval.core.device import usable_device
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.files.npz import NpzRows
 from finc_eval.core.progress import Progress
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.numerics.process import kept_random_states
 from finc_eval.privacy.dp.features import class_indices
-from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.public_values import column_arrays
-from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding, draw_labels, fit, release_embedding
+from finc_eval.privacy.synthesis.dp_hp import (
+    Generator,
+    PassingRecords,
+    PrivateEmbedding,
+    draw_labels,
+    fit,
+    release_embedding,
+)
 from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
-from finc_eval.privacy.synthesis.image_records import PrivateImages, as_images, image_records
 from finc_eval.privacy.synthesis.methods import DpHpFew
 from finc_eval.privacy.synthesis.mixture import ProductMixture
 from finc_eval.privacy.synthesis.released_features import Shape, image_statistics_of, table_statistics_of
@@ -53,6 +60,9 @@ HIDDEN_WIDTHS, IMAGE_BATCH, IMAGE_RATE = (60, 60), 300, 0.01
 
 PAPER_WIDTHS, PAPER_BATCH = (500, 500), 200
 """Widths of the DP-HP paper's networks for images, and samples of all classes in a step, as in its published code."""
+
+PrivateImages = np.ndarray | NpzRows
+"""Images (m, h, w) or (m, h, w, c), uint8, in memory or in a file."""
 
 
 def synthesize_table(
@@ -91,7 +101,7 @@ def synthesize_table(
         (['age', 'smokes'], 20, 1)
     """
     chosen = settings_from(SynthesisSettings, settings, options)
-    guarantee = _guarantee(chosen, ledger)
+    guarantee = chosen.protection(ledger)
     progress = Run.of(run).progress
     columns = column_arrays(values)
     records, labels = table.encoded(columns)
@@ -156,7 +166,7 @@ def synthesize_images(
         ((10, 28, 28), dtype('uint8'), 200)
     """
     chosen = settings_from(ImageSynthesisSettings, settings, options)
-    guarantee = _guarantee(chosen, ledger)
+    guarantee = chosen.protection(ledger)
     if images.dtype != np.uint8 or len(images.shape) not in (3, 4) or 0 in images.shape:
         form = f"{images.dtype} of shape {images.shape}"
         raise DataError(f"images must be uint8 of shape (m, h, w) or (m, h, w, c), got {form}")
@@ -168,7 +178,7 @@ def synthesize_images(
     statistics = image_statistics_of(chosen.method, shape, chosen.seed)
     generator = _network(chosen.network, shape, max(len(classes), 1), chosen.seed, where)
     target = release_embedding(
-        image_records(images, shape),
+        _image_records(images, shape),
         places,
         statistics,
         guarantee,
@@ -181,16 +191,11 @@ def synthesize_images(
     course = _fit(generator, target, chosen, IMAGE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
     made = np.concatenate(
-        [as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
+        [_as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
     )
     named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
     synthesis = synthesis_of(str(chosen.method), generator, target, classes, drawn, course)
     return SyntheticImages(made, named, replace(synthesis, shown=first_of_each(drawn, classes)))
-
-
-def _guarantee(settings: SynthesisSettings, ledger: object) -> Guarantee | None:
-    """Return what each record is guaranteed; with a ledger, an infinite ε is refused."""
-    return settings.protection if ledger is None else settings.guarantee
 
 
 def _fit(
@@ -204,7 +209,7 @@ def _fit(
 def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: torch.device) -> Network:
     ours = name == "smooth"
     widths, batch = (HIDDEN_WIDTHS, IMAGE_BATCH) if ours else (PAPER_WIDTHS, max(PAPER_BATCH // classes, 2))
-    head = Smooth(shape) if ours else Bounded(shape[0] * shape[1] * shape[2])
+    head = Smooth(shape) if ours else Bounded(prod(shape))
     with kept_random_states():  # a new layer draws weights, which are then drawn again with the seed
         body = (
             Convolutional(classes, shape, widths[0])
@@ -212,3 +217,25 @@ def _network(name: NetworkName, shape: Shape, classes: int, seed: int, device: t
             else FullyConnected(classes, widths, head.width)
         )
     return Network(body, head, classes, batch, seed, device)
+
+
+def _image_records(images: PrivateImages, shape: Shape) -> PassingRecords:
+    """Return images as records of c·h·w numbers in [0, 1], channels first."""
+
+    def batches(size: int) -> Iterator[torch.Tensor]:
+        if isinstance(images, NpzRows):
+            parts = images.batches(size)
+        else:
+            parts = (images[start : start + size] for start in range(0, len(images), size))
+        for pixels in parts:
+            planes = pixels.reshape(len(pixels), *shape).transpose(0, 3, 1, 2)
+            yield torch.from_numpy(planes.reshape(len(pixels), -1)).float() / 255
+
+    return PassingRecords(len(images), prod(shape), batches)
+
+
+def _as_images(records: torch.Tensor, shape: Shape, form: tuple[int, ...]) -> np.ndarray:
+    """Return records as uint8 images of this form, (h, w) or (h, w, c)."""
+    height, width, channels = shape
+    pixels = (records * 255).round().to(torch.uint8).numpy()
+    return pixels.reshape(-1, channels, height, width).transpose(0, 2, 3, 1).reshape(-1, *form)

@@ -125,6 +125,7 @@ def test_what_is_refused_for_another_reason_spends_nothing(ledger):
     assert ledger.spendings() == ()
 
 
+@pytest.mark.long  # quick: the next test
 def test_a_kill_between_the_spending_and_the_noise_gives_no_second_release_for_free(ledger, tmp_path):
     out = tmp_path / "s.h5"
     child = python(
