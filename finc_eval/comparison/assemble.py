@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Literal
 
 import numpy as np
 import torch
@@ -15,7 +14,7 @@ from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, SetL
 from finc_eval.comparison.directions import Directions
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Estimates
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.scored import DirectionMembers, ScoredProposal, ScoredSet, adjusted_p_values
+from finc_eval.comparison.scored import ScoredProposal, ScoredSet, adjusted_p_values
 from finc_eval.comparison.settings import Settings
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
@@ -43,8 +42,8 @@ def confidence_of(family: int) -> float:
     return 1 - 2 * upper_tail(critical_value(family) * sqrt(1 + HALVES_CORRELATION))
 
 
-def share_of(one: ScoredSet, column: int, members: DirectionMembers, confidence: float) -> Share:
-    """Return the share of the members of a direction, each sample counted in the fold that is held out.
+def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> Share:
+    """Return the share of so many members of a direction, each sample counted in the fold that is held out.
 
     For a sketch that keeps no samples, the mass is returned with the interval [0, 1]. That is also the interval of a
     set without enough independent samples.
@@ -52,8 +51,8 @@ def share_of(one: ScoredSet, column: int, members: DirectionMembers, confidence:
     if not one.scores.n:
         return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), ANY)
     if not one.sketched.is_testable:
-        return Share(members.count / one.scores.n, ANY)
-    return exact_share(members.count, one.scores.n, float(one.masses.effect[column]), confidence)
+        return Share(members / one.scores.n, ANY)
+    return exact_share(members, one.scores.n, float(one.masses.effect[column]), confidence)
 
 
 def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
@@ -75,10 +74,6 @@ NUMERICAL_ZERO = 1e-6
 LABEL = "label"
 """Column of metadata that decides whether a direction is due to frequency or to appearance."""
 
-Sign = Literal[1, -1]
-
-Indices = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
@@ -91,7 +86,7 @@ class Candidate:
     role: Role
     scored: ScoredProposal
     rank: int  # place of the direction in its proposal
-    sign: Sign  # sign that makes positive the tail of the members
+    sign: int  # sign, 1 or −1, that makes positive the tail of the members
     estimates: Estimates  # estimates of the proposal
     own: Share
     other: Share
@@ -123,7 +118,7 @@ class Candidate:
         own, other = SETS_OF[self.role]
         return self.scored.sets[own], self.scored.sets[other]
 
-    def drawn(self, label: str) -> Indices:
+    def drawn(self, label: str) -> NDArray[np.int64]:
         """Return indices of members of a set, drawn at random."""
         return self.scored.sets[label].sketched.drawn(self.members[label])
 
@@ -152,7 +147,7 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
                 continue
             column = scored.column(rank)
             members = {label: one.members(column, thresholds[:, rank]) for label, one in scored.sets.items()}
-            shares = {label: share_of(one, column, members[label], confidence) for label, one in scored.sets.items()}
+            shares = {label: share_of(one, column, members[label][0], confidence) for label, one in scored.sets.items()}
             if not settings.by_eigenvalue and shares[own].value <= settings.rho * shares[other].value:
                 continue
             energy = scored.energy(rank, settings.rho).tolist()
@@ -168,7 +163,7 @@ def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings
                     threshold=float(thresholds[:, rank].abs().mean()),
                     p_value=float(adjusted[column]),
                     stability=None if fit.stability is None else float(fit.stability[rank]),
-                    members={label: one.sample for label, one in members.items()},
+                    members={label: mask for label, (_, mask) in members.items()},
                 )
             )
     return found

@@ -55,36 +55,32 @@ Finder = Callable[[Embeddings, Embeddings], KernelExpansion]
 """A method: finds the kernel expansions with more mass in the first set than in the second."""
 
 
-@dataclass(frozen=True)
-class KernelExpansionDirections:
-    """A `DirectionFinder` of the directions of kernel expansions.
+def expansion_directions(
+    find: Finder,
+    first: SketchedSet,
+    second: SketchedSet,
+    rho: float,
+    folds: Sequence[int],
+    parts: Sequence[torch.Tensor] = (),
+) -> tuple[Directions, list[torch.Tensor]]:
+    """Find the directions of kernel expansions in some folds; see `DirectionFinder`.
 
     Kernel means of any samples lie near to each other, along the mean φ of all samples. So their directions are taken
-    at right angles to the mean φ of the second set, which finds more of planted kinds (docs/method.md).
+    at right angles to the mean φ of the second set, which finds more of planted kinds (docs/method.md). Some of the
+    frequencies alone change φ, and not what the method finds.
     """
-
-    find: Finder
-    first: SketchedSet
-    second: SketchedSet
-    rho: float
-
-    def __call__(
-        self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
-    ) -> tuple[Directions, list[torch.Tensor]]:
-        """Find the directions in the samples of some folds; see `DirectionFinder`.
-
-        Some of the frequencies alone change φ, and not what the method finds.
-        """
-        found = self.find(_of_folds(self.first, folds), _of_folds(self.second, folds))
-        raw = found.directions(self.first.sketch.feature_map)
-        mean = None if found.eigenvalues is not None else mean_features(self.second, folds).to(raw)
-        vectors = unit_vectors(raw, mean)
-        excess = mass(self.first, folds, vectors) - self.rho * mass(self.second, folds, vectors)
-        order = excess.argsort(descending=True) if mean is not None else torch.arange(len(excess), device=excess.device)
-        values = excess.new_empty(0) if found.eigenvalues is None else found.eigenvalues
-        restricted = [unit_vectors(raw[part], None if mean is None else mean[part]) for part in parts]
-        best = Directions(vectors[:, order], excess[order].cpu(), values.cpu(), found.recall)
-        return best, [part[:, order] for part in restricted]
+    found = find(_of_folds(first, folds), _of_folds(second, folds))
+    raw = found.directions(first.sketch.feature_map)
+    chosen, mean = [second.sketch.folds[fold] for fold in folds], None
+    if found.eigenvalues is None:
+        mean = (torch.stack([one.first for one in chosen]).sum(0) / float(sum(one.n for one in chosen))).to(raw)
+    vectors = unit_vectors(raw, mean)
+    excess = mass(first, folds, vectors) - rho * mass(second, folds, vectors)
+    order = torch.arange(len(excess), device=excess.device) if mean is None else excess.argsort(descending=True)
+    values = excess.new_empty(0) if found.eigenvalues is None else found.eigenvalues
+    restricted = [unit_vectors(raw[part], None if mean is None else mean[part]) for part in parts]
+    best = Directions(vectors[:, order], excess[order].cpu(), values.cpu(), found.recall)
+    return best, [part[:, order] for part in restricted]
 
 
 def unit_vectors(vectors: torch.Tensor, mean: torch.Tensor | None) -> torch.Tensor:
@@ -101,12 +97,6 @@ def mass(one: SketchedSet, folds: Sequence[int], vectors: torch.Tensor) -> torch
     chosen = [one.sketch.folds[fold] for fold in folds]
     total = torch.stack([fold.n * (vectors * fold.apply(vectors)).sum(0) for fold in chosen]).sum(0)
     return total / float(sum(fold.n for fold in chosen))
-
-
-def mean_features(one: SketchedSet, folds: Sequence[int]) -> torch.Tensor:
-    """Return the mean φ over the samples of some folds, shape (q,)."""
-    chosen = [one.sketch.folds[fold] for fold in folds]
-    return torch.stack([fold.first for fold in chosen]).sum(0) / float(sum(fold.n for fold in chosen))
 
 
 def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
@@ -131,7 +121,7 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
             raise TypeError(f"{method} is not a baseline")
 
     def fit(first: SketchedSet, second: SketchedSet) -> CrossFit:
-        directions = KernelExpansionDirections(find, first, second, settings.rho)
+        directions = partial(expansion_directions, find, first, second, settings.rho)
         return cross_fit(directions, [first.moments, second.moments], phi.halves())
 
     return fit

@@ -217,12 +217,7 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
     is_paired = opened.pairing is not None and not opened.pairing.is_whole
     scored = score_sets(opened.sets, proposed, run, is_paired=is_paired)
     directions = assemble_directions(direction_candidates(scored.proposals, settings), scored.directions, settings)
-    found = _describe(opened, settings, fits, answer, scored, directions, run)
-    if kinds is None:
-        return found
-    *fields, version = found.signature.fields
-    signature = Signature(found.signature.metric, (*fields, ("kinds", kinds.digest[:12]), version))
-    return replace(found, signature=signature)
+    return _describe(opened, settings, fits, answer, scored, directions, run, kinds)
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -247,6 +242,7 @@ def _describe(
     scored: Scored,
     found_directions: Sequence[tuple[Candidate, Direction]],
     run: Run,
+    kinds: KindTree | None,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
@@ -284,7 +280,7 @@ def _describe(
         ref=ref.info(),
         settings=settings,
         sigma_rule=opened.sigma_rule,
-        signature=_signature(gen, ref, settings, recall),
+        signature=_signature(gen, ref, settings, recall, kinds),
         space=known_space([gen.sketch.space, ref.sketch.space]),
         tested=is_testable * sum(fit.full.vectors.shape[1] for fit in fits.values()),
         kinds_tested=is_testable * answer.kinds.tree.nodes if answer else 0,
@@ -331,7 +327,9 @@ def _captions(found: Comparison, gen: SketchedSet, ref: SketchedSet, run: Run) -
     return captions_of(sets, {label: most.shown_ids(label) for label in SET_NAMES}, run)
 
 
-def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: float | None) -> Signature:
+def _signature(
+    gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: float | None, kinds: KindTree | None
+) -> Signature:
     groups = dict.fromkeys(one.sketch.groups or "none" for one in (gen, ref))
     return Signature.of(
         settings.method.name,
@@ -344,4 +342,5 @@ def _signature(gen: SketchedSet, ref: SketchedSet, settings: Settings, recall: f
         *([("groups", "/".join(groups))] if [*groups] != ["none"] else []),
         ("prec", "/".join(dict.fromkeys((gen.sketch.precision, ref.sketch.precision)))),
         ("se", "conservative" if gen.embeddings is None or ref.embeddings is None else "sharp"),
+        *([] if kinds is None else [("kinds", kinds.digest[:12])]),
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from scipy.optimize import linear_sum_assignment
@@ -27,13 +26,11 @@ class CrossFit:
     stability: torch.Tensor | None
 
 
-class DirectionFinder(Protocol):
-    """A function that finds directions on which one set may have more than another."""
+DirectionFinder = Callable[[Sequence[int], Sequence[torch.Tensor]], tuple[Directions, list[torch.Tensor]]]
+"""A function that finds directions on which one set may have more than another, in the samples of some folds.
 
-    def __call__(
-        self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
-    ) -> tuple[Directions, list[torch.Tensor]]:
-        """Find directions in samples of some folds, also with the entries of each of `parts` of φ only, each (p, t)."""
+It finds them also with the entries of each of some parts of φ only, each (p, t).
+"""
 
 
 def cross_fit(
@@ -53,7 +50,7 @@ def cross_fit(
     refits = [pad(found, entries, size) for found, entries in zip(restricted, frequency_halves or (), strict=True)]
     halves = []
     for fold in (0, 1):
-        found = find((fold,))[0].vectors[:, :count]
+        found = find((fold,), ())[0].vectors[:, :count]
         rows, columns = match(squared_overlap(full.vectors, found))
         paired = torch.zeros_like(full.vectors)
         paired[:, send(rows, paired.device)] = found[:, send(columns, found.device)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import torch
 
@@ -135,27 +134,25 @@ class EigenProblem:
         return self._found[tuple(folds)]
 
 
-@dataclass(frozen=True)
-class EigenDirections:
-    """FINC's `DirectionFinder`: the leading eigenvectors of Λ, rotated if there is a sample to rotate by."""
+def eigen_directions(
+    problem: EigenProblem,
+    sample: RotationSample | None,
+    folds: Sequence[int],
+    parts: Sequence[torch.Tensor] = (),
+    *,
+    end: int = 0,
+) -> tuple[Directions, list[torch.Tensor]]:
+    """Find leading eigenvectors of Λ in some folds, rotated by their own part of a sample; see `DirectionFinder`.
 
-    problem: EigenProblem  # eigenproblem of the two sets
-    sample: RotationSample | None  # samples to rotate by, a half by its own samples only; None for eigenvectors
-    end: int = 0  # 0 for what the first set has more of, 1 for the second, of a problem that has both
-
-    def __call__(
-        self, folds: Sequence[int], parts: Sequence[torch.Tensor] = ()
-    ) -> tuple[Directions, list[torch.Tensor]]:
-        """Find the directions in the samples of some folds; see `DirectionFinder`."""
-        fold = None if len(folds) == 2 else folds[0]
-        whole, *restricted = (pairs[self.end] for pairs in self.problem.pairs(folds, parts))
-        return fit_directions(whole, self._scores(fold=fold)), [
-            fit_directions(pairs, self._scores(fold=fold, entries=entries)).vectors
-            for pairs, entries in zip(restricted, parts, strict=True)
-        ]
-
-    def _scores(self, **chosen: Any) -> Callable[[torch.Tensor], torch.Tensor] | None:
-        return None if self.sample is None else partial(self.sample.scores, **chosen)
+    `end` is 0 for what the first set has more of, 1 for the second, of a problem that has both.
+    """
+    fold = None if len(folds) == 2 else folds[0]
+    whole, *restricted = (pairs[end] for pairs in problem.pairs(folds, parts))
+    full, *others = (
+        fit_directions(pairs, None if sample is None else partial(sample.scores, fold=fold, entries=entries))
+        for pairs, entries in zip([whole, *restricted], [None, *parts], strict=True)
+    )
+    return full, [one.vectors for one in others]
 
 
 def pad(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import ceil
 
 import torch
 
 from finc_eval.comparison.cross_fit import CrossFit, cross_fit
-from finc_eval.comparison.directions import OVERSAMPLING, EigenDirections, EigenProblem, RotationSample
+from finc_eval.comparison.directions import OVERSAMPLING, EigenProblem, RotationSample, eigen_directions
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import DataError
@@ -56,7 +57,7 @@ def finc_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
 
     def fit(first: SketchedSet, second: SketchedSet) -> CrossFit:
         problem = of_both or EigenProblem(first.moments, second.moments, rho, count, SPECTRUM)
-        find = EigenDirections(problem, sample, end=int(of_both is not None and first is not gen))
+        find = partial(eigen_directions, problem, sample, end=int(of_both is not None and first is not gen))
         return cross_fit(find, [problem.first, problem.second], halves)
 
     return fit

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -68,14 +67,6 @@ class SampleScores:
 
 
 @dataclass(frozen=True, eq=False)
-class DirectionMembers:
-    """The members of a mode in a set."""
-
-    count: int
-    sample: torch.Tensor  # which samples of the bottom-k sample are members, shape (m,), on the CPU
-
-
-@dataclass(frozen=True, eq=False)
 class ScoredSet:
     """A set after its score pass."""
 
@@ -85,12 +76,10 @@ class ScoredSet:
     sample: SampleScores
     far: Far | None  # samples far from all others; None if there is none, and of a sketch
 
-    def members(self, column: int, thresholds: torch.Tensor) -> DirectionMembers:
-        """Return the members of a direction: the samples beyond its thresholds."""
-        return DirectionMembers(
-            sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds)),
-            self.sample.members(column, thresholds),
-        )
+    def members(self, column: int, thresholds: torch.Tensor) -> tuple[int, torch.Tensor]:
+        """Return how many samples lie beyond the thresholds of a direction, and which of the bottom-k sample, (m,)."""
+        count = sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds))
+        return count, self.sample.members(column, thresholds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +167,7 @@ def score_sets(
     passed = {
         label: _pass(one, shown, (first, second), each) for (label, one), each in zip(sets.items(), runs, strict=True)
     }
-    effects = _effects({label: one.scores for label, one in passed.items() if sets[label].embeddings is not None})
+    effects = _effects({label: one for label, (one, _) in passed.items() if sets[label].embeddings is not None})
     found = {}
     for label, one in sets.items():
         scores, far = passed[label]
@@ -191,37 +180,25 @@ def score_sets(
     return Scored(found, [ScoredProposal(one, place, found, is_paired) for one, place in placed])
 
 
-class _Passed(NamedTuple):
-    """Findings of a pass over a set: its scores, and samples far from all others."""
-
-    scores: Scores
-    far: Far | None
-
-
-def _pass(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run) -> _Passed:
-    """Score a set, and look for broken samples."""
-    if one.embeddings is None:
-        return _Passed(_scores_of_sample(one, shown, scoring), None)
-    phi, groups, numbers = one.sketch.feature_map, one.group_numbers, None
+def _pass(
+    one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run
+) -> tuple[Scores, Far | None]:
+    """Score a set, and look for samples far from all others; of a sketch, score the bottom-k sample."""
+    phi, groups = one.sketch.feature_map, one.group_numbers
     found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
-    if groups is not None:
-        numbers = send(torch.from_numpy(groups), phi.device)
+    if one.embeddings is None:
+        features, folds = one.sample
+        for fold in (0, 1):
+            index = send(rows_of(folds, fold), features.device)
+            found.update(features[index], fold, index)
+        return found.result(), None
+    numbers = None if groups is None else send(torch.from_numpy(groups), phi.device)
     far = FarSamples(one.sketch.sample.rows, phi.device)
     for chunk in fold_chunks(one.embeddings, run, phi.prepared, SCORE):
         own = None if numbers is None else numbers[chunk.index]
         found.update(phi.apply(chunk.rows), chunk.fold, chunk.index, own)
         far.update(chunk)
-    return _Passed(found.result(), far.result(one.embeddings))
-
-
-def _scores_of_sample(one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor]) -> Scores:
-    """Score the bottom-k sample of a sketch."""
-    found = ScorePass(shown, scoring)
-    features, folds = one.sample
-    for fold in (0, 1):
-        index = send(rows_of(folds, fold), features.device)
-        found.update(features[index], fold, index)
-    return found.result()
+    return found.result(), far.result(one.embeddings)
 
 
 def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:

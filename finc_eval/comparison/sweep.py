@@ -24,7 +24,7 @@ from finc_eval.core.record import Record, show_options
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import near_repeat_warnings
-from finc_eval.embeddings.set_info import KnownSamples, SetInfo
+from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.inference import ALPHA
@@ -181,15 +181,14 @@ def _sweep_sigma(
         label: sketch_all(one, maps, precision=settings.precision, embedding=False, run=run.named(f"sketch {label}"))
         for label, one in embeddings.items()
     }
-    points = []
-    for done, (sigma, first, second) in enumerate(zip(chosen, sketches["gen"], sketches["ref"], strict=True)):
-        run.progress("compare", done, len(chosen))
-        found = _point(sigma, first, second, replace(settings, sigma=sigma), run)
-        points.append(_with_samples(found, {label: one.samples for label, one in embeddings.items()}))
-    run.progress("compare", len(chosen), len(chosen))
+    cases = [
+        (sigma, gen, ref, replace(settings, sigma=sigma))
+        for sigma, gen, ref in zip(chosen, sketches["gen"], sketches["ref"], strict=True)
+    ]
+    points = _points(cases, embeddings, run)
     papers_rule = _papers_rule(rows["gen"], rows["ref"], chosen, settings.rho)
     default = BANDWIDTH_FACTOR * median
-    return Sweep("sigma", tuple(points), default, warnings, papers_rule, provenance=Provenance.here(run.device))
+    return Sweep("sigma", points, default, warnings, papers_rule, provenance=Provenance.here(run.device))
 
 
 def _sweep_rho(
@@ -198,16 +197,9 @@ def _sweep_rho(
     chosen = [replace(settings, rho=rho) for rho in rhos or RHOS]
     opened = sketch_sets(sources, settings, run, extractor)
     first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
-    points = []
-    for done, one in enumerate(chosen):
-        run.progress("compare", done, len(chosen))
-        found = _point(one.rho, first, second, replace(opened.settings, rho=one.rho), run)
-        held = {label: each.embeddings for label, each in opened.sets.items()}
-        points.append(
-            _with_samples(found, {label: None if each is None else each.samples for label, each in held.items()})
-        )
-    run.progress("compare", len(chosen), len(chosen))
-    return Sweep("rho", tuple(points), Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
+    cases = [(one.rho, first, second, replace(opened.settings, rho=one.rho)) for one in chosen]
+    points = _points(cases, {label: one.embeddings for label, one in opened.sets.items()}, run)
+    return Sweep("rho", points, Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
 
 def _ascending(values: object, parameter: str) -> list[float]:
@@ -225,18 +217,23 @@ def _stream(opened: SetInput, label: str) -> Embeddings:
     return opened
 
 
-def _point(value: float, gen: Sketch, ref: Sketch, settings: Settings, run: Run) -> Point:
-    found = compare(gen, ref, settings, run=replace(run, progress=silent))
-    whole = _trace(ref.sample.rows)
-    spreadness = tuple(_spreadness(one, gen if one.role == "over" else ref, whole) for one in found.directions)
-    return Point(value, found, spreadness)
-
-
-def _with_samples(point: Point, samples: Mapping[str, KnownSamples | None]) -> Point:
-    """Return a comparison of sketches that knows where the samples of its sets are."""
-    found = point.comparison
-    gen, ref = (replace(info, samples=samples[label]) for label, info in (("gen", found.gen), ("ref", found.ref)))
-    return replace(point, comparison=replace(found, gen=gen, ref=ref))
+def _points(
+    cases: Sequence[tuple[float, Sketch, Sketch, Settings]], sets: Mapping[str, Embeddings | None], run: Run
+) -> tuple[Point, ...]:
+    """Compare two sketches, gen and ref, for each value; the samples of the sets are where those of `sets` are."""
+    points = []
+    for done, (value, gen, ref, settings) in enumerate(cases):
+        run.progress("compare", done, len(cases))
+        found = compare(gen, ref, settings, run=replace(run, progress=silent))
+        whole = _trace(ref.sample.rows)
+        spreadness = tuple(_spreadness(one, gen if one.role == "over" else ref, whole) for one in found.directions)
+        infos = [
+            replace(info, samples=None if one is None else one.samples)
+            for info, one in zip((found.gen, found.ref), sets.values(), strict=True)
+        ]
+        points.append(Point(value, replace(found, gen=infos[0], ref=infos[1]), spreadness))
+    run.progress("compare", len(cases), len(cases))
+    return tuple(points)
 
 
 def _spreadness(direction: Direction, own: Sketch, whole: float) -> float | None:

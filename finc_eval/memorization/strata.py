@@ -20,7 +20,7 @@ from finc_eval.memorization.tails import tail_p_value
 from finc_eval.numerics.inference import holm
 from finc_eval.partitions.answer import kind_id
 from finc_eval.partitions.counts import Examples, count
-from finc_eval.partitions.kind import names_of
+from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 
 MAX_STRATA = 12
@@ -72,8 +72,8 @@ class TrainingKinds:
     def of(cls, train: Embeddings, seed: int, run: Run) -> TrainingKinds:
         """Divide a training set into kinds, and name them."""
         tree = KindTree.of_sets([train], seed, run).pruned(MAX_STRATA)
-        counted, kinds = count(train, tree, run=run), range(tree.tree.leaves)
-        names = names_of(kinds, {"train": counted}, {"train": train})
+        counted, kinds = count(train, tree, run=run), {leaf: [leaf] for leaf in range(tree.tree.leaves)}
+        names = names_of_unions(kinds, {"train": counted}, {"train": train})
         examples = tuple(counted.examples(train, kind) for kind in kinds)
         return cls(tree, examples, tuple(names[kind].text for kind in kinds))
 

@@ -90,16 +90,15 @@ class UniqueNames:
     def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:
         """Return the first modes of each group, up to a number, without modes that read like an earlier one."""
         taken: set[frozenset[str]] = set()
-        return [self._unlike(group, count, taken) for group in groups]
-
-    def _unlike(self, group: Sequence[AnyNamed], count: int, taken: set[frozenset[str]]) -> list[AnyNamed]:
-        found: list[AnyNamed] = []
-        for one in group:
-            reading = _reading(self.words(one))
-            if len(found) < count and reading not in taken:
-                taken.add(reading)
-                found.append(one)
-        return found
+        chosen: list[list[AnyNamed]] = []
+        for group in groups:
+            chosen.append([])
+            for one in group:
+                reading = _reading(self.words(one))
+                if len(chosen[-1]) < count and reading not in taken:
+                    taken.add(reading)
+                    chosen[-1].append(one)
+        return chosen
 
 
 def with_id(one: _Titled) -> str:

@@ -213,21 +213,11 @@ class WithinBlocks:
 
     def at(self, kinds: Integers) -> WithinBlocks:
         """Return the same of some kinds."""
-        return WithinBlocks(
-            self.shares[:, kinds],
-            self.difference[:, kinds],
-            self.variance[:, kinds],
-            self.null[:, kinds],
-            self.drawn[:, :, kinds],
-            self.is_exact,
-            self._units,
-            self.samples,
-        )
+        names = ("shares", "difference", "variance", "null", "drawn")
+        return replace(self, **{name: getattr(self, name)[..., kinds] for name in names})
 
     def times(self, factor: float) -> WithinBlocks:
         """Return the same differences from this many times as many blocks."""
-        if factor == 1:
-            return self
         return replace(
             self,
             variance=self.variance / factor,

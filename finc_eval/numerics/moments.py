@@ -109,7 +109,7 @@ def weighted_sum(terms: Sequence[tuple[float, Moments]]) -> torch.Tensor:
 
 def upper(block: torch.Tensor) -> torch.Tensor:
     """Return the numbers of a block row on and above the diagonal, row by row, shape (`upper_size`,)."""
-    return torch.cat([row[place:] for place, row in enumerate(block)])
+    return block[torch.ones_like(block, dtype=torch.bool).triu()]
 
 
 def upper_size(rows: int, columns: int) -> int:
@@ -120,9 +120,8 @@ def upper_size(rows: int, columns: int) -> int:
 def from_upper(numbers: torch.Tensor, rows: int, columns: int) -> torch.Tensor:
     """Return the block row with these numbers on and above the diagonal, shape (rows, columns)."""
     block = numbers.new_zeros(rows, columns)
-    for place, part in enumerate(torch.split(numbers, [columns - place for place in range(rows)])):
-        block[place, place:] = part
-        block[place:, place] = part[: rows - place]
+    block[torch.ones_like(block, dtype=torch.bool).triu()] = numbers
+    block[:, :rows] += block[:, :rows].triu(1).T
     return block
 
 

@@ -145,14 +145,14 @@ class Design:
     column: str
     values: int
     each: float
-    sentence: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        text = (
+    @property
+    def sentence(self) -> str:
+        """Say that the column is a design."""
+        return (
             f"{self.label} has {self.each:.3g} samples of each of {self.values:,} values of {self.column}: a design, "
             f"not random draws: compare within it (pairs={self.column!r})"
         )
-        object.__setattr__(self, "sentence", text)
 
 
 def pair(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.gallery.counts import KEPT, MAX_SHOWN
 from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effects
-from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.kind_tree import Assignment, KindTree
 from finc_eval.partitions.tests import Tally
 
 COUNT = Stage("count kinds", cost=0.4)
@@ -96,13 +95,6 @@ class Examples(Record):
     drawn_ids: tuple[str, ...] = ()
 
 
-class KindSamples(NamedTuple):
-    """Indices of samples of a kind."""
-
-    nearest: NDArray[np.int64]
-    drawn: NDArray[np.int64]
-
-
 @dataclass(frozen=True, eq=False)
 class Counted:
     """Counts of a set, and some samples of each kind."""
@@ -114,14 +106,14 @@ class Counted:
     # indices of samples of each kind, drawn at random, shape (kinds, `DRAWN`); −1 if there are fewer
     drawn: NDArray[np.int64]
 
-    def samples(self, *kinds: int) -> KindSamples:
-        """Return the indices of samples of a kind, from each of its pieces in proportion to its size."""
+    def samples(self, indices: NDArray[np.int64], kinds: Sequence[int]) -> NDArray[np.int64]:
+        """Return those of `nearest` or `drawn` that are of a kind, of its pieces in proportion to their sizes."""
         members = np.maximum(self.counts.members[list(kinds)], 1)
-        return KindSamples(*(_mix([rows[kind] for kind in kinds], members) for rows in (self.nearest, self.drawn)))
+        return _mix([indices[kind] for kind in kinds], members)
 
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
         """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
-        top, drawn = (found[:MAX_SHOWN] for found in self.samples(*kinds))
+        top, drawn = (self.samples(indices, kinds)[:MAX_SHOWN] for indices in (self.nearest, self.drawn))
         return Examples(tuple(top.tolist()), embeddings.ids_at(top), tuple(drawn.tolist()), embeddings.ids_at(drawn))
 
 
@@ -143,7 +135,7 @@ class Counter:
 
     def __init__(self, partition: KindTree, *, far: bool = False, run: Run | None = None) -> None:
         self.partition, self._far, self._run = partition, far, Run.of(run)
-        self._assign = partition.on(self._run.torch_device)
+        self._assign = Assignment(partition, self._run.torch_device)
         self._waiting: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._counted = 0
         self._size = partition.tree.leaves + far

@@ -136,23 +136,16 @@ def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[s
     return found
 
 
-def names_of(
-    kinds: Sequence[int], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
-) -> dict[int, Name]:
-    """Name kinds by what random samples of each have in common, from the set with the largest share."""
-    return names_of_unions({kind: [kind] for kind in kinds}, counted, embeddings)
-
-
 def names_of_unions(
     unions: Mapping[int, Sequence[int]], counted: Mapping[str, Counted], embeddings: Mapping[str, Embeddings]
 ) -> dict[int, Name]:
-    """Name unions of counted kinds as `names_of` names kinds."""
+    """Name unions of counted kinds by what random samples of each have in common, from the set with most of it."""
     labels = list(counted)
     shares = np.array([one.counts.members / one.counts.n for one in counted.values()])
     members = []
     for pieces in unions.values():
         most = labels[int(shares[:, list(pieces)].sum(1).argmax())]
-        members.append({most: counted[most].samples(*pieces).drawn})
+        members.append({most: counted[most].samples(counted[most].drawn, pieces)})
     return dict(zip(unions, name_modes(members, embeddings), strict=True))
 
 
@@ -165,9 +158,29 @@ def describe_kinds(
 ) -> tuple[Kind, ...]:
     """Return some kinds with their shares, in their order."""
     intervals = _Intervals(tests)
-    return tuple(
-        _kind(number, names.get(number, Name(None)), tests, intervals, examples, id_of(number)) for number in numbers
-    )
+
+    def kind(number: int) -> Kind:
+        row, name = int(tests.raw[:, number].argmin()), names.get(number, Name(None))
+        own, is_less = tests.side(row)
+        p_value = float(tests.adjusted[row, number])
+        is_shown = p_value <= ALPHA and tests.family.rho >= 1
+        return Kind(
+            id=id_of(number),
+            set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
+            set_with_least=tests.labels[own] if is_less else None,
+            p_value=p_value,
+            name=name.text,
+            evidence=name.evidence,
+            shares={
+                label: intervals.of_share(s, number, int(tests.members[s, number]), examples(label, number))
+                for s, label in enumerate(tests.labels)
+            },
+            difference=float(intervals.differences[own, number]),
+            interval=intervals.of_difference(own, number, significant=is_shown, less=is_less),
+            mix=intervals.of_mix(own, number),
+        )
+
+    return tuple(kind(number) for number in numbers)
 
 
 class _Intervals:
@@ -198,6 +211,11 @@ class _Intervals:
         self.mixes = tests.mixes
         self.mix_ends = None if tests.mixes is None else tests.mixes.intervals(confidence)
 
+    def of_share(self, own: int, number: int, count: int, shown: Examples) -> KindShare:
+        """Return the share of a set that is of a kind."""
+        share, low, high = (float(one[own, number]) for one in (self.share, self.low, self.high))
+        return KindShare(count, share, (low, high), shown.top_ids, shown.drawn_ids, shown.top, shown.drawn)
+
     def of_mix(self, own: int, number: int) -> Mix | None:
         """Return the part of the difference of a set from the others that the mixes of prompts make."""
         if self.mixes is None or self.mix_ends is None:
@@ -211,43 +229,3 @@ class _Intervals:
         if significant and less:
             return low, min(high, -NOT_ZERO)
         return (max(low, NOT_ZERO), high) if significant else (low, high)
-
-
-def _kind(
-    number: int,
-    name: Name,
-    tests: KindTests,
-    intervals: _Intervals,
-    examples: Callable[[str, int], Examples],
-    kind_id: str,
-) -> Kind:
-    row = int(tests.raw[:, number].argmin())
-    own, is_less = tests.side(row)
-    p_value = float(tests.adjusted[row, number])
-
-    def share(s: int, label: str) -> KindShare:
-        shown = examples(label, number)
-        return KindShare(
-            count=int(tests.members[s, number]),
-            share=float(intervals.share[s, number]),
-            interval=(float(intervals.low[s, number]), float(intervals.high[s, number])),
-            top=shown.top,
-            top_ids=shown.top_ids,
-            drawn=shown.drawn,
-            drawn_ids=shown.drawn_ids,
-        )
-
-    return Kind(
-        id=kind_id,
-        set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
-        set_with_least=tests.labels[own] if is_less else None,
-        p_value=p_value,
-        name=name.text,
-        evidence=name.evidence,
-        shares={label: share(s, label) for s, label in enumerate(tests.labels)},
-        difference=float(intervals.differences[own, number]),
-        interval=intervals.of_difference(
-            own, number, significant=p_value <= ALPHA and tests.family.rho >= 1, less=is_less
-        ),
-        mix=intervals.of_mix(own, number),
-    )

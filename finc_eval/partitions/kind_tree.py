@@ -89,16 +89,12 @@ class KindTree:
         """Digest that identifies the tree."""
         return sha256_of(self.axes.origin, self.axes.axes, self.prototypes, torch.from_numpy(self.tree.joins))
 
-    def on(self, device: torch.device) -> Assignment:
-        """Return the prototypes on a device."""
-        return Assignment(self, device)
-
     def assign(
         self, rows: ArrayLike | torch.Tensor, run: Run | None = None
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Return the leaf of each row, shape (n,), and its squared distance from the nearest prototype."""
         run, x = Run.of(run), torch.as_tensor(rows, dtype=torch.float32)
-        assign = self.on(run.torch_device)
+        assign = Assignment(self, run.torch_device)
         found = [assign(x[start : start + run.portion]) for start in range(0, max(len(x), 1), run.portion)]
         leaves, squared, _ = (torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True))
         return leaves, squared

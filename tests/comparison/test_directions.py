@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -10,11 +12,11 @@ from finc_eval.comparison.direction import significant
 from finc_eval.comparison.directions import (
     DUAL,
     REFIT_TOLERANCE,
-    EigenDirections,
     EigenProblem,
     FoldedMoments,
     RotationSample,
     covariance_difference,
+    eigen_directions,
     fit_directions,
 )
 from finc_eval.comparison.estimates import Estimates, Masses
@@ -201,7 +203,7 @@ def test_r_squared_lets_every_fold_weigh_the_same():
 
 
 def fitted(x, y, sample, halves=None):
-    propose = EigenDirections(EigenProblem(x, y, 1.0, 3, 10), sample)
+    propose = partial(eigen_directions, EigenProblem(x, y, 1.0, 3, 10), sample)
     return cross_fit(propose, [x, y], halves)
 
 

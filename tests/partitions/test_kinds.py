@@ -49,7 +49,7 @@ def test_samples_of_a_kind_are_drawn_from_all_of_it(planted):
     found, leaves = count(as_embeddings(rows), tree), tree.assign(torch.from_numpy(rows))[0]
     for node in tree.tree.cut(20):
         pieces = np.flatnonzero(tree.tree.members[node])
-        nearest, drawn = found.samples(*pieces)
+        nearest, drawn = (found.samples(indices, pieces) for indices in (found.nearest, found.drawn))
         own = np.flatnonzero(np.isin(leaves, pieces))
         assert len(set(drawn)) == len(drawn) and np.isin(drawn, own).all() and np.isin(nearest, own).all()
         if len(own) > 150:
