@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import torch
 
 from finc_eval.comparison.baseline_directions import constant_features
 from finc_eval.comparison.inputs import SketchedSet
@@ -17,7 +16,6 @@ from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.naming.properties import unused_columns
-from finc_eval.numerics.kernels import bandwidth_warning
 from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.folds import FAR
 
@@ -57,12 +55,6 @@ def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, sent
 def rho_warnings(rho: float) -> list[str]:
     """Warn of ρ below 1, under which equal sets differ."""
     return [f"with ρ = {rho:g}, below 1, a mode that both sets have equally often counts for both"] if rho < 1 else []
-
-
-def bandwidth_warnings(sigma: float | None, samples: torch.Tensor) -> list[str]:
-    """Warn of a bandwidth at which the samples look all alike or all apart."""
-    warning = None if sigma is None else bandwidth_warning(samples, sigma)
-    return [] if warning is None else [warning]
 
 
 def kernel_warnings(error: KernelError | None, features: int | None) -> list[str]:

@@ -21,7 +21,6 @@ from finc_eval.comparison.assemble import (
 )
 from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
-    bandwidth_warnings,
     copies_between,
     far_warnings,
     fld_warnings,
@@ -53,6 +52,7 @@ from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.gallery import Captions, captions_of
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.kernels import bandwidth_warnings
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.counts import COUNT, KindsOfSamples
@@ -303,7 +303,7 @@ def _describe(
         warnings=(
             *recall_notes(recall),
             *rho_warnings(settings.rho),
-            *bandwidth_warnings(phi.sigma, sample),
+            *([] if phi.sigma is None else bandwidth_warnings(sample, phi.sigma)),
             *kernel_warnings(error, phi.features),
             *(line for one in scored.sets.values() for line in far_warnings(one)),
             *undivided_warnings(gen, ref),

@@ -80,12 +80,8 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
         p_value <= ALPHA and part >= SMALL_PART * (often + looks)
         for p_value, part in ((often_p, often), (looks_p, looks))
     )
-    kinds: dict[tuple[bool, bool], CauseKind] = {
-        (True, True): "both",
-        (True, False): "frequency",
-        (False, True): "appearance",
-    }
-    return Cause(kinds.get((is_often, is_looks)), tuple(known[label] for label in own), often_p, looks_p)
+    kinds: tuple[CauseKind | None, ...] = (None, "appearance", "frequency", "both")
+    return Cause(kinds[2 * is_often + is_looks], tuple(known[label] for label in own), often_p, looks_p)
 
 
 def majority(counts: Counts) -> NDArray[np.int64]:
@@ -149,10 +145,10 @@ def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str,
 
     The smaller lift of the two directions is returned, (modes, modes); 0 for modes of one role.
     """
-    pools = {
-        name: np.unique(np.append(smallest_hashes(one, OTHERS_PER_SET), _gather(roles, own, name)))
-        for name, one in sets.items()
-    }
+    pools = {}
+    for name, one in sets.items():
+        members = [mine for role, mine in zip(roles, own, strict=True) if OWN[role] == name]
+        pools[name] = np.unique(np.concatenate([smallest_hashes(one, OTHERS_PER_SET), *members]))
     rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
     lifts = np.zeros((len(own), len(own)))
     for i, role in enumerate(roles):
@@ -165,12 +161,6 @@ def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str,
             if roles[j] != role and len(own[i]) and len(own[j]):
                 lifts[i, j] = np.isin(nearest, own[j]).mean() * len(pool) / len(own[j])
     return np.minimum(lifts, lifts.T)
-
-
-def _gather(roles: Sequence[str], own: Sequence[Indices], name: str) -> Indices:
-    return np.concatenate(
-        [np.empty(0, np.int64), *(mine for role, mine in zip(roles, own, strict=True) if OWN[role] == name)]
-    )
 
 
 def same_kind(one: Name, other: Name) -> bool | None:

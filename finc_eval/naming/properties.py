@@ -199,23 +199,19 @@ def _of_numbers(values: Sequence[str]) -> list[list[str]] | None:
 
 
 def _of_dates(values: Sequence[str]) -> list[list[str]] | None:
-    days = []
-    for value in values:
-        parts = DATE.fullmatch(value.strip())
-        try:
-            days.append(date(int(parts[1]), int(parts[2]), int(parts[3] or 1)) if parts else date(1, 1, 1))
-        except ValueError:
-            return None
-        if not parts:
-            return None
-    if len(set(days)) < 2:
+    dated = [parts for value in values if (parts := DATE.fullmatch(value.strip()))]
+    try:
+        days = [date(int(parts[1]), int(parts[2]), int(parts[3] or 1)) for parts in dated]
+    except ValueError:
+        return None
+    if len(days) < len(values) or len(set(days)) < 2:
         return None
     many_years = len({day.year for day in days}) > 1
-    named = [[str(day.year), f"{month_name[day.month]} {day.year}"] for day in days]
-    if many_years:
-        named = [[*mine, month_name[day.month]] for mine, day in zip(named, days, strict=True)]
+    named = [
+        [str(day.year), f"{month_name[day.month]} {day.year}", *[month_name[day.month]] * many_years] for day in days
+    ]
     ordinals = np.array([day.toordinal() for day in days], float)
-    of_months = not any(parts[3] for parts in map(DATE.fullmatch, map(str.strip, values)) if parts)
+    of_months = not any(parts[3] for parts in dated)
 
     def write(number: float) -> str:
         day = date.fromordinal(int(number))

@@ -75,24 +75,24 @@ def effective_kinds(kernel: torch.Tensor) -> float:
     return 1 / float(kernel.square().mean())
 
 
-def bandwidth_warning(sample: torch.Tensor, sigma: float) -> str | None:
-    """Return a warning if σ is too small or too large for embeddings like `sample`, shape (m, d); None otherwise."""
+def bandwidth_warnings(sample: torch.Tensor, sigma: float) -> list[str]:
+    """Warn of a σ that is too small or too large for embeddings like `sample`, shape (m, d)."""
     samples = len(sample)
     if samples < 2:
-        return None
+        return []
     rows = sample.double()  # in which even the distances of enormous embeddings are finite
     kinds = effective_kinds(gaussian_kernel(rows, rows, sigma))
     if kinds > MAX_KINDS_SHARE * samples:
-        return (
+        return [
             f"sigma {sigma:.4g} is too small: among {samples} samples it distinguishes {kinds:.0f} kinds, so that "
             "every direction is a single sample, and scores such as KEN come close to log n"
-        )
+        ]
     if kinds < MIN_KINDS:
-        return (
+        return [
             f"sigma {sigma:.4g} is too large: among {samples} samples it distinguishes {kinds:.2f} kinds, so that all "
             "look alike and one direction holds nearly all mass"
-        )
-    return None
+        ]
+    return []
 
 
 def stable_bandwidth(sigmas: Sequence[float], score: Callable[[float, np.random.Generator], float]) -> float | None:

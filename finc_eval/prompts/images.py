@@ -85,9 +85,9 @@ class Images:
         within, alike = _variance(squares[0], mean, n), _variance(squares[1], kept.numpy() / least[:, None], least)
         return cls(n, of_pairs, mean, within, alike, squares[0], distinct, order, start)
 
-    def rows(self, block: int) -> NDArray[np.int64]:
-        """Return the images of a prompt."""
-        return self.order[self.start[block] : self.start[block + 1]]
+    def rows(self, *blocks: int) -> NDArray[np.int64]:
+        """Return the images of prompts."""
+        return np.concatenate([self.order[self.start[block] : self.start[block + 1]] for block in blocks])
 
     def means(self, values: Array, most: NDArray[np.int64]) -> Array:
         """Return the mean of a value of each image, shape (n,), over the first images of each prompt, shape (B,)."""

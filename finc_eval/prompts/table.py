@@ -319,7 +319,7 @@ class _Table:
                 spread=float(np.sqrt(2 * known.mean())) / self.unit if len(known) else None,
                 distinct=int(one.distinct[blocks].sum()),
                 vendi=score,
-                fit=None if label not in self.scores else float(self.scores[label][_rows(one, blocks)].mean()),
+                fit=None if label not in self.scores else float(self.scores[label][one.rows(*blocks)].mean()),
                 ids=self.pairing.sets[label].ids_at(rows),
             )
         return found
@@ -370,8 +370,3 @@ class _Table:
                 ]
                 fit.add(block, np.concatenate(values)[:, None], weight, signs)
         return (content.p_values(), fit.p_values()), vendi
-
-
-def _rows(one: Images, blocks: Sequence[int]) -> NDArray[np.int64]:
-    """Return the images of prompts."""
-    return np.concatenate([one.rows(block) for block in blocks])

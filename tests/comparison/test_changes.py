@@ -24,10 +24,10 @@ def draw(shares, n, seed):
     return (CENTERS[rng.choice(len(shares), n, p=shares)] + 0.1 * rng.standard_normal((n, 10))).astype(np.float32)
 
 
-REF = draw(REFERENCE, 2500, 100)
+REF = draw(REFERENCE, 1500, 100)
 
 
-def compared(shares, seed, kinds=None, n=2500, ref=REF, **options):
+def compared(shares, seed, kinds=None, n=1500, ref=REF, **options):
     return fe.compare(draw(shares, n, seed), ref, method="clusters", kinds=kinds, **options)
 
 
@@ -79,9 +79,9 @@ def test_a_kind_that_only_the_later_release_has_is_new(old):
     """The old release and the reference have hardly any: all that they have of it makes it a kind."""
     few = np.append(0.99 * REFERENCE, 0.01)
     many = np.append(0.85 * REFERENCE, 0.15)
-    ref = draw(few, 2000, 3)
-    before = compared(few, 4, n=2000, ref=ref)
-    found = fe.compare_releases(before, compared(many, 5, before, n=2000, ref=ref))
+    ref = draw(few, 1000, 3)
+    before = compared(few, 4, n=1000, ref=ref)
+    found = fe.compare_releases(before, compared(many, 5, before, n=1000, ref=ref))
     assert [change.status for change in found if change.change > 0] == ["new"]
 
 

@@ -173,7 +173,7 @@ def test_two_constants_are_one_mode_each(settings):
 
 
 def test_masses_do_not_exceed_one_by_rounding():
-    for seed in range(5):
+    for seed in range(2):
         a, b = normal(2, 4, seed)
         b -= a * (a @ b) / (a @ a)
         # Cosine features of vectors at right angles: each set has all of its mass, 1 up to rounding, on its mode.
@@ -252,8 +252,15 @@ def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):
     assert found.over[0].mass_gen == pytest.approx(0.4, abs=0.06)
 
 
-@pytest.mark.parametrize("scale", [2.0**-100, 2.0**100], ids=["1e-30", "1e30"])
-@pytest.mark.parametrize("kernel", ["gaussian", "cosine"])
+@pytest.mark.parametrize(
+    ("kernel", "scale"),
+    [
+        pytest.param("gaussian", 2.0**-100, id="gaussian-small"),
+        pytest.param("cosine", 2.0**100, id="cosine-large"),
+        pytest.param("gaussian", 2.0**100, id="gaussian-large", marks=pytest.mark.long),
+        pytest.param("cosine", 2.0**-100, id="cosine-small", marks=pytest.mark.long),
+    ],
+)
 def test_the_unit_of_the_embeddings_does_not_matter(planted, scale, kernel):
     usual, scaled = (compared(*(rows * np.float32(s) for rows in planted), kernel=kernel) for s in (1, scale))
     assert scaled.difference == pytest.approx(usual.difference, abs=0.02)
@@ -302,7 +309,7 @@ def check_same_modes(mine, other, tolerance=1e-3):
 @pytest.fixture(scope="module")
 def thinned(digits):
     x, labels = digits
-    return x[:1000, ::4][labels[:1000] > 2], x[1000:2000, ::4]
+    return x[:600, ::4][labels[:600] > 2], x[600:1200, ::4]
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", pytest.param("cosine", marks=pytest.mark.long)])

@@ -8,7 +8,7 @@ import finc_eval as fe
 from finc_eval.numerics.kernels import (
     BANDWIDTH_FACTOR,
     STABLE_VARIANCE,
-    bandwidth_warning,
+    bandwidth_warnings,
     effective_kinds,
     gaussian_kernel,
     median_bandwidth,
@@ -106,14 +106,14 @@ def test_where_the_warnings_begin():
     kinds = [effective_kinds(gaussian_kernel(line, line, sigma)) for sigma in sigmas]
     assert kinds == sorted(kinds, reverse=True)
     for sigma, number in zip(sigmas, kinds, strict=True):
-        warning = bandwidth_warning(line, float(sigma)) or ""
+        warning = " ".join(bandwidth_warnings(line, float(sigma)))
         assert ("too small" in warning) == (number > 50)
         assert ("too large" in warning) == (number < 1.5)
 
 
 def test_without_two_samples_there_is_nothing_to_warn_of(digits):
     for count in (0, 1):
-        assert bandwidth_warning(torch.ones(count, 3), 1.0) is None
+        assert bandwidth_warnings(torch.ones(count, 3), 1.0) == []
     phi = fe.RandomFourierFeatures(784, 50, sigma=6.0)
     sketches = [fe.Sketch.of(part, phi, sample=0) for part in (digits[0][:600], digits[0][600:1200])]
     found = fe.compare(*sketches, method=fe.Finc(rotation=None))
