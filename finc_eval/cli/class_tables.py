@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import islice
 from math import isclose
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +18,6 @@ from finc_eval.core.record import plain
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.core.storage import write_whole
 from finc_eval.core.words import plural
-
-if TYPE_CHECKING:
-    from finc_eval.embeddings.base import Embeddings
-
-
-def all_ids(embeddings: Embeddings) -> list[str]:
-    """Return the ids of all samples."""
-    return embeddings.ids_between(0, embeddings.n)
 
 
 def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = None) -> bool:

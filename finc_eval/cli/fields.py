@@ -48,7 +48,8 @@ def options_of(cls: type, narrower: Mapping[str, Any]) -> list[Option]:
 
     `narrower` replaces the types of some fields; None leaves a field out.
     """
-    hints, panel = {**get_type_hints(cls, include_extras=True), **narrower}, heading_of(cls)
+    hints = {**get_type_hints(cls, include_extras=True), **narrower}
+    panel = str(cls.__doc__).splitlines()[0].split(". ")[0].rstrip(".")  # the first sentence heads the options
     made: dict[tuple[str, ...], Option] = {}
     for field in fields(cls):
         if hints[field.name] is None:
@@ -111,11 +112,6 @@ def _choose(before: Any, values: dict[str, Any], options: list[Option]) -> Any:
         for one in chosen
     )
     return made if several else made[0]
-
-
-def heading_of(cls: type) -> str:
-    """Return the heading of the options of a settings class: the first sentence of its docstring."""
-    return str(cls.__doc__).splitlines()[0].split(". ")[0].rstrip(".")
 
 
 def parameter(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:

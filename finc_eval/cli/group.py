@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer.core import TyperCommand, TyperGroup
 
@@ -41,19 +41,30 @@ USUAL = ("extractor", "groups", "rho")
 """Names of settings that every help shows."""
 
 
-class Group(TyperGroup):
-    """A group of verbs. Its name alone prints its help, which is not an error."""
+class Helped(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
+    """A command whose help is wrapped by the terminal, and shows flags as flags."""
 
-    def __init__(self, **attributes: Any) -> None:
-        super().__init__(**_unwrap(attributes))
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        if attributes.get("help"):  # the lines of a paragraph of a docstring are one line
+            parts = cleandoc(attributes["help"]).split("\n\n")
+            attributes["help"] = "\n\n".join(" ".join(part.split()) for part in parts)
+        super().__init__(*arguments, **attributes)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters; options without a value lose the type that the help would show for it."""
+        found = super().get_params(ctx)
+        for one in found:
+            if getattr(one, "is_flag", False):
+                one.metavar = ""
+        return found
+
+
+class Group(Helped, TyperGroup):
+    """A group of verbs. Its name alone prints its help, which is not an error."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments, or print the help if there are none."""
         return super().parse_args(ctx, args or ["--help"])
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; the help shows flags as flags."""
-        return _show_as_flags(super().get_params(ctx))
 
 
 class DefaultGroup(Group):
@@ -72,7 +83,7 @@ class DefaultGroup(Group):
         return super().parse_args(ctx, args)
 
 
-class Verb(TyperCommand):
+class Verb(Helped, TyperCommand):
     """A verb."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -89,12 +100,9 @@ class Verb(TyperCommand):
             ctx.params[OUT] = out_path(ctx.params[OUT])
         return super().invoke(ctx)
 
-    def __init__(self, *arguments: Any, **attributes: Any) -> None:
-        super().__init__(*arguments, **_unwrap(attributes))
-
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters; the help shows flags as flags."""
-        found = _show_as_flags(super().get_params(ctx))
+        """Return the parameters, and --help-all where the help leaves some out."""
+        found = super().get_params(ctx)
         return [*found, self._help_all(ctx)] if self._is_long(found) else found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
@@ -130,19 +138,3 @@ class Verb(TyperCommand):
 
 def _is_rare(one: Any) -> bool:
     return getattr(one, "rich_help_panel", None) is not None and one.name not in USUAL and not one.required
-
-
-def _unwrap(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Join the lines of each paragraph of the help, which come from a docstring, so that the terminal wraps them."""
-    text = attributes.get("help")
-    if not text:
-        return attributes
-    return attributes | {"help": "\n\n".join(" ".join(part.split()) for part in cleandoc(text).split("\n\n"))}
-
-
-def _show_as_flags(parameters: list[Any]) -> list[Any]:
-    """Take from options without a value the type that the help would show for it."""
-    for one in parameters:
-        if getattr(one, "is_flag", False):
-            one.metavar = ""
-    return parameters

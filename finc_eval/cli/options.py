@@ -150,28 +150,12 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
       named by `--field NAME,NAME`;
     - `int`, `float`, `str`, `Path`, and each of them `| None`: a value.
 
+    `about("…")` in the annotation of a field is the help text of its option. `argument` is the name of the verb's
+    argument for the settings. `narrower` replaces types of fields, such as `method=Finc`; None leaves an option out.
+
     Where the class has a table in the file of defaults (`--config FILE`, or finc-eval.toml in the working folder), its
     values take the place of the class's own defaults. The command line takes precedence over both. The class itself
     checks the values, in its `__post_init__`.
-
-    Args:
-        cls: frozen dataclass. `about("…")` in the annotation of a field is the help text of its option, and the first
-            line of the docstring is the heading of all of them.
-        argument: name of the verb's argument that receives the settings.
-        narrower: narrower types of some fields, such as `method=Finc` if only one method can be used; None for a
-            field that is not an option of the verb.
-
-    A verb that takes the size of a picture::
-
-        @dataclass(frozen=True)
-        class Size:
-            "Size of the picture."
-
-            width: Annotated[int, about("width in pixels")] = 28
-
-        @takes(Size, "size")
-        def draw(title: str, size: Size) -> None:  # finc-eval draw --title T --width 64
-            ...
     """
     options = options_of(cls, narrower)
     made = [one.parameter for one in options]

@@ -69,13 +69,7 @@ def prompted_sets(
     """Return two models' images of the same prompts, "a red seven on grey"; the first one has faults.
 
     The first model draws a one for every seven, blue for every purple, and one picture several times for every pink
-    prompt. Both draw a three for every eight.
-
-    Args:
-        prompts: number of prompts, at most 200.
-        each: images of each prompt.
-        seed: random seed of prompts and images.
-        faults: whether the first model has its faults.
+    prompt, unless it has no `faults`. Both draw a three for every eight. There are at most 200 prompts.
     """
     rng = np.random.default_rng(seed)
     every = [(color, digit, ground) for color in COLORS for digit in DIGITS for ground in GROUNDS]

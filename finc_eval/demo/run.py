@@ -50,10 +50,9 @@ class Planted:
 class Experiment:
     """A comparison of two sets with planted differences."""
 
-    title: str  # what was compared
     comparison: Comparison  # its result
-    planted: tuple[Planted, ...]  # the planted differences, each with what was found
-    report: Path | None  # file of the page; None if the samples cannot be shown
+    report: Path  # file of the page
+    planted: tuple[Planted, ...] = ()  # the planted differences of kinds, each with what was found
     copies: int = 0  # number of generated samples that are planted copies of reference samples
 
 
@@ -82,12 +81,8 @@ def find_planted(
 
 def shares_of(gen: Sequence[str], ref: Sequence[str]) -> Shares:
     """Return the share of every planted kind in each set, from the names of their samples."""
-    return _shares(gen), _shares(ref)
-
-
-def _shares(kinds: Sequence[str]) -> dict[str, float]:
-    names, counts = np.unique(np.array(kinds), return_counts=True)
-    return dict(zip(names.tolist(), (counts / len(kinds)).tolist(), strict=True))
+    in_gen, in_ref = ({name: one.count(name) / len(one) for name in {*one}} for one in (gen, ref))
+    return in_gen, in_ref
 
 
 def run_demo(
@@ -110,14 +105,14 @@ def run_demo(
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
     planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
-    return Experiment("Digits", comparison, tuple(planted), report, COPIES)
+    return Experiment(comparison, report, tuple(planted), COPIES)
 
 
 def run_prompts_demo(
     folder: str | Path, compare: Compare, run: Run | None = None, job: str | None = None, *, force: bool = False
-) -> tuple[Comparison, Path]:
-    """Compare two models within prompts; the first has known faults. Return the result and its page."""
-    return _compared(Path(folder), prompted_sets(), compare, Run.of(run), job, force, pairs="prompt")[2:]
+) -> Experiment:
+    """Compare two models within prompts; the first has known faults."""
+    return Experiment(*_compared(Path(folder), prompted_sets(), compare, Run.of(run), job, force, pairs="prompt")[2:])
 
 
 def _compared(

@@ -1,9 +1,6 @@
-"""Number of samples that pages show, and which sets they show."""
+"""Number of samples that pages show."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Protocol
 
 from finc_eval.core.errors import UsageError
 
@@ -22,17 +19,3 @@ def check_shown(count: int) -> None:
     """Raise UsageError unless a page can show this many samples of each set and mode."""
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SHOWN:
         raise UsageError(f"pictures must be a whole number from 0 to {MAX_SHOWN}, got {count!r}")
-
-
-class HasShare(Protocol):
-    """Part of a set that belongs to a mode."""
-
-    @property
-    def share(self) -> float:
-        """Fraction of the set."""
-
-
-def choose_sets(shares: Mapping[str, HasShare], most: str) -> tuple[str, str]:
-    """Return the set with most of a mode, and the reference, or else the other set with most."""
-    others = [label for label in shares if label != most]
-    return most, "ref" if "ref" in others else max(others, key=lambda label: shares[label].share)

@@ -49,26 +49,21 @@ def read_gallery(
     for label, samples in given.items():
         if label not in sets:
             raise UsageError(f"the result has no set {label!r}: it has {', '.join(sets)}")
-        open_source(
-            samples, clip=sets[label].clip
-        )  # what a caller names must be there; what a result names may be gone
+        open_source(samples, clip=sets[label].clip)  # what a caller names must be there; the rest may be gone
     pictures: Pictures = {}
-    missing: dict[str, list[str]] = {}
+    missing: dict[str, list[tuple[str, str]]] = {}
     for label, info in sets.items():
         wanted = set(shown[label])
         source = given.get(label, info.samples)
         if label not in given and (kept is not None or source is None):
-            held = (kept or {}).get(label, {})
-            pictures[label], reason = (
-                {name: held[name] for name in held if name in wanted},
-                "only their ids are at hand",
-            )
+            held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
+            pictures[label] = {name: one for name, one in held.items() if name in wanted}
         else:
             pictures[label], reason = read_thumbnails(source, wanted, info.clip)
         if lacking := len(wanted) - len(pictures[label]):
-            count = "" if lacking == len(wanted) else f"{lacking} of the {len(wanted)} "
-            missing.setdefault(reason, []).append(label if not count else f"{count}\0{label}")
-    return Gallery(pictures, tuple(_note(reason, found, names or {}) for reason, found in missing.items()))
+            count = "the" if lacking == len(wanted) else f"{lacking} of the {len(wanted)}"
+            missing.setdefault(reason, []).append((label, f"{count} samples of {(names or {}).get(label, label)}"))
+    return Gallery(pictures, tuple(_note(reason, dict(found)) for reason, found in missing.items()))
 
 
 def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails, str]:
@@ -90,14 +85,11 @@ def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[T
     return found, f"they cannot be found or read in {place}"
 
 
-def _note(reason: str, found: list[str], names: Mapping[str, str]) -> str:
-    sets, labels = [], []
-    for one in found:
-        count, _, label = one.rpartition("\0")
-        labels.append(label)
-        sets.append(f"{count or 'the '}samples of {names.get(label, label)}")
-    where = f"samples={{{', '.join(f'{label!r}: …' for label in labels)}}} or --samples {labels[0]}=…"
-    sentence = f"{join_words(sets)} are not shown, because {reason}: pass {where}"
+def _note(reason: str, missing: Mapping[str, str]) -> str:
+    """Return why pictures are missing, from the words for the samples of each set by its label."""
+    first, *_ = missing
+    where = f"samples={{{', '.join(f'{label!r}: …' for label in missing)}}} or --samples {first}=…"
+    sentence = f"{join_words([*missing.values()])} are not shown, because {reason}: pass {where}"
     return f"{sentence[0].upper()}{sentence[1:]}, the folder, zip, npz or array that holds them."
 
 
@@ -168,8 +160,5 @@ def _nearest(rows: Mapping[str, int], sets: Mapping[str, Embeddings], run: Run) 
 
 
 def _facts(values: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(_line(*pair) for pair in values.items())
-
-
-def _line(column: str, value: str) -> str:
-    return f"{column}: {value if len(value) <= MAX_LENGTH else value[:MAX_LENGTH] + '…'}"
+    cut = {name: value if len(value) <= MAX_LENGTH else f"{value[:MAX_LENGTH]}…" for name, value in values.items()}
+    return tuple(f"{name}: {value}" for name, value in cut.items())

@@ -127,11 +127,9 @@ class Pictured(Document):
 
     @classmethod
     def twin(cls, path: str | Path) -> Path:
-        """Return the path of the JSON twin of a result saved at `path`.
+        """Return the path of the JSON twin of a result at `path`.
 
-        Raises:
-            UsageError: the path is the twin's.
-            DataError: the path holds another kind of file.
+        Raise UsageError if that is `path` itself, and DataError if `path` holds another kind of file.
         """
         twin = Path(path).with_suffix(".json")
         if twin == Path(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,8 +74,7 @@ class Thumbnail(NamedTuple):
     @property
     def still(self) -> Thumbnail:
         """The last frame of a preview, without lines, which a page shows until the reader asks for more."""
-        last = self._frames()[-1]
-        return Thumbnail(_encode(last, "WEBP", quality=QUALITY, method=4, lossless=self.is_small), "webp", *last.size)
+        return _webp(self._frames()[-1], lossless=self.is_small)
 
     def _frames(self) -> list[Image.Image]:
         with Image.open(io.BytesIO(self.data), formats=["WEBP"]) as clip:  # a file may bring any bytes
@@ -87,15 +86,14 @@ class Thumbnail(NamedTuple):
         if not self.is_moving:
             return None
         frames = self._frames()
-        chosen = np.linspace(0, len(frames) - 1, min(STRIP_FRAMES, len(frames))).round().astype(int)
-        shown = [frames[place] for place in chosen]
+        shown = [frames[place] for place in _spread(len(frames), STRIP_FRAMES)]
         for one in shown:
             one.thumbnail((STRIP_EDGE, STRIP_EDGE), Image.Resampling.LANCZOS)
         width, height = shown[0].size
         strip = Image.new("RGB", (width * len(shown), height))
         for place, one in enumerate(shown):
             strip.paste(one, (place * width, 0))
-        return Thumbnail(_encode(strip, "WEBP", quality=QUALITY, method=4, lossless=self.is_small), "webp", *strip.size)
+        return _webp(strip, lossless=self.is_small)
 
 
 def thumbnail(image: npt.NDArray[np.uint8]) -> Thumbnail:
@@ -122,7 +120,7 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
     At most 8 of its frames are shown, at the clip's own speed or as much slower as it takes to last a second. Up to 32
     pixels they are lossless; on larger ones, lines show how their parts move.
     """
-    shown = np.linspace(0, len(frames) - 1, min(MAX_CLIP_FRAMES, len(frames))).round().astype(int)
+    shown = _spread(len(frames), MAX_CLIP_FRAMES)
     pictures = [Image.fromarray(frame) for frame in frames[shown]]
     is_small = max(pictures[0].size) <= MAX_LOSSLESS_EDGE
     for picture in pictures:
@@ -130,19 +128,8 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
     if not is_small:
         draw_motion(pictures, frames, shown)
     whole = max(MIN_PREVIEW_MS, 1000 * len(frames) / fps)
-    stream = io.BytesIO()
-    pictures[0].save(
-        stream,
-        "WEBP",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=round(whole / len(pictures)),
-        loop=0,
-        lossless=is_small,
-        quality=CLIP_QUALITY,
-        method=4,
-    )
-    return Thumbnail(stream.getvalue(), "webp", *pictures[0].size)
+    moving = {"save_all": True, "append_images": pictures[1:], "duration": round(whole / len(pictures)), "loop": 0}
+    return _webp(pictures[0], lossless=is_small, quality=CLIP_QUALITY, **moving)
 
 
 def sample_thumbnail(pixels: npt.NDArray[np.uint8], traits: Traits | None, clip: Clip | None) -> Thumbnail:
@@ -155,7 +142,16 @@ def sample_thumbnail(pixels: npt.NDArray[np.uint8], traits: Traits | None, clip:
     return preview(pixels, fps / clip.stride if clip else fps)
 
 
-def _encode(picture: Image.Image, kind: str, **options: int) -> bytes:
+def _spread(count: int, most: int) -> npt.NDArray[np.int64]:
+    """Return the numbers of at most so many frames, spread evenly over all."""
+    return np.linspace(0, count - 1, min(most, count)).round().astype(int)
+
+
+def _webp(picture: Image.Image, *, quality: int = QUALITY, **options: Any) -> Thumbnail:
+    return Thumbnail(_encode(picture, "WEBP", quality=quality, method=4, **options), "webp", *picture.size)
+
+
+def _encode(picture: Image.Image, kind: str, **options: Any) -> bytes:
     stream = io.BytesIO()
     picture.save(stream, kind, **options)
     return stream.getvalue()

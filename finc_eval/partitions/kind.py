@@ -11,7 +11,6 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.shown import Shown
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
@@ -126,11 +125,17 @@ class Kind(Record, Shown):
         return self.shares[label]
 
 
+def choose_sets(kind: Kind) -> tuple[str, str]:
+    """Return the two sets whose samples show a kind: the set with most, and the reference, or else the next set."""
+    others = {label: part.share for label, part in kind.shares.items() if label != kind.set_with_most}
+    return kind.set_with_most, "ref" if "ref" in others else max(others, key=lambda label: others[label])
+
+
 def shown_of(kinds: Iterable[Kind], labels: Iterable[str], count: int) -> dict[str, list[str]]:
     """Return the ids of the samples of each set that a page shows."""
     found: dict[str, list[str]] = {label: [] for label in labels}
     for kind in kinds:
-        for label in choose_sets(kind.shares, kind.set_with_most):
+        for label in choose_sets(kind):
             part = kind.shares[label]
             found[label] += (*part.top_ids[:count], *part.drawn_ids[:count])
     return found

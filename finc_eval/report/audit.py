@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from finc_eval.core.words import figure, join_words, percent, plural
 from finc_eval.gallery.gallery import Gallery, read_gallery
@@ -15,6 +16,7 @@ from finc_eval.memorization.strata import Stratum
 from finc_eval.memorization.verdict import exceeds
 from finc_eval.numerics.attack_statistics import OperatingPoint
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, sizes, unreadable
 from finc_eval.report.formats import p_value
@@ -79,15 +81,24 @@ def measure_text(measure: Measure, value: float) -> str:
     return figure(value, digits)
 
 
+def _above_control(
+    name: str,
+    write: Callable[[float], str],
+    own: tuple[float, tuple[float, float]],
+    control: tuple[float, tuple[float, float]],
+    drawn: Axis,
+    ticks: Sequence[float] = (),
+) -> Cell:
+    """Return the cell of an interval, which a page draws above that of the control."""
+    text = f"[{', '.join(map(write, own[1]))}]"
+    rows = [("own", "generated", *own, f"{write(own[0])} {text}"), ("control", "control", *control, write(control[0]))]
+    return draw_intervals(text, name, rows, drawn, ticks)
+
+
 def _measure_interval(measure: Measure) -> Cell:
-    text = f"[{', '.join(measure_text(measure, end) for end in measure.interval)}]"
-    own, fresh = measure_text(measure, measure.value), measure_text(measure, measure.control)
-    rows = [
-        ("own", "generated", measure.value, measure.interval, f"{own} {text}"),
-        ("control", "control", measure.control, measure.control_interval, fresh),
-    ]
-    drawn = scale([*measure.interval, *measure.control_interval, measure.value, measure.control])
-    return draw_intervals(text, MEASURE_NAMES[measure.name], rows, drawn)
+    own, control = (measure.value, measure.interval), (measure.control, measure.control_interval)
+    drawn = scale([own[0], control[0], *own[1], *control[1]])
+    return _above_control(MEASURE_NAMES[measure.name], partial(measure_text, measure), own, control, drawn)
 
 
 MEASURE_COLUMNS: dict[str, Callable[[Measure], Cell | str]] = {
@@ -111,13 +122,8 @@ def _attack_columns(attacks: Sequence[Attack]) -> dict[str, Callable[[Attack], C
     drawn = scale([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
 
     def interval(attack: Attack) -> Cell:
-        own, fresh = attack.statistics, attack.control
-        text = f"[{', '.join(f'{end:.3f}' for end in own.auc_interval)}]"
-        rows = [
-            ("own", "generated", own.auc, own.auc_interval, f"{own.auc:.3f} {text}"),
-            ("control", "control", fresh.auc, fresh.auc_interval, f"{fresh.auc:.3f}"),
-        ]
-        return draw_intervals(text, f"AUC of {ATTACK_NAMES[attack.name]}", rows, drawn, [0.5])
+        own, control = ((one.auc, one.auc_interval) for one in (attack.statistics, attack.control))
+        return _above_control(f"AUC of {ATTACK_NAMES[attack.name]}", "{:.3f}".format, own, control, drawn, [0.5])
 
     return {
         "Attack": lambda attack: Cell(ATTACK_NAMES[attack.name], note=ATTACKS_EXPLAINED[attack.name]),

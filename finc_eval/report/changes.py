@@ -69,10 +69,9 @@ def outline(changes: Changes) -> Outline:
         details=[MEANING] if len(changes) else [],
         failures=unreadable(changes.sets),
         how="Both releases were divided into the kinds of the comparison of the old one, in which every sample "
-        "belongs to exactly one kind. {MEANING} A change counts with p ≤ {changes.alpha:g}, adjusted for all "
-        "kinds of the tree. "
-        "All others are unchanged, or undecided if most of the difference from the reference seems to have come or "
-        "gone.",
+        f"belongs to exactly one kind. {MEANING} A change counts with p ≤ {changes.alpha:g}, adjusted for all kinds of "
+        "the tree. All others are unchanged, or undecided if most of the difference from the reference seems to have "
+        "come or gone.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import copysign, floor, log10
@@ -23,6 +23,7 @@ from finc_eval.core.words import figure, plural, points
 from finc_eval.gallery.gallery import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Cards
+from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.made import how_made
 from finc_eval.report.exports.outline import Cell, Outline, Table
 from finc_eval.report.formats import (
@@ -49,32 +50,24 @@ WHISKER_WIDTH = 160
 """Width of an interval drawing, in its own units; 6 are kept free at each end."""
 
 
-def interval_scale(estimates: Iterable[tuple[float, tuple[float, float]]]) -> dict[str, Any]:
-    """Return the one scale of all intervals of a page, with a round `tick` on the longer side of zero."""
-    ends = [0.0, *(end for estimate, interval in estimates for end in (*interval, estimate))]
-    far = max(ends, key=abs)
+def scale(values: Sequence[float]) -> Axis:
+    """Return the scale of a drawing that these values fill."""
+    return Axis(min(values), max(values), 6, WHISKER_WIDTH - 6)
+
+
+def draw_interval(text: str, value: float, ends: tuple[float, float], scale: Axis) -> Cell:
+    """Return a cell with an interval, which a page draws on a scale with 0 and a round number on its longer side."""
+    far = max(scale.low, scale.high, key=abs)
     power = 10.0 ** floor(log10(abs(far))) if far else 1.0
     tick = max((step * power for step in (1, 2, 5) if step * power <= abs(far)), default=0.0)
-    return {**scale(ends), "tick": copysign(tick, far)}
-
-
-def scale(values: Sequence[float]) -> dict[str, Any]:
-    """Return `at`, the place of a value in a drawing that these values fill, and the drawing's `width`."""
-    low, high = min(values), max(values)
-    span = high - low or 1.0
-    return {"at": lambda value: f"{6 + (WHISKER_WIDTH - 12) * (value - low) / span:.1f}", "width": WHISKER_WIDTH}
-
-
-def draw_interval(text: str, value: float, ends: tuple[float, float], scale: Mapping[str, Any]) -> Cell:
-    """Return a cell with an interval, which a page draws on a scale."""
-    return draw_intervals(text, text, [("", "", value, ends, text)], scale, [0, scale["tick"]])
+    return draw_intervals(text, text, [("", "", value, ends, text)], scale, [0, copysign(tick, far)])
 
 
 def draw_intervals(
     text: str,
     title: str,
     rows: Sequence[tuple[str, str, float, tuple[float, float], str]],
-    scale: Mapping[str, Any],
+    scale: Axis,
     ticks: Sequence[float] = (),
 ) -> Cell:
     """Return a cell with an interval, which a page draws below others.
@@ -82,7 +75,7 @@ def draw_intervals(
     `rows` have class, name, estimate, interval and words of each estimate.
     """
     macros: Any = environment().get_template("whiskers.html").module
-    drawing = macros.whiskers(rows, scale, title, ticks)
+    drawing = macros.whiskers(rows, lambda value: f"{scale.at(value):.1f}", WHISKER_WIDTH, title, ticks)
     return Cell(text, html=Markup("{}<span>{}</span>").format(drawing, printable(text)), mark="interval")
 
 

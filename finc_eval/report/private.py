@@ -14,7 +14,7 @@ from finc_eval.privacy.reference.sketch import PrivateSketch
 from finc_eval.report.exports.made import call
 from finc_eval.report.exports.outline import Cell, Outline, Table, several
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import draw_interval, interval_scale
+from finc_eval.report.pages import draw_interval, scale
 from finc_eval.report.terminal import print_table
 
 PrivateResult = PrivateScore | PrivateComparison
@@ -205,11 +205,11 @@ def _is_muted(row: Row) -> bool:
 
 def _table(title: str, rows: list[Row]) -> Table:
     """Return a table of estimates, with their intervals drawn on one scale."""
-    scale = interval_scale((row.estimate.value, row.estimate.interval) for row in rows)
+    drawn_on = scale([0.0, *(end for row in rows for end in (*row.estimate.interval, row.estimate.value))])
     columns: dict[str, Callable[[Row], Cell | str]] = {**COLUMNS[title]}
 
     def drawn(row: Row) -> Cell:
-        return draw_interval(_range(row.estimate.interval), row.estimate.value, row.estimate.interval, scale)
+        return draw_interval(_range(row.estimate.interval), row.estimate.value, row.estimate.interval, drawn_on)
 
     return Table.of(
         title,

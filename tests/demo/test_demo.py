@@ -93,6 +93,7 @@ def test_the_demo_of_prompts_finds_the_three_faults(tmp_path):
     from finc_eval.demo.prompts import FAULTS
     from finc_eval.demo.run import run_prompts_demo
 
-    found, page = run_prompts_demo(tmp_path, fe.compare)
+    experiment = run_prompts_demo(tmp_path, fe.compare)
+    found, page = experiment.comparison, experiment.report
     assert {one.text for one in found.prompts.words} == set(FAULTS)
     assert page.read_text().count("<img") > 20

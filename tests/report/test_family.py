@@ -36,6 +36,13 @@ def test_a_page_has_the_header_the_navigation_and_the_policy_of_the_family(docum
     assert policy_of(page).startswith("default-src 'none'; img-src data:; style-src 'sha256-")
 
 
+@pytest.mark.parametrize("type_name", RESULTS)
+def test_no_sentence_has_a_place_that_was_not_filled(documents, type_name):
+    said = report.outline(documents[type_name])
+    sentences = (said.kind, said.how, *said.details, *(one.legend for one in said.tables))
+    assert not [one for one in sentences if re.search(r"\{[\w.:]*\}", one)]
+
+
 @pytest.mark.parametrize("by_command", [True, False], ids=["verb", "python"])
 @pytest.mark.parametrize("type_name", RESULTS)
 def test_a_footer_says_how_to_make_the_result_again(documents, type_name, by_command):

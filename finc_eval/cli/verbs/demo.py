@@ -35,25 +35,21 @@ def demo(
 
     output = output_folder("demo", "comparison", {}, out, force)
     make_room(output.files[".h5"], "comparison", force)
+    with work.running() as run:
+        experiment = (run_prompts_demo if prompts else run_demo)(
+            output.folder, fe.compare, run, output.job, force=force
+        )
+    found = experiment.comparison
+    if as_json:
+        print(found.to_json())
+        return
+    report.show(found)
     if prompts:
-        with work.running() as run:
-            found, page = run_prompts_demo(output.folder, fe.compare, run, output.job, force=force)
-        if as_json:
-            print(found.to_json())
-            return
-        report.show(found)
         words = [one.text for one in found.prompts.words] if found.prompts else []
         print(f"planted faults: {', '.join(FAULTS)}; words that were found: {', '.join(words) or 'none'}")
-        print(f"\nOpen the report: {page}")
-        return
-    with work.running() as run:
-        experiment = run_demo(output.folder, fe.compare, run, output.job, force=force)
-    if as_json:
-        print(experiment.comparison.to_json())
-        return
-    report.show(experiment.comparison)
-    print_planted(experiment)
-    print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
+    else:
+        print_planted(experiment)
+        print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
     print(f"\nOpen the report: {experiment.report}")
 
 
@@ -82,5 +78,5 @@ def print_planted(experiment: Experiment) -> None:
     columns = ["planted", "share gen / ref", "found as", "its share gen / ref", "purity", "recall"]
     print()
     rows = [*map(row, experiment.planted), copied]
-    print_table(f"{experiment.title}: planted against found", columns, rows, prose=columns[:4])
+    print_table("Digits: planted against found", columns, rows, prose=columns[:4])
     print(f"{found} of {len(experiment.planted)} planted differences are found")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.class_tables import all_ids, tell_classes, write_classes
+from finc_eval.cli.class_tables import tell_classes, write_classes
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Json, Samples, Work, embeds, takes
@@ -130,7 +129,7 @@ def classify(
         embeddings = _open_sets({"samples": samples}, extraction, run, [fitted.space])["samples"]
         values = fitted.distances(embeddings).values
     known = embeddings.column(label) if label in embeddings.columns else None
-    write_classes(out, all_ids(embeddings), fitted.classes, values, force)
+    write_classes(out, embeddings.ids_between(0, embeddings.n), fitted.classes, values, force)
     tell_classes(out, fitted.classes, values, known, as_json)
 
 
@@ -266,11 +265,13 @@ def federate(
             case str(asked), None, Path() as folder, None, None:
                 queries = _open_sets({"samples": asked}, extraction, run)["samples"]
                 fe.kahm.federated.ask(folder, queries.rows_at(np.arange(queries.n)).numpy())
-                _tell(f"{folder}: asked about {plural(queries.n, 'sample')}", {"asked": queries.n}, as_json)
+                asked_about = f"{folder}: asked about {plural(queries.n, 'sample')}"
+                print_json({"asked": queries.n}) if as_json else print(asked_about)
             case None, dict(parties), Path() as folder, None, None:
                 for name, path in parties.items():
                     fe.kahm.federated.answer(folder, name, fe.kahm.load_models(path, device=run.torch_device))
-                _tell(f"{folder}: {join_words([*parties])} answered", {"answered": [*parties]}, as_json)
+                answered = f"{folder}: {join_words([*parties])} answered"
+                print_json({"answered": [*parties]}) if as_json else print(answered)
             case None, None, Path() as folder, tuple(names), Path() as table:
                 found = fe.kahm.federated.gather(folder, names)
                 ids = [str(place) for place in range(len(found.values))]
@@ -291,7 +292,7 @@ def _classify_together(
     fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
     queries = _open_sets({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
     found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
-    write_classes(out, all_ids(queries), found.classes, found.values, force)
+    write_classes(out, queries.ids_between(0, queries.n), found.classes, found.values, force)
     known = queries.column("label") if "label" in queries.columns else None
     tell_classes(out, found.classes, found.values, known, as_json)
 
@@ -317,10 +318,6 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
             f"{plural(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them a value"
         )
     return labels
-
-
-def _tell(text: str, data: dict[str, Any], as_json: bool) -> None:
-    print(json.dumps(data, indent=1) if as_json else text)
 
 
 def _write_fabricated(path: Path, samples: NDArray[np.float32], labels: Sequence[str]) -> None:

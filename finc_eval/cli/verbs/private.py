@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,11 +15,20 @@ import finc_eval as fe
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes, works
-from finc_eval.cli.output import Force, OptionalOut, Output, check_suffix, emit, make_room, output_folder, refuse_loss
+from finc_eval.cli.output import (
+    Force,
+    OptionalOut,
+    Output,
+    check_suffix,
+    emit,
+    make_room,
+    output_folder,
+    print_json,
+    refuse_loss,
+)
 from finc_eval.cli.sets import check_given, name_sets, title_of
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.marks import job_digest
-from finc_eval.core.record import plain
 from finc_eval.core.storage import check_free, claim, reserve
 from finc_eval.core.words import plural
 from finc_eval.extractors.settings import Extraction
@@ -29,10 +37,6 @@ from finc_eval.privacy.dp.ledger import Ledger, PlannedLedger
 from finc_eval.privacy.reference.settings import ReleaseSettings
 from finc_eval.privacy.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
 from finc_eval.privacy.synthesis.settings import ImageSynthesisSettings
-
-if TYPE_CHECKING:
-    from finc_eval.privacy.synthesis.result import Synthesis
-
 
 LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
 Budget = Annotated[
@@ -211,8 +215,7 @@ def inspect(
     elif ledger is not None and sketch is None:
         book = Ledger(ledger)
         if as_json:
-            accounts = [plain(account) for account in book.accounts()]
-            print(json.dumps({"budget": plain(book.budget), "data_sets": accounts}, indent=1))
+            print_json({"budget": book.budget, "data_sets": book.accounts()})
         else:
             from finc_eval.report.private import show_ledger  # loads torch, which wrong options need not wait for
 
@@ -232,7 +235,7 @@ def _constant_transform(
 
 def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(plain(sketch.header), indent=1))
+        print_json(sketch.header)
         return
     from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
 
@@ -309,6 +312,7 @@ def generate(
     output.check()
     claim(output.files[".html"])
     book = open_ledger(ledger, budget, settings)
+    synthesize: Callable[..., Any]
     with work.running() as run:
         if table is not None:
             columns, described = read_columns(data), fe.privacy.Table.load(table)
@@ -319,29 +323,27 @@ def generate(
                     "keep it to yourself",
                     stacklevel=1,
                 )
-            n = settings.count or len(next(iter(columns.values())))
-            with reserve(out, n * len(described.levels) * BYTES_OF_A_CELL) as write:
-                made = fe.privacy.synthesize_table(columns, described, settings, ledger=book, run=run)
-                synthesis = _write(
-                    made.synthesis, output, {}, partial(write, partial(write_arrays, arrays=made.values))
-                )
+            records, size = len(next(iter(columns.values()))), len(described.levels) * BYTES_OF_A_CELL
+            synthesize = partial(fe.privacy.synthesize_table, columns, described)
         else:
             images, labels = read_images(data)
             _check_classes(data, labels is not None, classes)
-            n = settings.count or len(images)
-            with reserve(out, n * (prod(images.shape[1:]) + BYTES_OF_A_CELL)) as write:
-                drawn = fe.privacy.synthesize_images(
-                    images,
-                    None if labels is None else list(labels),
-                    settings,
-                    classes=classes or (),
-                    ledger=book,
-                    run=run,
-                )
-                arrays = {"images": drawn.images} | ({} if drawn.labels is None else {"labels": drawn.labels})
-                pictures = {"synthetic": drawn.images}
-                written = partial(write, partial(write_arrays, arrays=arrays))
-                synthesis = _write(drawn.synthesis, output, pictures, written)
+            records, size = len(images), prod(images.shape[1:]) + BYTES_OF_A_CELL
+            names = None if labels is None else list(labels)
+            synthesize = partial(fe.privacy.synthesize_images, images, names, classes=classes or ())
+        with reserve(out, (settings.count or records) * size) as write:
+            made = synthesize(settings, ledger=book, run=run)
+            synthesis = made.synthesis.marked(output.job)
+            if table is not None:
+                arrays, pictures = made.values, {}
+            else:
+                arrays, pictures = {"images": made.images}, {"synthetic": made.images}
+                arrays |= {} if made.labels is None else {"labels": made.labels}
+            # The same command replaces a page that has no data, and never data that were paid for.
+            try:
+                output.write(synthesis, {}, pictures)
+            finally:
+                write(partial(write_arrays, arrays=arrays))
     emit(synthesis, None, as_json)
     if not as_json:
         print("", *reversed(output.files.values()), out, sep="\n")
@@ -355,16 +357,3 @@ def _check_classes(data: Path, labeled: bool, classes: Sequence[str] | None) -> 
         )
     if classes is not None and not labeled:
         raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")
-
-
-def _write(synthesis: Synthesis, output: Output, pictures: Mapping[str, Any], write: Callable[[], None]) -> Synthesis:
-    """Write the page and the JSON, then the data, whatever becomes of the page.
-
-    The same command replaces a page that has no data, and never data that were paid for.
-    """
-    marked = synthesis.marked(output.job)
-    try:
-        output.write(marked, {}, pictures)
-    finally:
-        write()
-    return marked

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +19,6 @@ from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
 from finc_eval.cli.sets import check_given
 from finc_eval.core.doors import create_text
 from finc_eval.core.files.csv_text import cell
-from finc_eval.core.record import Record
 from finc_eval.core.storage import write_whole
 from finc_eval.core.words import percent, plural
 from finc_eval.extractors.settings import Extraction
@@ -32,24 +30,6 @@ if TYPE_CHECKING:
 
 BEFORE = ("id", "kind", "kind_name")
 """Columns before the columns of the directions."""
-
-
-@dataclass(frozen=True)
-class KindCount(Record):
-    """Samples of a kind among those that were scored.
-
-    Attributes:
-        id: the kind.
-        title: its name, or its id.
-        share_gen, share_ref: its share of the two sets that were compared.
-        count: number of the samples that are of it.
-    """
-
-    id: str
-    title: str
-    share_gen: float
-    share_ref: float
-    count: int
 
 
 @embeds
@@ -90,17 +70,25 @@ def score(
                 counts += np.bincount(places + 1, minlength=len(counts))
                 writer.writerows(lines)
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
-    found = [
-        KindCount(one.id, one.title, one.share_gen, one.share_ref, count)
-        for one, count in zip(result.kinds, counts[1:].tolist(), strict=True)
-    ]
+    found = [*zip(result.kinds, counts[1:].tolist(), strict=True)]
     about = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *notes_on("the set", embeddings)]
     notes = [*dict.fromkeys(about), *_on(result)]
     if as_json:
-        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": found, "warnings": notes})
+        fields = ("id", "title", "share_gen", "share_ref")
+        kinds = [{**{name: getattr(one, name) for name in fields}, "count": count} for one, count in found]
+        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": kinds, "warnings": notes})
         return
     if found:
-        _print_counts(found, embeddings.n)
+        rows = [
+            [
+                with_id(one),
+                f"{count:,}",
+                *(percent(share, 1) for share in (count / embeddings.n, one.share_gen, one.share_ref)),
+            ]
+            for one, count in found
+        ]
+        headings = ["kind", "samples", "share", "of gen", "of ref"]
+        print_table(f"Kinds of {plural(embeddings.n, 'sample')}", headings, rows, names=["kind"])
     print_notes(notes)
     on = plural(len(result.directions), "direction")
     print(f"{out}: kinds of {plural(embeddings.n, 'sample')}, and their scores on {on}")
@@ -125,16 +113,3 @@ def _lines(
     for name, place, line in zip(ids, places, scores, strict=True):
         own = ("", "") if place < 0 else (kinds[place].id, kinds[place].name or "")
         yield [name, own[0], str(cell(own[1])), *(f"{value:.6f}" for value in line)]
-
-
-def _print_counts(kinds: Sequence[KindCount], n: int) -> None:
-    rows = [
-        [
-            with_id(one),
-            f"{one.count:,}",
-            *(percent(share, 1) for share in (one.count / n, one.share_gen, one.share_ref)),
-        ]
-        for one in kinds
-    ]
-    columns = ["kind", "samples", "share", "of gen", "of ref"]
-    print_table(f"Kinds of {plural(n, 'sample')}", columns, rows, names=["kind"])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from finc_eval.core.words import points
-from finc_eval.gallery.counts import choose_sets
 from finc_eval.naming.unique_names import with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.kind import Kind, choose_sets
 from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.fit import Fit
 from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, PromptSet, Word
@@ -136,9 +135,7 @@ def kind_row(name: str, kind: Kind, titles: Mapping[str, str]) -> list[Cell | st
     apart = [] if len(titles) == 2 else [kind.side]
     parts = [kind.shares[label] for label in titles]
     shares = [Cell(bare_percent(part.share), share_interval(part.interval)) for part in parts]
-    shown = [
-        (label, kind.shares[label].top_ids[:TEXT_SAMPLES]) for label in choose_sets(kind.shares, kind.set_with_most)
-    ]
+    shown = [(label, kind.shares[label].top_ids[:TEXT_SAMPLES]) for label in choose_sets(kind)]
     named = Cell(name, samples=shown)
     return [named, *apart, *shares, f"{points(value)} {points_interval(ends)}", p_value(kind.p_value)]
 
