@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
@@ -41,7 +41,7 @@ USUAL = ("extractor", "groups", "rho")
 """Names of settings that every help shows."""
 
 
-class Helped(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
+class Helped:
     """A command whose help is wrapped by the terminal, and shows flags as flags."""
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
@@ -52,7 +52,7 @@ class Helped(TyperCommand if TYPE_CHECKING else object):  # type: ignore[misc]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters; options without a value lose the type that the help would show for it."""
-        found = super().get_params(ctx)
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for one in found:
             if getattr(one, "is_flag", False):
                 one.metavar = ""

@@ -332,7 +332,7 @@ def generate(
             names = None if labels is None else list(labels)
             synthesize = partial(fe.privacy.synthesize_images, images, names, classes=classes or ())
         with reserve(out, (settings.count or records) * size) as write:
-            made = synthesize(settings, ledger=book, run=run)
+            made: Any = synthesize(settings, ledger=book, run=run)
             synthesis = made.synthesis.marked(output.job)
             if table is not None:
                 arrays, pictures = made.values, {}

@@ -154,11 +154,12 @@ def _table(rows: Sequence[Row], common: Common) -> Rows:
     titles, inks = common.titles, common.inks()
     if common.are_two:
         columns, most = [*titles.values(), "Difference, points"], ""
-        legend = {titles[label]: ink for label, ink in inks.items()}
+        legend: dict[str, Ink] = {titles[label]: ink for label, ink in inks.items()}
     else:
         shares = [*titles.values()] if len(titles) <= MAX_COLUMNS else ["Share there", "In others"]
         columns, most = ["Set apart", *shares, "Apart by, points"], ", the set with most in color"
-        legend = {titles[label]: ink for label, ink in inks.items() if ink == "ref"} | {"other sets": "other"}
+        legend = {titles[REFERENCE]: "ref"} if REFERENCE in titles else {}
+        legend["other sets"] = "other"
     return Rows(
         id="forest",
         caption=f"Share of each kind in each set, in percent{most}. All intervals hold together with probability 0.95.",
