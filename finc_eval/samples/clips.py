@@ -161,16 +161,22 @@ def video_of(sample: str) -> str:
 
 @dataclass(frozen=True)
 class Clip:
-    """Choice of the frames of a clip: a video gives one or more windows, and each is a sample."""
+    """Choice of the frames of a clip: a video gives one or more windows, and each is a sample.
 
-    frames: PositiveInt  # number of frames in a window
-    stride: PositiveInt  # step between the frames of a window
-    windows: PositiveInt  # number of windows in a video, spread evenly from its first frame to its last
-    # treatment of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats its last frame,
-    # "refuse" makes it a failure
+    Attributes:
+        frames: number of frames in a window.
+        stride: step between the frames of a window.
+        windows: number of windows in a video, spread evenly from its first frame to its last.
+        short: treatment of a video with fewer frames than a window spans: "loop" starts it again, "hold" repeats its
+            last frame, "refuse" makes it a failure.
+        fps: frame rate to which the video is resampled first, by the frame shown at each instant; None: take the frames
+            as they are stored, and of an animation, which merges equal frames, those shown at its shortest delay.
+    """
+
+    frames: PositiveInt
+    stride: PositiveInt
+    windows: PositiveInt
     short: Literal["loop", "hold", "refuse"]
-    # frame rate to which the video is resampled first, by the frame shown at each instant; None: take the frames as
-    # they are stored, and of an animation, which merges equal frames, those shown at its shortest delay
     fps: Annotated[FiniteFloat, Field(gt=0)] | None = None
 
     @property
