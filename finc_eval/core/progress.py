@@ -133,7 +133,7 @@ class NotebookBars:
         work, now, end = whole_of(stage, done, total)
         bar = self._bars.get(work)
         if bar is None:
-            bar = self._bars[work] = _notebook_bar(stage, total)
+            bar = self._bars[work] = _notebook_bar(stage, end)
         if bar is None:
             del self._bars[work]
             return

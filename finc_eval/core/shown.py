@@ -56,8 +56,9 @@ class Shown:
         """Yield the numbers and texts of each row of the table, by column."""
         for one in self._frame_rows():
             cells = dict(_cells(one if isinstance(one, Mapping) else plain(one)))
-            if "p_value" in cells:
-                cells["significant"] = cells["p_value"] is not None and cells["p_value"] <= SIGNIFICANT
+            for name, p in [*cells.items()]:
+                if name.rpartition(".")[2] == "p_value":
+                    cells[name.removesuffix("p_value") + "significant"] = p is not None and p <= SIGNIFICANT
             yield cells
 
     def _summary(self) -> str:
@@ -96,10 +97,10 @@ def _cells(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
         name = f"{before}{key}"
         if isinstance(value, Mapping):
             yield from _cells(value, f"{name}.")
+        elif name.endswith("interval") and (value is None or len(value) == 2):
+            yield from zip((f"{name}.low", f"{name}.high"), value or (None, None), strict=True)
         elif not isinstance(value, list | tuple):
             yield name, value
-        elif len(value) == 2 and name.endswith("interval"):
-            yield from zip((f"{name}.low", f"{name}.high"), value, strict=True)
 
 
 def _text(value: object) -> str:

@@ -91,14 +91,17 @@ def test_without_pandas_the_sentence_says_what_to_do(results, monkeypatch):
         results[0].to_frame()
 
 
-def test_notebooks_draw_a_bar_for_each_stage_and_other_programs_none(monkeypatch):
-    drawn = []
+def test_notebooks_draw_a_bar_for_a_work_or_a_stage_and_other_programs_none(monkeypatch):
+    drawn, described = [], []
 
     class Bar:
         def __init__(self, total, desc, leave):
             assert not leave  # a bar that is done makes room for the next
             self.n, self.total = 0, total
             drawn.append((desc, total))
+
+        def set_description(self, text, refresh):
+            described.append(text)
 
         def update(self, more):
             self.n += more
@@ -114,4 +117,19 @@ def test_notebooks_draw_a_bar_for_each_stage_and_other_programs_none(monkeypatch
     for done in (0, 1, 2):
         tell("sketch", done, 2)
     assert drawn == [("sketch", 2), ("closed", 2)]
+    plan = progress.Plan(tell, ["sketch", "score"])
+    for stage, done in (("sketch", 0), ("sketch", 2), ("score", 0), ("score", 2)):
+        plan(stage, done, 2)
+    assert drawn[2:] == [("1 of 2: sketch", progress.WHOLE), ("closed", progress.WHOLE)]
+    assert described[-1] == "2 of 2: score"
     assert fe.Run().progress is progress.automatic
+
+
+def test_columns_of_every_frame_are_named_alike(documents):
+    pytest.importorskip("pandas")
+    for name, result in documents.items():
+        columns = [*result.to_frame().columns]
+        nested = [one for one in columns for other in columns if other.startswith(f"{one}.")]
+        assert not [one for one in nested if one.endswith("interval")], name
+        tested = [one for one in columns if one.rpartition(".")[2] == "p_value"]
+        assert {one.removesuffix("p_value") + "significant" for one in tested} <= {*columns}, name
