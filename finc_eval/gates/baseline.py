@@ -100,7 +100,7 @@ class Bundle:
         # Every name is checked before a file is read: no message may say what another file of this machine holds.
         for file, digest in [(inside(folder, name), digest) for name, digest in digests.items()]:
             if not file.exists() or digest_of(file) != digest:
-                raise edited_error(file)
+                raise DataError(f"{file} was changed since its baseline was promoted: {RESTORE}")
         return bundle
 
     @property
@@ -119,13 +119,12 @@ class Bundle:
     @cached_property
     def verdict(self) -> Verdict:
         """Verdict that it was promoted with."""
-        path = inside(self.folder, JUDGED)
-        return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
+        return read_verdict(inside(self.folder, JUDGED))
 
 
-def edited_error(path: Path) -> DataError:
-    """Return the error for a bundle that is not what was promoted."""
-    return DataError(f"{path} was changed since its baseline was promoted: {RESTORE}")
+def read_verdict(path: Path) -> Verdict:
+    """Read a verdict."""
+    return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))
 
 
 def digest_of(path: Path) -> str:

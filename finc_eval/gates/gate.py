@@ -19,7 +19,7 @@ from finc_eval.gates.history import History, is_history, samples_of
 from finc_eval.gates.kinds import KindEvidence
 from finc_eval.gates.limits import gather_evidence, stages_of
 from finc_eval.gates.policy import Policy
-from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
+from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY, TRAINING_TOO
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.verdict import FIRST, Limit, Verdict
@@ -111,7 +111,7 @@ def gate(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
         family=family_sentence(evidence, policy.alpha, policy.looks),
-        noise=noise_sentence(len(baselines)),
+        noise=SAMPLING_ONLY if len(baselines) < MIN_REPLICATES else TRAINING_TOO.format(len(baselines)),
         first=first,
         distances=found.distances,
         scores=found.scores,
@@ -122,16 +122,6 @@ def gate(
         warnings=tuple(warnings),
         tree=found.tree,
         provenance=Provenance.here(run.device),
-    )
-
-
-def noise_sentence(replicates: int) -> str:
-    """Say which noise the intervals cover."""
-    if replicates < MIN_REPLICATES:
-        return SAMPLING_ONLY
-    return (
-        "the noise of sampling; limits on lost and new kinds and on differences of metrics also the noise of "
-        f"training, from {replicates} replicates of the baseline"
     )
 
 

@@ -10,12 +10,11 @@ from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import text_digest
 from finc_eval.core.run import Run
-from finc_eval.core.serialize import read_document
 from finc_eval.core.storage import check_own_folder, write_text
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.opening import open_sets
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.gates.baseline import REFUSED, STATED, Bundle, is_bundle, write_bundle
+from finc_eval.gates.baseline import REFUSED, STATED, Bundle, is_bundle, read_verdict, write_bundle
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Limit, Verdict
 from finc_eval.partitions.kind_tree import KindTree
@@ -45,7 +44,7 @@ class History:
                 raise DataError(f"{one.folder} does not follow the baseline before it: restore what is missing")
             parent = one.checksum
         names = sorted(path.name for path in (folder / REFUSED).glob("*.json"))
-        refused = tuple(_verdict(inside(folder, f"{REFUSED}/{name}")) for name in names)
+        refused = tuple(read_verdict(inside(folder, f"{REFUSED}/{name}")) for name in names)
         return cls(folder, bundles, refused)
 
     def check_begun(self) -> None:
@@ -136,7 +135,3 @@ def samples_of(source: object) -> object:
 
 def _within(folder: Path) -> list[Path]:
     return list(folder.iterdir()) if folder.is_dir() else []
-
-
-def _verdict(path: Path) -> Verdict:
-    return Verdict.from_dict(read_document(path, [Verdict.type_name]), str(path))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import hypot, sqrt
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from scipy.special import gammaincinv
 from finc_eval.gates.evidence import Evidence, Side
 from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound, whole_of
 from finc_eval.numerics.design_effects import GroupedKinds, design_effects
+from finc_eval.numerics.exact_tests import mover
 from finc_eval.numerics.thresholds import smallest_between
 
 Interval = tuple[float, float, float]
@@ -85,11 +86,8 @@ class PairedLoss(Evidence):
         came = _interval(
             counts.gained / old, *(ratio_bound(counts.gained, size, old, size, end, level - rest) for end in SIDES)
         )
-        if side == "high":
-            left = gone[1] - came[1] + hypot(gone[2] - gone[1], came[1] - came[0])
-            return left * (high if left > 0 else low)
-        left = gone[1] - came[1] - hypot(gone[1] - gone[0], came[2] - came[1])
-        return left * (low if left > 0 else high)
+        left = float(mover(gone, came)[SIDES.index(side)])
+        return left * (high if (left > 0) == (side == "high") else low)
 
     def detectable(self, level: float) -> float | None:
         """Return the loss that is called a regression with probability 0.8; None if not even a lost kind is."""

@@ -25,6 +25,12 @@ MIN_REPLICATES = 3
 SAMPLING_ONLY = "sampling noise only: a retrained model may differ by about three times as much"
 """The sentence of every verdict without replicates (arXiv 2606.20536 measures 3.2 times)."""
 
+TRAINING_TOO = (
+    "the noise of sampling; limits on lost and new kinds and on differences of metrics also the noise of training, "
+    "from {} replicates of the baseline"
+)
+"""The sentence of a verdict with replicates."""
+
 MAX_DEGREES = 1000.0
 """Degrees of freedom beyond which a moderated variance counts as known."""
 
@@ -44,7 +50,7 @@ def moderate(ratios: Array, degrees: int) -> tuple[Array, float]:
     most = min(MAX_DEGREES, float(degrees * len(found)))
     if excess <= 0:
         return np.full(len(ratios), float(found.mean())), most
-    prior = 2 * _inverse_trigamma(excess)
+    prior = 2 * float(brentq(lambda x: float(polygamma(1, x)) - excess, 1e-6, 1e7))
     common = float(np.exp(e.mean() + digamma(prior / 2) - np.log(prior / 2)))
     moderated = (prior * common + degrees * np.where(np.isnan(ratios), common, ratios)) / (prior + degrees)
     # The degrees of a variance that all modes give together are not more than all of them have.
@@ -94,7 +100,3 @@ def widen(error: float, spread: float, degrees: float, level: float) -> tuple[fl
     """Return the standard error and degrees that give the wider bound: of sampling alone, or of the replicates."""
     sampling, retrained = error * upper_quantile(level), spread * upper_quantile(level, degrees)
     return (spread, degrees) if retrained > sampling else (error, inf)
-
-
-def _inverse_trigamma(value: float) -> float:
-    return float(brentq(lambda x: float(polygamma(1, x)) - value, 1e-6, 1e7))

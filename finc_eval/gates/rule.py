@@ -54,7 +54,13 @@ class Judged:
     @property
     def needed(self) -> int | None:
         """Number of samples of each generated set that would decide it; None if it is decided, or none would."""
-        return _find_needed(self.evidence, self.near, self.far) if self.verdict == "undecided" else None
+        one = self.evidence
+
+        def decides(factor: float) -> bool:
+            return decide(_bounds(one, self.near, self.far, factor), one.margin, harm=one.harm) != "undecided"
+
+        factor = smallest(decides, MAX_FACTOR, FACTOR_HALVINGS) if self.verdict == "undecided" else None
+        return None if factor is None else ceil(factor * one.n)
 
 
 def decide(
@@ -171,13 +177,3 @@ def _judge(one: Evidence, near: float, far: float) -> Judged:
     interval = _bounds(one, near, far)
     verdict = decide(interval, one.margin, harm=one.harm, unchanged=one.unchanged)
     return Judged(one, "missing" if isnan(one.value) else verdict, near, far)
-
-
-def _find_needed(one: Evidence, near: float, far: float) -> int | None:
-    """Return the samples of each generated set that would decide a limit if the estimate were true."""
-
-    def decides(factor: float) -> bool:
-        return decide(_bounds(one, near, far, factor), one.margin, harm=one.harm) != "undecided"
-
-    factor = smallest(decides, MAX_FACTOR, FACTOR_HALVINGS)
-    return None if factor is None else ceil(factor * one.n)

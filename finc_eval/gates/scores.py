@@ -63,7 +63,7 @@ def score_evidence(
         measured = {label: _measure(scores[label][name], sets, label) for label in labels}
         found += _absolute(sets.rule(f"metrics.{name}"), limit, measured[GEN], sets.gen.n)
         for against in sets.comparisons:
-            found += _relative_limits(name, limit, measured, against, alpha, run)
+            found += _relative(name, limit, measured, against, alpha, run)
     values = {
         label: {name: score.value for name, score in of_set.items() if not isinstance(score, str)}
         for label, of_set in scores.items()
@@ -118,72 +118,64 @@ def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Ite
                 )
 
 
-def _relative_limits(
+def _relative(
     name: str, limit: MetricLimit, measured: Mapping[str, Measured | str], sets: GateSets, alpha: float, run: Run
 ) -> Iterator[Evidence]:
-    if limit.worse is None and limit.difference is None:
-        return
-    paired = paired_errors(sets, name, run) if all(isinstance(one, Measured) for one in measured.values()) else None
-    for rule, wanted in (("worse", limit.worse), ("difference", limit.difference)):
-        if wanted is not None:
-            yield _relative(name, rule, wanted, measured, sets, alpha, paired)
-
-
-def _relative(
-    name: str,
-    rule: str,
-    wanted: float | str,
-    measured: Mapping[str, Measured | str],
-    sets: GateSets,
-    alpha: float,
-    paired: PairedErrors | None,
-) -> Evidence:
-    """Return the evidence on a difference to the baseline, in parts of the baseline's score or as it is."""
-    title = sets.rule(f"metrics.{name}") + f" {rule}"
+    """Yield the evidence on differences to the baseline, in parts of the baseline's score or as they are."""
+    asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
+    paired = None
+    if asked and all(isinstance(one, Measured) for one in measured.values()):
+        paired = paired_errors(sets, name, run)
     new, old = measured[GEN], [measured[label] for label in sets.baselines]
     known = [one for one in old if isinstance(one, Measured)]
-    stated = wanted if isinstance(wanted, float | int) else 0.0
-    why = [one for one in (new, *old) if isinstance(one, str)]
-    if isinstance(new, str) or why:
-        return Missing(name=title, margin=stated, note="; ".join(dict.fromkeys(why)))
-    if new.higher_is_better is None:
-        return Missing(name=title, margin=stated, note=f"neither direction of {name} is better: use most or least")
-    values = np.array([one.value for one in known])
-    base, base_error = float(values.mean()), hypot(*(one.error for one in known)) / len(known)
-    if rule == "worse" and abs(base) <= normal_quantile() * base_error:
-        note = (
-            f"{name} of the baseline, {figure(base, '.3g')}, cannot be distinguished from 0: limit its difference in "
-            "place of worse"
+    for rule, wanted in asked.items():
+        title = sets.rule(f"metrics.{name}") + f" {rule}"
+        stated = 0.0 if isinstance(wanted, str) else float(wanted)
+        if isinstance(new, str) or len(known) < len(old):
+            why = dict.fromkeys(one for one in (new, *old) if isinstance(one, str))
+            yield Missing(name=title, margin=stated, note="; ".join(why))
+            continue
+        if new.higher_is_better is None:
+            yield Missing(name=title, margin=stated, note=f"neither direction of {name} is better: use most or least")
+            continue
+        base, base_error = (
+            float(np.mean([one.value for one in known])),
+            hypot(*(one.error for one in known)) / len(known),
         )
-        return Missing(name=title, margin=stated, note=note)
-    unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
-    sign = -1.0 if new.higher_is_better else 1.0
-    replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
-    spread, degrees = between_scores(np.array(replicates), len(known))
-    # The noise of a release like the baseline, whatever the error of this one is.
-    n, old_n = sets.gen.n, sum(one.n for one in sets.baselines.values())
-    unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
-    margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else float(wanted)
-    if paired is not None:
-        error, fixed = (part / unit for part in paired.of_difference(growth))
-        degrees = paired.degrees
-    else:
-        error = hypot(new.error, growth * base_error) / unit
-        fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
-        error, degrees = widen(error, spread / unit, degrees, alpha)
-        fixed = error if degrees < inf else fixed
-    return Normal(
-        name=title,
-        value=sign * (new.value - base) / unit,
-        margin=margin,
-        unchanged=0.0,
-        n=n,
-        error=error,
-        fixed=fixed,
-        degrees=degrees,
-        growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
-        note=f"{figure(new.value)}, the baseline {figure(base)}",
-    )
+        if rule == "worse" and abs(base) <= normal_quantile() * base_error:
+            note = (
+                f"{name} of the baseline, {figure(base, '.3g')}, cannot be distinguished from 0: limit its difference "
+                "in place of worse"
+            )
+            yield Missing(name=title, margin=stated, note=note)
+            continue
+        unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
+        replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
+        spread, degrees = between_scores(np.array(replicates), len(known))
+        # The noise of a release like the baseline, whatever the error of this one is.
+        n, old_n = sets.gen.n, sum(one.n for one in sets.baselines.values())
+        unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
+        margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else stated
+        if paired is not None:
+            error, fixed = (part / unit for part in paired.of_difference(growth))
+            degrees = paired.degrees
+        else:
+            error = hypot(new.error, growth * base_error) / unit
+            fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
+            error, degrees = widen(error, spread / unit, degrees, alpha)
+            fixed = error if degrees < inf else fixed
+        yield Normal(
+            name=title,
+            value=(-1.0 if new.higher_is_better else 1.0) * (new.value - base) / unit,
+            margin=margin,
+            unchanged=0.0,
+            n=n,
+            error=error,
+            fixed=fixed,
+            degrees=degrees,
+            growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
+            note=f"{figure(new.value)}, the baseline {figure(base)}",
+        )
 
 
 Values = NDArray[np.float64]

@@ -230,7 +230,7 @@ class GainedShare(TwoShares):
         k, n, old, m = self.counts.times(factor)
         new, before = ([share_bound(*counts, end, level) for end in SIDES] for counts in ((k, n), (old, m)))
         ends = mover((new[0], k / n, new[1]), (before[0], old / m, before[1]))
-        return float(ends[0] if side == "low" else ends[1])
+        return float(ends[SIDES.index(side)])
 
     def _by_training(self, side: Side, level: float, factor: float) -> float:
         """Return Student's bound: upwards the u² − old with u² = new + half · u / √larger."""

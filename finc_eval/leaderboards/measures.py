@@ -27,18 +27,13 @@ from finc_eval.numerics.inference import normal_quantile
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
-class Influence:
-    """Influence of the samples of both sets, each of mean 0: shapes (n,) and (m,)."""
+def estimate_of(value: float, *influences: tuple[Embeddings, Array]) -> Estimate:
+    """Return the estimate whose samples, of the model and of the reference, have influences of mean 0, (n,) and (m,).
 
-    of_model: Array
-    of_ref: Array
-
-    def estimate(self, value: float, model: Embeddings, ref: Embeddings) -> Estimate:
-        """Return the estimate with this influence, from samples in their groups."""
-        own = unit_sums(self.of_model / model.n, model.group_hashes())
-        shared = part_sums(unit_sums(self.of_ref / ref.n, ref.group_hashes()))
-        return Estimate(value, float(own @ own), shared)
+    Samples of one group count together.
+    """
+    own, shared = (unit_sums(influence / one.n, one.group_hashes()) for one, influence in influences)
+    return Estimate(value, float(own @ own), part_sums(shared))
 
 
 class FrechetReference:
@@ -67,18 +62,17 @@ class FrechetReference:
         ]
         bias = sum((BLOCKS - 1) * (float(np.mean(values)) - value) for values in without)
         to_ref, to_model = inverse @ middle_root @ inverse, root @ middle_inverse @ root
-        found = Influence(
-            _of_samples(model, x, y, to_ref, self._run), _of_samples(self._ref, y, x, to_model, self._run)
-        )
-        return found.estimate(value - bias, model, self._ref)
+        of_model = model, _of_samples(model, x, y, to_ref, self._run)
+        return estimate_of(value - bias, of_model, (self._ref, _of_samples(self._ref, y, x, to_model, self._run)))
 
 
-def kernel_influence(sums: KernelSums) -> Influence:
-    """Return the influence of samples on the unbiased squared MMD, from the sums of kernel rows."""
+def kernel_estimate(sums: KernelSums, model: Embeddings, ref: Embeddings) -> Estimate:
+    """Return the estimate of the unbiased squared MMD, from the sums of kernel rows."""
     n, m = len(sums.xx), len(sums.yy)
     of_model = 2 * (sums.xx / (n - 1) - sums.xy / m)
     of_ref = 2 * (sums.yy / (m - 1) - sums.yx / n)
-    return Influence(*((one - one.mean()).cpu().numpy() for one in (of_model, of_ref)))
+    influences = ((one - one.mean()).cpu().numpy() for one in (of_model, of_ref))
+    return estimate_of(sums.unbiased(), *zip((model, ref), influences, strict=True))
 
 
 def _distance(x: GaussianStatistics, y: GaussianStatistics, trace_root: float) -> float:
@@ -173,7 +167,7 @@ class Measuring:
         title = TITLES.get(self._metric.name, self._metric.description)
         if self._metric.name == "kid":
             sums = kernel_sums(model, self._ref, polynomial_kernel, run=self._run)
-            return self._known(kernel_influence(sums).estimate(sums.unbiased(), model, self._ref), title, False)
+            return self._known(kernel_estimate(sums, model, self._ref), title, False)
         if (
             self._metric.name in FRECHET
             and all(self._metric.extractor in (None, extractor_of(one.space)) for one in (model, self._ref))

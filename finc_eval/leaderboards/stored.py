@@ -32,7 +32,6 @@ from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.partitions.sets import OpenedSet
 
 INDEX, REFERENCE_FILE, ENTRIES = "board.json", "reference.h5", "entries"
 LAYOUT = 1
@@ -169,10 +168,17 @@ class Board:
                     return tuple(sources)
         self._refuse_known(sources)
         reference = self.reference()
-        self._check_options(reference, options)
+        given = settings_from(LeaderboardSettings, reference.settings, options)
+        both = {name: (repr(getattr(given, name)), repr(getattr(reference.settings, name))) for name in options}
+        self._refuse_unlike(both, "leave the option out")
         opened, warnings, _ = open_models(sources, ref, reference.settings, run, extractor, [reference.space])
-        self._check_reference(reference, opened[REFERENCE])
-        entries = reference.entries(by_model(sources, opened), opened[REFERENCE].embeddings, warnings, run)
+        ref_set = opened[REFERENCE].embeddings
+        both = {
+            "the extractor of ref": (ref_set.space, reference.space),
+            "the digest of ref": (ref_set.digest[:12], reference.digest[:12]),
+        }
+        self._refuse_unlike(both, "models of a board share one reference; pass that one")
+        entries = reference.entries(by_model(sources, opened), ref_set, warnings, run)
         with self._alone():
             self._refuse_known(sources)
             self._write(None, entries)
@@ -314,27 +320,12 @@ class Board:
             if name in self.index.models:
                 raise UsageError(f"{name} is on the board: remove it first, or add the set by another name")
 
-    def _check_options(self, reference: BoardReference, options: Mapping[str, object]) -> None:
-        given = settings_from(LeaderboardSettings, reference.settings, options)
-        for name in options:
-            here, own = getattr(given, name), getattr(reference.settings, name)
+    def _refuse_unlike(self, fields: Mapping[str, tuple[str, str]], advice: str) -> None:
+        """Refuse fields whose value of a call and value of the board differ."""
+        for field, (here, own) in fields.items():
             if here != own:
-                raise IncompatibleError(
-                    f"{name} is {here!r} here and {own!r} in {self.folder / REFERENCE_FILE}: leave the option out, or "
-                    "make another board"
-                )
-
-    def _check_reference(self, reference: BoardReference, ref: OpenedSet) -> None:
-        fields = (
-            ("the extractor of ref", ref.space, reference.space),
-            ("the digest of ref", ref.embeddings.digest[:12], reference.digest[:12]),
-        )
-        for field, given, own in fields:
-            if given != own:
-                raise IncompatibleError(
-                    f"{field} is {given} here and {own} in {self.folder / REFERENCE_FILE}: models of a board share one "
-                    "reference; pass that one, or make another board"
-                )
+                where = self.folder / REFERENCE_FILE
+                raise IncompatibleError(f"{field} is {here} here and {own} in {where}: {advice}, or make another board")
 
 
 def _entry(name: str) -> str:

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.leaderboards.measures import FrechetReference, Influence, kernel_influence
+from finc_eval.leaderboards.measures import FrechetReference, estimate_of, kernel_estimate
 from finc_eval.leaderboards.ranks import Estimate, joint_covariance
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
 from finc_eval.measures.frechet import frechet_interval
@@ -121,7 +121,7 @@ def test_influence_on_kid_gives_the_standard_error_of_the_jackknife():
     rng = np.random.default_rng(0)
     x, y = (ArrayEmbeddings(rng.normal(size=(n, 5)).astype(np.float32)) for n in (150, 200))
     sums = kernel_sums(x, y, polynomial_kernel)
-    found = kernel_influence(sums).estimate(sums.unbiased(), x, y)
+    found = kernel_estimate(sums, x, y)
     assert found.variance**0.5 == pytest.approx(sums.standard_error(), rel=0.03)
 
 
@@ -137,7 +137,7 @@ def test_samples_of_a_group_count_as_one_unit():
     once, twice = ArrayEmbeddings(rows), ArrayEmbeddings(rows.repeat(2, 1))
     grouped = twice.with_groups(np.tile(np.arange(40, dtype=np.uint64), 2), "pair")
     own, of_ref = np.linspace(-1, 1, 40), np.zeros(50)
-    alone = Influence(own, of_ref).estimate(0.0, once, ref).own_variance
-    doubled = Influence(np.tile(own, 2), of_ref)
-    assert doubled.estimate(0.0, grouped, ref).own_variance == pytest.approx(alone)
-    assert doubled.estimate(0.0, twice, ref).own_variance == pytest.approx(alone / 2)
+    alone = estimate_of(0.0, (once, own), (ref, of_ref)).own_variance
+    for rows_twice, variance in ((grouped, alone), (twice, alone / 2)):
+        doubled = estimate_of(0.0, (rows_twice, np.tile(own, 2)), (ref, of_ref))
+        assert doubled.own_variance == pytest.approx(variance)
