@@ -57,22 +57,12 @@ def check_regular(path: str | Path, state: os.stat_result | None = None, *, or_f
 
 
 def open_file(path: str | Path) -> io.BufferedReader:
-    """Open a file for reading.
-
-    Raises:
-        NotAFileError: it is not a regular file.
-        OSError: it cannot be opened.
-    """
+    """Open a file for reading; NotAFileError unless it is a regular file, OSError if it cannot be opened."""
     return os.fdopen(_descriptor(path, READING), "rb")
 
 
 def open_to_change(path: str | Path) -> io.BufferedRandom:
-    """Open a file that is there for reading and writing; a link at its name is refused.
-
-    Raises:
-        NotAFileError: it is not a regular file.
-        OSError: it cannot be opened, or is a link.
-    """
+    """Open a file that is there for reading and writing, as `open_file` does; OSError for a link at its name."""
     return os.fdopen(_descriptor(path, CHANGING), "r+b")
 
 
@@ -95,13 +85,7 @@ def pin(path: str | Path) -> Iterator[str]:
 
 
 def read_bytes(path: str | Path, copies: int = 1) -> bytes:
-    """Read a whole file. Each byte will take this many `copies` in memory.
-
-    Raises:
-        NotAFileError: it is not a regular file.
-        DataError: it takes more than is decoded at once.
-        OSError: it cannot be read.
-    """
+    """Read a whole file, as `open_file` does; DataError if `copies` of it take more than is decoded at once."""
     with open_file(path) as file:
         check_decoded(copies * os.fstat(file.fileno()).st_size, str(path))
         try:
@@ -124,12 +108,7 @@ def at_most(stream: IO[bytes], most: int) -> bytes:
 def read_text(
     path: str | Path, encoding: str = "utf-8", errors: str = "strict", *, newline: str | None = None, copies: int = 1
 ) -> str:
-    """Read a whole text file, with encoding, errors and newline as in `open`, and copies as in `read_bytes`.
-
-    Raises:
-        UnicodeDecodeError: it is not a text in that encoding.
-        NotAFileError, DataError, OSError: see `read_bytes`.
-    """
+    """Read a whole text file: encoding, errors and newline as in `open`, all else as in `read_bytes`."""
     data = io.BytesIO(read_bytes(path, copies))
     return io.TextIOWrapper(data, encoding, errors, newline).read()
 

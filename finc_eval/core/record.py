@@ -250,12 +250,7 @@ def _describe_schema(node: dict[str, Any]) -> str:
 
 
 def _place(cls: type, location: tuple[int | str, ...]) -> tuple[list[str], dict[str, Any], list[str]]:
-    """Follow the location of one of pydantic's findings through the JSON Schema.
-
-    Returns:
-        The keys that lead there, without the alternatives of unions; the schema of the value; and the keys that the
-        innermost table on the way may have.
-    """
+    """Return the keys that lead to a finding of pydantic, the schema of the value, and the keys of its table."""
     definitions = schema(cls)
     path: list[str] = []
     node, known = definitions, list(definitions.get("properties", ()))

@@ -34,16 +34,10 @@ NO_IMAGES = {"image_size": 16, "layers": 1, "width": 16, "patch_size": 16, "head
 
 
 class Embedder:
-    """The network of a card, ready to embed.
+    """The network of a card, ready to embed, with float32 as true float32 or the others under autocast.
 
-    A batch that does not fit into memory is halved and tried again; later batches are divided in the same way.
-
-    Args:
-        card: the extractor.
-        device: device of the network; default: CUDA if available.
-        precision: arithmetic of the network: "float32" is true float32, the others run under autocast.
-        compiled_for: batch size to compile the network for, on a CPU where torch can compile; it takes half a minute
-            and gives 1.7 times the speed. None: do not compile.
+    A batch that does not fit into memory is halved and tried again; later batches are divided in the same way. A
+    network `compiled_for` a batch size has 1.7 times the speed after half a minute, on a CPU where torch can compile.
     """
 
     def __init__(
@@ -215,15 +209,10 @@ def imagenet_names() -> tuple[str, ...] | None:
 
 
 class TextTower:
-    """The text tower of a card, ready to embed.
+    """The text tower of an extractor of images, ready to embed.
 
-    Args:
-        card: an extractor of images with a table [text].
-        device: device of the network; default: CUDA if available.
-
-    Raises:
-        UsageError: the card has no text tower, or open_clip is not installed.
-        DataError: the weights are missing, or do not fit the model.
+    A card without a table [text] or an environment without open_clip is a UsageError; weights that are missing or do
+    not fit the model are a DataError.
     """
 
     def __init__(self, card: Card, device: str | torch.device | None = None) -> None:

@@ -45,14 +45,8 @@ def _by_row(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
 class CoordinateFeatures(HermiteFeatures):
     """Features made of the one-dimensional features of coordinates.
 
-    Args:
-        dim: number of entries of an embedding, d.
-        order: highest degree C of a coordinate: one number, or one for each coordinate (footnote 6 of the paper).
-        length_scale: length scale l > 0, in the units of the embedding: one number, or one for each coordinate.
-        rho: ρ in (0, 1), one number, or one for each coordinate; default: the paper's `rho_of(length_scale)`. Others
-            give the same kernel by another series.
-        center: center μ, shape (d,), subtracted first; default: zero.
-        device: device on which φ is computed.
+    Order, length scale and ρ are one number, or one for each coordinate (footnote 6 of the paper). The default of ρ is
+    the paper's `rho_of(length_scale)`; others give the same kernel by another series.
     """
 
     most = MAX_COORDINATE_FEATURES
@@ -133,12 +127,9 @@ class CoordinateSum(CoordinateFeatures):
 
 
 class CoordinateProduct(CoordinateFeatures):
-    """All products of one-dimensional features, one of each of D coordinates (eq. 8 of the paper).
+    """All products of one-dimensional features, one of each of D coordinates (eq. 8 of the paper); default: of all.
 
     Their kernel is the Gaussian kernel on those coordinates; the paper draws two to seven of them every time.
-
-    Args:
-        coordinates: indices of the coordinates; default: all.
     """
 
     kind = "product"
@@ -201,20 +192,8 @@ class SumAndProduct(HermiteFeatures):
     """Features of `CoordinateSum` and of `CoordinateProduct`, concatenated and divided by √2 (eq. 12 of the paper).
 
     Their kernel is the mean of the two kernels. The paper's is the sum, with images √2 times as far apart, so that the
-    noise relative to the distances is the same.
-
-    Args:
-        dim: number of entries of an embedding, d.
-        order: highest degree of the sum kernel, as in `CoordinateFeatures`.
-        length_scale: length scale of the sum kernel.
-        rho: ρ of the sum kernel.
-        product_order: highest degree of the products; default: the degree of the sum. Table 9 of the paper has 100 and
-            20.
-        product_length_scale: length scale of the products; default: the length scale of the sum.
-        product_rho: ρ of the products; default: ρ of the sum, or of their length scale if they have their own.
-        coordinates: indices of the coordinates of the products; default: all.
-        center: center μ, shape (d,), subtracted first; default: zero.
-        device: device on which φ is computed.
+    noise relative to the distances is the same. Products have the numbers of the sum unless they get their own: Table 9
+    of the paper has the orders 100 and 20. With a length scale of their own, the default of their ρ follows from it.
     """
 
     kind = "combined"

@@ -112,15 +112,8 @@ class TotalDegree(HermiteFeatures):
     """All products of one-dimensional features whose degrees add to at most T: C(d+T, T) of them.
 
     They are the features of the kernel exp(−‖x−y‖²/(2l²)) with the largest eigenvalues, ρ^degree, so that they
-    approximate it better than any other choice of as many features.
-
-    Args:
-        dim: number of entries of an embedding, d.
-        order: highest total degree T.
-        length_scale: length scale l > 0 of the Gaussian kernel, in the units of the embedding.
-        rho: ρ in (0, 1); default: the paper's `rho_of(length_scale)`. Others give the same kernel by another series.
-        center: center μ, shape (d,), subtracted first; default: zero.
-        device: device on which φ is computed.
+    approximate it better than any other choice of as many features. The default of ρ is the paper's
+    `rho_of(length_scale)`; others give the same kernel by another series.
     """
 
     kind = "total-degree"

@@ -92,9 +92,7 @@ class Far:
 class FarSamples:
     """Looks for far samples in one pass over a set, on its device.
 
-    Args:
-        sample: random sample of the set, shape (m, d), on the CPU, which gives its middle and the unit of length.
-        device: device of the rows.
+    A random sample of the set, (m, d) on the CPU, gives its middle and the unit of length.
     """
 
     def __init__(self, sample: torch.Tensor, device: torch.device) -> None:
@@ -132,13 +130,7 @@ RowsAt = Callable[[NDArray[np.int64]], torch.Tensor]
 class BottomSample:
     """The `capacity` samples with the smallest id hashes: a uniform sample that merges and never depends on order.
 
-    Args:
-        dim: number of entries of an embedding.
-        capacity: number of samples to keep at most.
-
-    Attributes:
-        keys: id hashes, ascending but for the last bit, shape (m,).
-        ids: sample ids.
+    It has their `ids`, and their hashes as `keys`, (m,), ascending but for the last bit.
     """
 
     def __init__(self, dim: int, capacity: int) -> None:

@@ -37,11 +37,7 @@ PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class Metered(io.BufferedReader):
-    """A file with a limit of bytes that may be read, which the caller raises.
-
-    Attributes:
-        left: bytes that may be read.
-    """
+    """A file with a limit of bytes that may be read: `left`, which the caller raises."""
 
     def __init__(self, path: Path, left: float) -> None:
         super().__init__(open_file(path).detach())
@@ -69,11 +65,7 @@ class TarHeaders(Metered):
 
 
 def open_zip_file(path: Path) -> zipfile.ZipFile:
-    """Open a zip file, whose list of members takes no more memory than is allowed.
-
-    Raises:
-        OSError, ValueError, RuntimeError, BadZipFile: it is damaged.
-    """
+    """Open a zip file, whose list of members takes no more memory than is allowed; `DAMAGED` if it is damaged."""
     stream = Metered(path, max_decoded() // BYTES_PER_ENTRY_BYTE)
     try:
         archive = zipfile.ZipFile(stream)
@@ -95,11 +87,7 @@ def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
 
 
 def tar_members(path: Path) -> Iterator[tarfile.TarInfo]:
-    """Yield the headers of the members of an uncompressed tar file.
-
-    Raises:
-        TarError, OSError, EOFError, ValueError, OverflowError, RecursionError: it is damaged, or not a tar file.
-    """
+    """Yield the headers of the members of an uncompressed tar file; a damaged file raises almost any error."""
     with TarHeaders(path, MAX_TAR_HEADER_BYTES) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
         end = 0
         for member in archive:

@@ -77,11 +77,7 @@ class NpzFile:
             return npy_header(stream, f"{self.path}: {stream.name}")
 
     def array(self, name: str) -> NDArray[Any]:
-        """Read a whole array.
-
-        Raises:
-            DataError: it is damaged, or larger than what is decoded at once.
-        """
+        """Read a whole array; DataError if it is damaged, or larger than what is decoded at once."""
         with self.opened(name) as (stream, header):
             self._held[name] = header.size
             with_others = ", with those before it," if len(self._held) > 1 else ""
@@ -134,12 +130,7 @@ class NpzFile:
 
 
 class NpzRows:
-    """The rows of an array in an .npz file, read in order.
-
-    Attributes:
-        shape: shape of the array.
-        dtype: its type.
-    """
+    """The rows of an array in an .npz file, with its `shape` and `dtype`, read in order."""
 
     def __init__(self, file: NpzFile, name: str) -> None:
         with file.opened(name) as (_, header):
@@ -199,12 +190,7 @@ def _verify_end(stream: IO[bytes]) -> None:
 
 
 def map_array(file: IO[bytes], path: Path) -> NDArray[Any]:
-    """Map the array that follows in a file, with its header.
-
-    Raises:
-        DataError: its header is damaged, or it holds Python objects.
-        ValueError: it is empty, or longer than the file.
-    """
+    """Map the array that follows in a file, with its header; ValueError if it is empty or longer than the file."""
     header = npy_header(file, str(path))
     refuse_objects(header, str(path))
     order: Literal["F", "C"] = "F" if header.by_columns else "C"

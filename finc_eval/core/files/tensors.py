@@ -34,12 +34,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def tensors_in(path: Path) -> dict[str, torch.Tensor]:
-    """Return the tensors of a file by name; a tensor that has no name is called "embeddings".
-
-    Raises:
-        DataError: a tensor shows more numbers than the file holds of it.
-        Exception: almost any, for damaged bytes.
-    """
+    """Return tensors by name, one without a name as "embeddings"; damaged bytes raise almost any error."""
     return _safetensors(path) if path.suffix.lower() == ".safetensors" else _torch(path)
 
 

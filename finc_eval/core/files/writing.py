@@ -100,11 +100,7 @@ def fill_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
 
 
 class NewFile:
-    """A file that is being written.
-
-    Attributes:
-        header: what the header says besides its arrays: plain JSON types.
-    """
+    """A file that is being written; its `header` holds what is said besides the arrays, in plain JSON types."""
 
     def __init__(self, hdf5: h5py.File, check: Callable[[], None]) -> None:
         self.header: dict[str, Any] = {}

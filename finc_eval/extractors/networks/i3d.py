@@ -141,11 +141,7 @@ def _trunk(epsilon: float) -> nn.Sequential:
 
 
 def _same(x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...]) -> tuple[torch.Tensor, list[int]]:
-    """Pad as TensorFlow's "SAME": zeros on both sides, and where their number is odd, one more at the end.
-
-    Returns:
-        `x` with the odd zeros, and the padding on each side that is left to the operation itself.
-    """
+    """Pad as TensorFlow's "SAME": return x with the odd zeros at its ends, and the padding left for both sides."""
     needed = [
         max((-(-size // step) - 1) * step + width - size, 0)
         for size, width, step in zip(x.shape[2:], kernel, stride, strict=True)

@@ -88,12 +88,9 @@ def _join_histograms(
 ) -> torch.Tensor:
     """Join the histograms of a clip.
 
-    Args:
-        gray: (n, t + 1, height, width).
-        velocity: heights a second, (n, t, 2, height, width).
-        unexplained: mean difference that the flow leaves between two frames, (n, t).
-        rate: frames a second, (n, t).
-        valid: pairs that count, (n, t).
+    Frames are gray, (n, t + 1, height, width), with velocities in heights a second, (n, t, 2, height, width). Three
+    more have a value for each pair of frames: the mean difference that the flow leaves, the rate, and which pairs
+    count.
     """
     both = valid[:, 1:] & valid[:, :-1]
     per_pixel = [
@@ -149,12 +146,9 @@ def _log_steps(velocity: torch.Tensor) -> torch.Tensor:
 def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     """Divide a clip among "steady", changes without a period, and changes of each of `PERIODS`, (n, 7).
 
-    A period is a lag at which the changes are more alike than at all shorter lags, and more alike than not. Without a
-    period, half of the frames must change: a cut does not flicker.
-
-    Args:
-        changes: changes from frame to frame and back, in units of noise, (n, t).
-        counted: changes that count, (n, t).
+    Changes from frame to frame and back are in units of noise, (n, t). A period is a lag at which they are more alike
+    than at all shorter lags, and more alike than not. Without a period, half of the frames must change: a cut does not
+    flicker.
     """
     much = torch.log2(changes.abs().clamp(1, 2**DOUBLINGS)) / DOUBLINGS
     mean = (much * counted).sum(1) / counted.sum(1).clamp_min(1)
@@ -212,15 +206,9 @@ def _log_sharpness(gray: torch.Tensor) -> torch.Tensor:
 def _polar(vectors: torch.Tensor, unit: float, levels: int, step: float) -> torch.Tensor:
     """Distribute vectors over bins of direction and length: the first is "still", then directions of each length.
 
-    Args:
-        vectors: (n, t, 2, height, width).
-        unit: length that noise looks like.
-        levels: bins of length beyond "still".
-        step: doublings of the length from bin to bin.
-
-    Returns:
-        (n, t, 1 + levels · 8, height, width), nonnegative, with the sum 1 over the bins; a vector between two bins
-        belongs to both by its distance from each.
+    Vectors (n, t, 2, height, width) become (n, t, 1 + levels · 8, height, width), with the sum 1 over the bins; a
+    vector between two bins belongs to both by its distance from each. `unit` is the length that noise looks like, and
+    `step` the doublings of the length from bin to bin.
     """
     right, down = vectors.unbind(2)
     angle = torch.atan2(down, right) * (DIRECTIONS / (2 * math.pi))
