@@ -80,12 +80,21 @@ def s3_server():
 
 
 @pytest.fixture
-def s3(s3_server, tmp_path, monkeypatch):
+def no_copies(tmp_path, monkeypatch):
+    """An empty folder of copies, of which nothing is known; waiting takes no time."""
+    from finc_eval.core.remote import mirror, store
+
+    monkeypatch.setenv("FINC_EVAL_REMOTE", str(tmp_path / "remote"))
+    monkeypatch.setattr(store, "DELAYS", (0, 0, 0, 0))
+    monkeypatch.setattr(mirror, "_known", {})
+    monkeypatch.setattr(mirror, "_room", 0.0)
+
+
+@pytest.fixture
+def s3(s3_server, no_copies, tmp_path, monkeypatch):
     """An empty bucket on an S3 server of this machine, and an empty folder of copies; waiting takes no time."""
     import s3fs
     from _object_store import BUCKET
-
-    from finc_eval.core.remote import mirror, store
 
     server, address = s3_server
     variables = {
@@ -94,14 +103,10 @@ def s3(s3_server, tmp_path, monkeypatch):
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
-        "FINC_EVAL_REMOTE": str(tmp_path / "remote"),
         "FINC_EVAL_CACHE": str(tmp_path / "caches"),
     }
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(store, "DELAYS", (0, 0, 0, 0))
-    monkeypatch.setattr(mirror, "_known", {})
-    monkeypatch.setattr(mirror, "_room", 0.0)
     server.files = s3fs.S3FileSystem(endpoint_url=address, use_listings_cache=False)
     server.files.mkdir(BUCKET)
     server.forget()

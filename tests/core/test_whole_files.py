@@ -1,12 +1,10 @@
 """Files that are written whole, alone and together, and what kills leave of them."""
 
-import os
 import signal
 import threading
-from pathlib import Path
 
 import pytest
-from _forks import exit_code, forked
+from _forks import killed_after
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.storage import only_writer_of, write_text, write_together, write_whole
@@ -50,30 +48,13 @@ def test_an_error_leaves_all_the_old_files_and_nothing_else(tmp_path):
     assert names(tmp_path) == sorted([*FILES, "after"])
 
 
-def write_until_a_kill(folder, steps):
-    """Write the files anew in a process of its own, which is killed before it has taken so many steps and one."""
-    left = [steps]
-
-    def killing(function):
-        def call(*arguments, **options):
-            left[0] -= 1
-            if left[0] < 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*arguments, **options)
-
-        return call
-
-    Path.unlink, Path.replace, os.fsync = map(killing, (Path.unlink, Path.replace, os.fsync))
-    write_set(folder, "new")
-
-
 def test_a_kill_at_any_step_never_leaves_new_files_beside_old_ones_and_the_next_run_cleans_up(tmp_path):
     seen = set()
     for count in range(40):
         folder = tmp_path / str(count)
         folder.mkdir()
         write_set(folder, "old")
-        end = exit_code(forked(write_until_a_kill, folder, count))
+        end = killed_after(count, write_set, folder, "new")
         left = texts(folder)
         assert len(set(left.values())) == 1
         assert [*left] and set(left) == set(FILES[: len(left)])

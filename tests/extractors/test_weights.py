@@ -3,13 +3,12 @@
 import hashlib
 import json
 import os
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from _networks import message
+from _web import Quiet, serving
 
 from finc_eval.extractors import fetch as downloads
 from finc_eval.extractors import weights as weights_folder
@@ -32,25 +31,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path / "weights"
 
 
-class Server(ThreadingHTTPServer):
+class Handler(Quiet):
     """Serves CONTENT under every path but /missing/...; `asked` are the paths and ranges that were asked for."""
 
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.content, self.etag, self.ranges, self.cut_after, self.asked = CONTENT, '"one"', True, None, []
-        self.refuses = False
-
-    def url(self, path="net.pt"):
-        return f"http://127.0.0.1:{self.server_port}/{path}"
-
-
-class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        """Say nothing."""
 
     def do_GET(self):
         server, wanted = self.server, self.headers.get("Range")
@@ -81,11 +65,10 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    server = Server()
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with serving(Handler) as server:
+        server.content, server.etag, server.ranges, server.cut_after, server.asked = CONTENT, '"one"', True, None, []
+        server.refuses, server.url = False, lambda path="net.pt": f"{server.address}/{path}"
+        yield server
 
 
 def card(sha256=SHA256, urls=(), **fields):

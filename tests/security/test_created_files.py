@@ -4,11 +4,11 @@ import os
 import shutil
 import signal
 import stat
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _forks import killed_after
 from _guarded import SPECIAL, guarded, is_sentence
 from PIL import Image
 
@@ -252,50 +252,23 @@ def test_leftovers_that_are_links_are_removed_without_what_they_lead_to(tmp_path
     assert (tmp_path / "victim").read_bytes() == KEPT
 
 
-KILLED = """
-import os, pathlib, signal, sys
-import finc_eval as fe
-count = int(sys.argv[1])
-
-def killing(function):
-    def call(*arguments, **options):
-        global count
-        count -= 1
-        if count < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **options)
-    return call
-
-pathlib.Path.unlink, pathlib.Path.replace = killing(pathlib.Path.unlink), killing(pathlib.Path.replace)
-"""
-
-WORK = {"merge": 'fe.merge(["s.1-of-2.h5", "s.2-of-2.h5"], "m.h5")', "extract": 'fe.extract("set", "pixels", "m.h5")'}
+WORK = {
+    "merge": lambda: fe.merge(["s.1-of-2.h5", "s.2-of-2.h5"], "m.h5"),
+    "extract": lambda: fe.extract("set", "pixels", "m.h5"),
+}
 
 
 @pytest.mark.parametrize("what", WORK)
-def test_a_repetition_leaves_nothing_of_a_kill_at_any_step(home, tmp_path, what):
+def test_a_repetition_leaves_nothing_of_a_kill_at_any_step(home, tmp_path, what, monkeypatch):
     """A kill after the new file is in place leaves its lock, and the repetition has nothing to write."""
-    place = tmp_path / "place"
-    shutil.copytree(home, place)
+    place = shutil.copytree(home, tmp_path / "place")
+    monkeypatch.chdir(place)
     for number in (1, 2):
-        fe.extract(place / "set", "pixels", place / "s.h5", shard=f"{number}/2").close()
+        fe.extract("set", "pixels", "s.h5", shard=f"{number}/2").close()
     before = {path.name for path in place.iterdir()}
-    for count in range(30):
-        process = os.fork()
-        if not process:
-            try:
-                os.chdir(place)
-                sys.argv = ["x", str(count)]
-                exec(KILLED + WORK[what], {})
-            finally:
-                os._exit(0)
-        ended = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        before_place = Path.cwd()
-        os.chdir(place)
-        try:
-            exec(f"import finc_eval as fe\n{WORK[what]}.close()", {})
-        finally:
-            os.chdir(before_place)
+    for count in range(40):
+        ended = killed_after(count, WORK[what])
+        WORK[what]().close()
         assert {path.name for path in place.iterdir()} - before == {"m.h5"}, count
         (place / "m.h5").unlink()
         if ended == 0:

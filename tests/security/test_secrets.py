@@ -1,10 +1,8 @@
 """Passwords and signatures of URLs leave no trace: on the terminal, in files, and in the names of copies."""
 
-import http.server
 import io
 import re
 import tarfile
-import threading
 import time
 import traceback
 import warnings
@@ -13,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from _pages import made_by
+from _web import Quiet, serving
 from PIL import Image
 from typer.testing import CliRunner
 
@@ -80,11 +79,8 @@ given = pytest.mark.parametrize("url", WASHED)
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path, monkeypatch):
-    monkeypatch.setenv("FINC_EVAL_REMOTE", str(tmp_path / "remote"))
+def own_folders(no_copies, tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(store, "DELAYS", (0, 0, 0, 0))
-    monkeypatch.setattr(mirror, "_known", {})
     monkeypatch.chdir(tmp_path)
 
 
@@ -160,7 +156,7 @@ def test_spaces_do_not_end_a_word_of_a_command_line(url, monkeypatch):
     assert not SECRET.search(fe.metrics(*[np.eye(30)] * 2, "vendi").provenance.command)
 
 
-class Answers(http.server.BaseHTTPRequestHandler):
+class Answers(Quiet):
     """A server whose answers repeat what was asked, where they can."""
 
     def do_GET(self):
@@ -181,16 +177,11 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture(scope="module")
 def server():
-    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.shutdown()
+    with serving(Answers) as made:
+        yield made
 
 
 def address(server, rest, scheme="http://"):

@@ -9,18 +9,18 @@ import threading
 import warnings
 import zipfile
 import zlib
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pyarrow as arrow
 import pytest
 import torch
 from _bounded import bounded
+from _web import Quiet, serving
 from PIL import Image
 from pyarrow import parquet
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.core.remote import mirror, store
+from finc_eval.core.remote import store
 from finc_eval.core.remote.mirror import local
 from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.embeddings.columns import metadata_table
@@ -571,7 +571,7 @@ def test_streams_of_arrow_whose_values_lie_elsewhere(tmp_path):
     assert re.search("has damaged values|cannot be read", bounded(lambda: len(open_source(tmp_path).ids)))
 
 
-class Web(BaseHTTPRequestHandler):
+class Web(Quiet):
     protocol_version = "HTTP/1.1"
 
     def do_HEAD(self):
@@ -602,28 +602,16 @@ class Web(BaseHTTPRequestHandler):
         except OSError:
             pass
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
-def web(monkeypatch, tmp_path):
+def web(no_copies, monkeypatch):
     pytest.importorskip("aiohttp")
-    monkeypatch.setenv("FINC_EVAL_REMOTE", str(tmp_path / "remote"))
     monkeypatch.setenv("FINC_EVAL_MAX_REMOTE", "1MB")
-    monkeypatch.setattr(store, "DELAYS", (0, 0, 0, 0))
     monkeypatch.setattr(store, "SILENCE_SECONDS", 1)
-    monkeypatch.setattr(mirror, "_known", {})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Web)
-    server.stopped = threading.Event()
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.stopped.set()
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(Web) as server:
+        server.stopped = threading.Event()
+        yield server.address
+        server.stopped.set()
 
 
 ANSWERS = {

@@ -1,16 +1,16 @@
 """Files behind URLs: what a server that fails, lies or is not there leaves behind."""
 
 import builtins
-import http.server
 import threading
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from _web import Quiet, serving
 
 import finc_eval as fe
-from finc_eval.core.remote import mirror, store
+from finc_eval.core.remote import mirror
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import write_text, write_whole
 
@@ -168,7 +168,7 @@ def test_copies_and_urls_are_not_written_by_accident(s3):
         mirror.check_writable(Path("s3://bucket/ledger.jsonl"))
 
 
-class Web(http.server.BaseHTTPRequestHandler):
+class Web(Quiet):
     answers: ClassVar = []
 
     def do_GET(self):
@@ -182,24 +182,13 @@ class Web(http.server.BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, *_):
-        pass
-
 
 @pytest.fixture
-def web(monkeypatch, tmp_path):
+def web(no_copies):
     pytest.importorskip("aiohttp")
-    monkeypatch.setenv("FINC_EVAL_REMOTE", str(tmp_path / "remote"))
-    monkeypatch.setattr(store, "DELAYS", (0, 0, 0, 0))
-    monkeypatch.setattr(mirror, "_known", {})
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Web)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    with serving(Web) as server:
+        yield server.address
     Web.answers = []
-    server.shutdown()
-    server.server_close()
-    thread.join()
 
 
 def test_a_web_server_is_read_and_its_faults_are_not_taken_for_missing_files(web):
