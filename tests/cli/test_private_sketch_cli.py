@@ -69,19 +69,8 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(run, folders, wa
     assert result.exit_code == 0, result.stderr
     assert "private sketch of 200 records" in result.stdout
     assert "any attacker's AUC ≤ 0.694" in result.stdout
-    result = run(
-        "release",
-        "--data",
-        folders / "clinic",
-        "--feature-map-of",
-        ours,
-        "--epsilon",
-        3,
-        "--ledger",
-        ledger.path,
-        "--out",
-        theirs,
-    )
+    shared = ("--feature-map-of", ours, "--epsilon", 3, "--ledger", ledger.path)
+    result = run("release", "--data", folders / "clinic", *shared, "--out", theirs)
     assert result.exit_code == 0, result.stderr
     assert run("merge", ours, theirs, "--out", both).exit_code == 0
     assert json.loads(run("inspect", both, "--json").stdout)["m"] == 300
@@ -94,22 +83,11 @@ def test_two_owners_release_and_a_stranger_ranks_two_generators(run, folders, wa
     assert result.exit_code == 0, result.stderr
     assert json.loads(result.stdout) == json.loads(page.with_suffix(".json").read_text())
     assert "What is promised to each private record" in page.read_text()
-    result = run(
-        "compare",
-        "--gen",
-        f"good={folders / 'good'}",
-        "--gen",
-        f"bad={folders / 'bad'}",
-        "--ref",
-        both,
-        "--out",
-        page.parent,
-    )
+    models = [f"{name}={folders / name}" for name in ("good", "bad")]
+    result = run("compare", *models, "--ref", both, "--out", page.parent)
     assert result.exit_code == 0, result.stderr
-    assert [score["name"] for score in json.loads((page.parent / "private-comparison.json").read_text())["scores"]] == [
-        "good",
-        "bad",
-    ]
+    scores = json.loads((page.parent / "private-comparison.json").read_text())["scores"]
+    assert [score["name"] for score in scores] == ["good", "bad"]
     assert "Who is nearer" in result.stdout
 
 
@@ -152,9 +130,8 @@ def test_public_pictures_that_cannot_be_read_are_left_out(run, folders, ledger, 
         *("--epsilon", 1, "--out", out),
     )
     assert result.exit_code == 0, result.stderr
-    assert (
-        f"of {len(list((folders / 'public').iterdir()))} public embeddings" in PrivateSketch.load(out).transform.origin
-    )
+    public = len([*(folders / "public").iterdir()])
+    assert f"of {public} public embeddings" in PrivateSketch.load(out).transform.origin
 
 
 def test_where_a_sketch_would_not_fit_nothing_is_spent(run, ward, ledger, tmp_path, monkeypatch):
@@ -188,18 +165,8 @@ def test_where_a_sketch_would_not_fit_nothing_is_spent(run, ward, ledger, tmp_pa
 def test_what_cannot_be_released_says_so_and_spends_nothing(run, folders, ledger, tmp_path, change, message):
     places = {"ward": folders / "ward", "ledger": ledger.path}
     chosen = [str(one).format(**places) for one in change]
-    result = run(
-        "release",
-        "--data",
-        folders / "ward",
-        "--epsilon",
-        1,
-        "--ledger",
-        ledger.path,
-        "--out",
-        tmp_path / "s.h5",
-        *chosen,
-    )
+    given = ("--data", folders / "ward", "--epsilon", 1, "--ledger", ledger.path, "--out", tmp_path / "s.h5")
+    result = run("release", *given, *chosen)
     assert result.exit_code == 3
     assert message in result.stderr
     assert result.stderr.count("finc-eval:") == 1 and "Traceback" not in result.stderr
@@ -238,9 +205,6 @@ def test_a_release_is_loaded_as_what_it_is_and_scores_folders_by_its_own_extract
 
 
 def test_a_private_sketch_is_not_a_reference_of_verbs_that_take_samples(run, folders, ward, tmp_path):
-    import finc_eval as fe
-    from finc_eval.privacy import PrivateSketch
-
     out = tmp_path / "s.h5"
     assert run(*ward, "--epsilon", 1, "--out", out).exit_code == 0
     sketch = fe.load(out)

@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+from _cards import pixel_card
 from _verbs import run, table_rows
 
 from finc_eval.core.words import percent, points
@@ -79,12 +80,12 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
 
 def test_two_extractors_compare_in_both_of_their_spaces(folders, tmp_path):
     sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 50, "--n", 40)
-    extractors = ("--extractor", "efficientnet-lite0", "--extractor", "pixels")
+    extractors = ("--extractor", pixel_card(tmp_path / "other.toml"), "--extractor", "pixels")
     result = run("compare", *sets, *extractors, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     twin = json.loads((tmp_path / "out" / "spaces.json").read_text())
-    assert list(twin["comparisons"]) == ["efficientnet-lite0", "pixels"]
-    assert [row[0] for row in table_rows(result.stdout)][:2] == ["efficientnet-lite0", "pixels"]
+    assert list(twin["comparisons"]) == ["other", "pixels"]
+    assert [row[0] for row in table_rows(result.stdout)][:2] == ["other", "pixels"]
     refused = run("compare", *sets, *extractors, "--kinds", tmp_path / "out" / "spaces.h5", "--out", tmp_path / "more")
     assert refused.exit_code == 3 and "belong to a single space: give one extractor" in refused.stderr
 

@@ -48,10 +48,11 @@ def test_each_part_is_what_its_own_function_gives(whole, sets):
 def test_the_samples_are_divided_into_kinds_once(sets, monkeypatch):
     true, divided = comparing.divide, []
     monkeypatch.setattr(comparing, "divide", lambda *given, **how: divided.append(1) or true(*given, **how))
-    found = fe.evaluate(sets["gen"], sets["ref"], features=20)
+    gen, ref = sets["gen"][:80], sets["ref"][:80]
+    found = fe.evaluate(gen, ref, "fd", features=20)
     assert divided == [1] and found.comparison.kinds
     monkeypatch.setattr(comparing, "divide", lambda *_, **__: pytest.fail("the samples were divided"))
-    assert fe.evaluate(sets["gen"], sets["ref"], features=20, method=fe.Finc(clusters=False)).methods
+    assert fe.evaluate(gen, ref, "fd", features=20, method=fe.Finc(clusters=False)).methods
 
 
 def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
@@ -76,7 +77,7 @@ def test_pictures_come_from_where_the_samples_are_now(whole, sets, digits, tmp_p
         assert ("pass samples={" in text) is not bool(samples)
         return [part[1 : part.index('"', 1)] for part in text.split("<h2 id=")[1:] if "data:image/" in part]
 
-    zeros, others = small(digits)[digits[1] == 0][:200], small(digits)[:200]
+    zeros, others = small(digits)[digits[1] == 0][:120], small(digits)[:120]
     unlike = fe.evaluate(zeros, others, features=50)
     assert pictured(unlike) == []
     assert pictured(unlike, gen=zeros, ref=others) == ["comparison", "methods"]

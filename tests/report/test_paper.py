@@ -26,8 +26,12 @@ def percents(share, interval):
     return pytest.approx((100 * share, 100 * interval[0], 100 * interval[1]), abs=1e-6)
 
 
-def test_two_sets(tmp_path):
-    comparison = fe.compare(*example_sets(1500), features=300)
+@pytest.fixture(scope="module")
+def comparison():
+    return fe.compare(*example_sets(1000), features=200)
+
+
+def test_two_sets(comparison, tmp_path):
     figure = comparison.figure()
     kinds = comparison.significant()
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == [kind.title for kind in kinds]
@@ -38,10 +42,9 @@ def test_two_sets(tmp_path):
     assert (tmp_path / "shares.pdf").read_bytes().startswith(b"%PDF")
 
 
-def test_without_kinds_the_directions_are_drawn():
-    comparison = fe.compare(*example_sets(1500), features=300, method=fe.Finc(clusters=False))
+def test_without_kinds_the_directions_are_drawn(comparison):
     modes = [mode for mode in comparison.directions if mode.p_value <= 0.05]
-    shares = drawn(comparison.figure())
+    shares = drawn(replace(comparison, kinds=(), headings=()).figure())
     assert modes
     assert shares["generated set"] == [percents(mode.share_gen, mode.share_gen_interval) for mode in modes]
 
@@ -57,8 +60,7 @@ def test_several_models(documents):
         assert points == [percents(mode.shares[label].share, mode.shares[label].interval) for mode in modes]
 
 
-def test_names_are_text_whatever_they_hold(tmp_path):
-    comparison = fe.compare(*example_sets(1500), features=300)
+def test_names_are_text_whatever_they_hold(comparison, tmp_path):
     kinds = tuple(replace(kind, name="$x^{ \\frac $\u202e") for kind in comparison.kinds)
     figure = replace(comparison, kinds=kinds).figure()
     figure.savefig(tmp_path / "shares.pdf")
@@ -99,8 +101,7 @@ def test_values_have_a_panel_for_each_quantity_and_floors():
         assert (value[0].get_xdata()[0], floor[0].get_xdata()[0]) == pytest.approx((score.value, score.floor))
 
 
-def test_latex_takes_no_name_for_a_command():
-    comparison = fe.compare(*example_sets(1500), features=300)
+def test_latex_takes_no_name_for_a_command(comparison):
     kinds = tuple(replace(kind, name=r"\input{x} 5 % & $_ [a] −1") for kind in comparison.kinds)
     text = replace(comparison, kinds=kinds, headings=()).to_latex()
     assert r"\textbackslash{}input\{x\} 5 \% \& \$\_ {[}a] $-$1" in text
