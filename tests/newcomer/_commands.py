@@ -278,9 +278,7 @@ STEPS = [
     ),
     refused(f"compare methods {SETS} --methods finc,kem", 'did you mean "ken"?'),
     refused(f"compare methods {SETS} --methods finc,finc", "method 'finc' is named twice"),
-    refused(
-        f"compare methods {SETS} --methods ''", "must be one of finc, clusters, ken, rarity, fld, got ''"
-    ),
+    refused(f"compare methods {SETS} --methods ''", "must be one of finc, clusters, ken, rarity, fld, got ''"),
 ]
 
 RANK_AND_GATE = [
