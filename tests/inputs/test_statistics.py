@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from _tables import every_value
 
 import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
@@ -59,8 +60,7 @@ def safetensors(path, arrays):
 FORMS = [npz, packed, pt, nested, safetensors]
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("names", NAMES, ids="-".join)
+@pytest.mark.parametrize("names, form", every_value(NAMES, FORMS))
 def test_statistics_under_any_names_have_the_distance_of_their_samples(names, form, tmp_path):
     path = form(tmp_path, dict(zip(names, (MU, SIGMA), strict=True)))
     assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
@@ -90,29 +90,28 @@ def test_the_state_of_torchmetrics_is_its_mean_and_covariance(form, tmp_path):
     assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("beside", "n"),
-    [
-        ({"mu": MU, "sigma": SIGMA, "n": np.array(400)}, 400),
-        ({"mu": MU, "sigma": SIGMA, "N": np.array([400])}, 400),
-        ({"mu": MU, "sigma": SIGMA, "num_samples": np.array(400.0)}, 400),
-        ({"mean": MU, "cov": SIGMA, "count": np.array(400)}, 400),
-        ({"real_mu": MU, "real_sigma": SIGMA, "real_num_images": np.array(400), "fake_num_images": np.array(7)}, 400),
-        ({"m1": MU, "s1": SIGMA, "n1": np.array(400)}, 400),
-        ({"a": MU, "b": SIGMA, "nobs": np.array(400)}, 400),
-        ({"mu": MU, "sigma": SIGMA, "n": np.array(400), "n_samples": np.array(300)}, None),
-        ({"mu": MU, "sigma": SIGMA, "n": np.array(-1)}, None),
-        ({"mu": MU, "sigma": SIGMA, "n": np.array(400.5)}, None),
-        ({"mu": MU, "sigma": SIGMA, "n": np.array(np.nan)}, None),
-        ({"mu": MU, "sigma": SIGMA, "dimension": np.array(12)}, None),
-        ({"mu": MU, "sigma": SIGMA, "resolution": np.array(256)}, None),
-        ({"mu": MU, "sigma": SIGMA, "batch_size": np.array(50)}, None),
-        ({"mu": MU, "sigma": SIGMA}, None),
-    ],
-    ids=lambda value: "+".join(value) if isinstance(value, dict) else str(value),
-)
-def test_a_number_of_samples_beside_statistics_is_used(beside, n, form, tmp_path):
+NUMBERS = [
+    ({"mu": MU, "sigma": SIGMA, "n": np.array(400)}, 400),
+    ({"mu": MU, "sigma": SIGMA, "N": np.array([400])}, 400),
+    ({"mu": MU, "sigma": SIGMA, "num_samples": np.array(400.0)}, 400),
+    ({"mean": MU, "cov": SIGMA, "count": np.array(400)}, 400),
+    ({"real_mu": MU, "real_sigma": SIGMA, "real_num_images": np.array(400), "fake_num_images": np.array(7)}, 400),
+    ({"m1": MU, "s1": SIGMA, "n1": np.array(400)}, 400),
+    ({"a": MU, "b": SIGMA, "nobs": np.array(400)}, 400),
+    ({"mu": MU, "sigma": SIGMA, "n": np.array(400), "n_samples": np.array(300)}, None),
+    ({"mu": MU, "sigma": SIGMA, "n": np.array(-1)}, None),
+    ({"mu": MU, "sigma": SIGMA, "n": np.array(400.5)}, None),
+    ({"mu": MU, "sigma": SIGMA, "n": np.array(np.nan)}, None),
+    ({"mu": MU, "sigma": SIGMA, "dimension": np.array(12)}, None),
+    ({"mu": MU, "sigma": SIGMA, "resolution": np.array(256)}, None),
+    ({"mu": MU, "sigma": SIGMA, "batch_size": np.array(50)}, None),
+    ({"mu": MU, "sigma": SIGMA}, None),
+]
+
+
+@pytest.mark.parametrize("case, form", every_value(NUMBERS, FORMS))
+def test_a_number_of_samples_beside_statistics_is_used(case, form, tmp_path):
+    beside, n = case
     path = form(tmp_path, beside)
     assert read_statistics(path).n == n
     score = fe.metrics(X, path, "fd")["fd"]
@@ -121,7 +120,7 @@ def test_a_number_of_samples_beside_statistics_is_used(beside, n, form, tmp_path
     assert f"n:300/{n}" in str(score.signature) or n is None
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [npz, *(pytest.param(one, marks=pytest.mark.long) for one in FORMS[1:])])
 def test_statistics_with_a_number_are_still_of_an_unknown_extractor(form, tmp_path):
     arrays = {"mu": np.zeros(2048), "sigma": np.eye(2048), "n": np.array(5000)}
     path = form(tmp_path, arrays)
@@ -130,52 +129,51 @@ def test_statistics_with_a_number_are_still_of_an_unknown_extractor(form, tmp_pa
     assert "n:5000/5000" in str(score.signature)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    "arrays, message",
-    [
-        ({"mu1": MU, "sigma1": SIGMA, "mu2": MU, "sigma2": SIGMA}, "several means and covariances"),
-        ({"cov": SIGMA, "one": MU, "other": MU}, "may be its mean"),
-        ({"total_sum": MU, "cov_sum": SIGMA}, "without the number of samples"),
-        ({"mean": MU, "precision": np.linalg.inv(SIGMA)}, "not a covariance by its name"),
-        ({"mu": MU, "sigma_inv": np.linalg.inv(SIGMA)}, "not a covariance by its name"),
-        ({"mean": MU, "corr": np.corrcoef(Y.T)}, "not a covariance by its name"),
-        ({"mean": MU, "chol": np.linalg.cholesky(SIGMA)}, "not a covariance by its name"),
-        ({"mean": MU, "scatter": 399 * SIGMA, "n": np.array(400)}, "not a covariance by its name"),
-        ({"mu": MU, "sqrt_cov": SIGMA}, "not a covariance by its name"),
-        ({"mu": MU}, "mu|vector|images"),
-        ({"sigma": SIGMA}, "symmetric matrix"),
-        ({"mu": MU, "sigma": np.sqrt(np.diag(SIGMA))}, "mean of shape|save one array|variances are not enough"),
-        ({"mean": MU, "var": SIGMA.diagonal().copy()}, r"variances are not enough.*covariance, shape \(12, 12\)"),
-        ({"mean": MU[None], "std": np.sqrt(np.diag(SIGMA))[None]}, "variances are not enough"),
-        ({"real_mean": MU, "real_variance": SIGMA.diagonal().copy(), "n": np.array(400)}, "variances are not enough"),
-        ({"m": MU.astype("f4"), "v": np.diag(SIGMA).astype("f4")}, "variances are not enough"),
-        ({"mu": MU, "sigma": SIGMA - 2 * np.eye(12)}, "positive diagonal"),
-    ],
-)
-def test_what_cannot_be_decided_is_refused_by_name(arrays, message, form, tmp_path):
+REFUSED = [
+    ({"mu1": MU, "sigma1": SIGMA, "mu2": MU, "sigma2": SIGMA}, "several means and covariances"),
+    ({"cov": SIGMA, "one": MU, "other": MU}, "may be its mean"),
+    ({"total_sum": MU, "cov_sum": SIGMA}, "without the number of samples"),
+    ({"mean": MU, "precision": np.linalg.inv(SIGMA)}, "not a covariance by its name"),
+    ({"mu": MU, "sigma_inv": np.linalg.inv(SIGMA)}, "not a covariance by its name"),
+    ({"mean": MU, "corr": np.corrcoef(Y.T)}, "not a covariance by its name"),
+    ({"mean": MU, "chol": np.linalg.cholesky(SIGMA)}, "not a covariance by its name"),
+    ({"mean": MU, "scatter": 399 * SIGMA, "n": np.array(400)}, "not a covariance by its name"),
+    ({"mu": MU, "sqrt_cov": SIGMA}, "not a covariance by its name"),
+    ({"mu": MU}, "mu|vector|images"),
+    ({"sigma": SIGMA}, "symmetric matrix"),
+    ({"mu": MU, "sigma": np.sqrt(np.diag(SIGMA))}, "mean of shape|save one array|variances are not enough"),
+    ({"mean": MU, "var": SIGMA.diagonal().copy()}, r"variances are not enough.*covariance, shape \(12, 12\)"),
+    ({"mean": MU[None], "std": np.sqrt(np.diag(SIGMA))[None]}, "variances are not enough"),
+    ({"real_mean": MU, "real_variance": SIGMA.diagonal().copy(), "n": np.array(400)}, "variances are not enough"),
+    ({"m": MU.astype("f4"), "v": np.diag(SIGMA).astype("f4")}, "variances are not enough"),
+    ({"mu": MU, "sigma": SIGMA - 2 * np.eye(12)}, "positive diagonal"),
+]
+
+
+@pytest.mark.parametrize("case, form", every_value(REFUSED, FORMS))
+def test_what_cannot_be_decided_is_refused_by_name(case, form, tmp_path):
+    arrays, message = case
     with pytest.raises(FincEvalError, match=message):
         fe.metrics(X, form(tmp_path, arrays), "fd")
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("names", [("mu", "sigma"), ("mean", "cov"), ("a", "b")], ids="-".join)
+VERBS = {
+    "compare": lambda x, path: fe.compare(x, path, features=50),
+    "compare-gen": lambda x, path: fe.compare(path, x, features=50),
+    "kinds": lambda x, path: fe.kinds({"a": x, "b": path}),
+    "leaderboard": lambda x, path: fe.leaderboard({"a": x, "b": x[:100]}, path),
+    "sketch": lambda x, path: fe.Sketch.reference(path, features=50),
+    "kid": lambda x, path: fe.metrics(x, path, "kid"),
+}
+
+
 @pytest.mark.parametrize(
-    "verb",
-    [
-        lambda x, path: fe.compare(x, path, features=50),
-        lambda x, path: fe.compare(path, x, features=50),
-        lambda x, path: fe.kinds({"a": x, "b": path}),
-        lambda x, path: fe.leaderboard({"a": x, "b": x[:100]}, path),
-        lambda x, path: fe.Sketch.reference(path, features=50),
-        lambda x, path: fe.metrics(x, path, "kid"),
-    ],
-    ids=["compare", "compare-gen", "kinds", "leaderboard", "sketch", "kid"],
+    "verb, names, form", every_value([*VERBS], [("mu", "sigma"), ("mean", "cov"), ("a", "b")], FORMS)
 )
 def test_other_verbs_refuse_statistics(verb, names, form, tmp_path):
     path = form(tmp_path, dict(zip(names, (MU, SIGMA), strict=True)))
     with pytest.raises(FincEvalError, match=r"mean and covariance|moments"):
-        verb(X, path)
+        VERBS[verb](X, path)
 
 
 @pytest.mark.parametrize(
@@ -186,29 +184,28 @@ def test_a_matrix_of_pairs_is_not_a_set_of_embeddings(matrix):
         fe.metrics(matrix, matrix, "fd")
 
 
-@pytest.mark.parametrize("extra", [{"mean": MU, "cov": SIGMA}, {"weights": MU}], ids=["statistics", "a vector"])
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("extra, form", every_value([{"mean": MU, "cov": SIGMA}, {"weights": MU}], FORMS))
 def test_embeddings_with_statistics_beside_them_are_embeddings(extra, form, tmp_path):
     path = form(tmp_path, {"embeddings": Y.astype(np.float32)} | extra)
     assert fe.metrics(X, path, "fd")["fd"].value == pytest.approx(WANT, rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["feats", "features", "embeddings", "arr_0"])
+BESIDE = {
+    "equal": ({"mu": MU, "sigma": SIGMA}, False),
+    "another mean": ({"mu": MU + 3, "sigma": SIGMA}, True),
+    "another spread": ({"mu": MU, "sigma": 4 * SIGMA}, True),
+    "other names": ({"mean": MU + 3, "cov": SIGMA}, True),
+    "of other size": ({"mu": MU[:4] + 3, "sigma": SIGMA[:4, :4]}, False),
+    "no statistics": ({"weights": MU + 3, "gram": Y.T @ Y}, False),
+    "of two sets": ({"mu1": MU, "sigma1": SIGMA, "mu2": MU + 3, "sigma2": SIGMA}, False),
+}
+
+
 @pytest.mark.parametrize(
-    ("beside", "is_said"),
-    [
-        ({"mu": MU, "sigma": SIGMA}, False),
-        ({"mu": MU + 3, "sigma": SIGMA}, True),
-        ({"mu": MU, "sigma": 4 * SIGMA}, True),
-        ({"mean": MU + 3, "cov": SIGMA}, True),
-        ({"mu": MU[:4] + 3, "sigma": SIGMA[:4, :4]}, False),
-        ({"weights": MU + 3, "gram": Y.T @ Y}, False),
-        ({"mu1": MU, "sigma1": SIGMA, "mu2": MU + 3, "sigma2": SIGMA}, False),
-    ],
-    ids=["equal", "another mean", "another spread", "other names", "of other size", "no statistics", "of two sets"],
+    "case, name, form", every_value([*BESIDE], ["feats", "features", "embeddings", "arr_0"], [npz, pt])
 )
-@pytest.mark.parametrize("form", [npz, pt])
-def test_embeddings_beside_statistics_that_contradict_them_are_said(name, beside, is_said, form, tmp_path):
+def test_embeddings_beside_statistics_that_contradict_them_are_said(case, name, form, tmp_path):
+    beside, is_said = BESIDE[case]
     path = form(tmp_path, {name: Y.astype(np.float32)} | beside)
     for metrics in (fe.metrics(X, path, ["fd", "kid"]), fe.metrics(path, X, ["fd", "kid"])):
         assert metrics["fd"].value == pytest.approx(WANT, rel=1e-4)
@@ -245,8 +242,7 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("form", [pt, nested, safetensors])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name, form", every_value([*NETWORKS], [pt, nested, safetensors]))
 def test_the_weights_of_a_network_are_no_samples(name, form, tmp_path):
     arrays = {one: np.ascontiguousarray(values + np.arange(values.shape[-1])) for one, values in NETWORKS[name].items()}
     path = form(tmp_path, arrays)
@@ -255,11 +251,11 @@ def test_the_weights_of_a_network_are_no_samples(name, form, tmp_path):
             verb()
 
 
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(
-    "beside",
-    [{"mean": MU, "std": MU}, {"score": Y[:, 0]}, {"epoch": np.array(3)}, {"labels": np.arange(400)}],
-    ids="-".join,
+    "beside, form",
+    every_value(
+        [{"mean": MU, "std": MU}, {"score": Y[:, 0]}, {"epoch": np.array(3)}, {"labels": np.arange(400)}], FORMS
+    ),
 )
 def test_embeddings_of_any_name_with_vectors_beside_them_are_samples(beside, form, tmp_path):
     path = form(tmp_path, {"x": Y.astype(np.float32)} | beside)
@@ -289,23 +285,19 @@ def batch(tmp_path, monkeypatch):
     return save
 
 
-@pytest.mark.parametrize("name", ["arr_0", "images", "samples"])
-@pytest.mark.parametrize(
-    "verb",
-    [
-        lambda path: fe.compare(IMAGES[::-1].copy(), path, extractor="pixels", features=50).difference,
-        lambda path: fe.metrics(path, path, ["kid", "fd"], extractor="pixels")["kid_mean"].value,
-        lambda path: len(fe.extract(path, "pixels")),
-        lambda path: repr(fe.kinds({"a": path, "b": path}, extractor="pixels")),
-    ],
-    ids=["compare", "metrics", "extract", "kinds"],
-)
+OF_BATCHES = {
+    "compare": lambda gen, path: fe.compare(gen, path, extractor="pixels", features=50).difference,
+    "metrics": lambda gen, path: fe.metrics(path, path, ["kid", "fd"], extractor="pixels")["kid_mean"].value,
+    "extract": lambda gen, path: len(fe.extract(path, "pixels")),
+    "kinds": lambda gen, path: repr(fe.kinds({"a": path, "b": path}, extractor="pixels")),
+}
+
+
+@pytest.mark.parametrize("verb, name", every_value([*OF_BATCHES], ["arr_0", "images", "samples"]))
 def test_a_reference_batch_is_its_images(verb, name, batch, tmp_path):
     path, bare = batch(name=name)
-    if "compare" in verb.__code__.co_names:
-        np.savez(tmp_path / "gen.npz", IMAGES[::-1])
-        verb = lambda path: fe.compare(tmp_path / "gen.npz", path, extractor="pixels", features=50).difference  # noqa: E731
-    assert verb(path) == verb(bare)
+    np.savez(tmp_path / "gen.npz", IMAGES[::-1])
+    assert OF_BATCHES[verb](tmp_path / "gen.npz", path) == OF_BATCHES[verb](tmp_path / "gen.npz", bare)
 
 
 @pytest.mark.parametrize("offset, said", [(0.0, "holds both images and statistics"), (50.0, "contradicts itself")])

@@ -358,12 +358,14 @@ def test_what_holds_no_clips_is_left_to_others(tmp_path):
 # --- real clips -------------------------------------------------------------------------------------------------------
 
 
-def test_real_clips_have_the_frames_that_pyav_reads_one_by_one(assets):
-    paths = sorted((assets / "clips").iterdir())
-    assert len(paths) == 12
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.long)], ids=["two", "all"])
+def test_real_clips_have_the_frames_that_pyav_reads_one_by_one(assets, tmp_path, step):
+    paths = sorted((assets / "clips").iterdir())[::step]
+    assert len(paths) == 12 // step
+    for path in paths:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
     policies = [Clip(16, 1, 1, "refuse"), Clip(16, 2, 3, "loop"), Clip(16, 1, 2, "hold", 8.0)]
-    sources = [open_clips(assets / "clips", clip) for clip in policies]
-    sets = [source.samples() for source in sources]
+    sets = [open_clips(tmp_path, clip).samples() for clip in policies]
     for path in paths:
         frames = every_frame(path.read_bytes())
         with av.open(str(path), metadata_errors="ignore") as container:
