@@ -1,8 +1,8 @@
 """The DP-HP paper's Table 2 on what can be had of it: data sets of scikit-learn, and generated data of the six shapes.
 
-OpenML and UCI are out of reach, so that six data sets of the table are generated: clusters of Gaussians, as many columns
-of numbers and of categories, and classes of the sizes that thinning leaves in the published code. Their scores say how
-the methods compare on tables of this shape, and nothing of the paper's figures.
+OpenML and UCI are out of reach, so that six data sets of the table are generated: clusters of Gaussians with as many
+columns of numbers and of categories, and as many classes. Their scores say how the methods compare on tables of this
+shape, and nothing of the paper's figures.
 """
 
 import time
