@@ -218,8 +218,3 @@ def test_numbers_that_are_none_are_refused(edited, value):
 @pytest.mark.parametrize("name", ["\0.toml", "~nobody-of-that-name/x.toml"])
 def test_what_is_no_path_is_refused(name):
     assert "cannot be read" in message(load_card, name)
-
-
-def test_a_card_nested_without_end_is_refused(tmp_path):
-    (tmp_path / "deep.toml").write_text("a = " + "[" * 5000 + "]" * 5000)
-    assert "cannot be read as a TOML file" in message(load_card, tmp_path / "deep.toml")

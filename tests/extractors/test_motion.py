@@ -111,10 +111,16 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_moves_a_clip_further_than_another_scene_does(fault):
+@pytest.fixture(scope="module")
+def scenes():
+    """Four clips, and their embeddings."""
     clips = [pan(0.3, seed=seed) for seed in range(4)]
-    clean = described(clips)
+    return clips, described(clips)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_moves_a_clip_further_than_another_scene_does(fault, scenes):
+    clips, clean = scenes
     faulty = described([FAULTS[fault](clip) for clip in clips])
     apart = torch.pdist(clean).mean()
     assert (faulty - clean).norm(dim=1).min() > apart
