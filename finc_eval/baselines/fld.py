@@ -88,14 +88,8 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
     """Compute FLD = 100 · (NLL of test / d − baseline), after standardizing embeddings by the test set.
 
     The baseline's mixture has min(n, train/2) training samples, drawn by the seed; n, the number of generated samples,
-    is the caller's choice (the authors take 10 000).
-
-    Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
-        train: embeddings of the training set, in one of the same forms.
-        test: embeddings of samples that the generator has not seen.
-        seed: random seed of the baseline's split.
-        run: device to compute on; default: CUDA if available.
+    is the caller's choice (the authors take 10 000). Sets are embeddings (n, d) or their file; the generator has not
+    seen those of `test`.
     """
     x, y, z = _standardize(gen, train, test)
     device = Run.of(run).torch_device
@@ -123,20 +117,14 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
 
 
 def likelihood_gap(gen: object, train: object, test: object, *, run: Run | None = None) -> Gap:
-    """Compute the gap of `fld` without baseline; it is far below the gap of fresh samples if training was copied.
-
-    See `fld` for arguments and errors.
-    """
+    """Compute the gap of `fld` without baseline; it is far below the gap of fresh samples if training was copied."""
     x, y, z = _standardize(gen, train, test)
     fitted = fit(x, y, Run.of(run).torch_device)
     return _gap(-fitted.log_likelihood(y) / y.dim, -fitted.log_likelihood(z) / z.dim)
 
 
 def sample_likelihoods(gen: object, train: object, test: object, *, run: Run | None = None) -> Likelihoods:
-    """Score single generated samples by a mixture around the test samples that is fitted to the training samples.
-
-    See `fld` for arguments and errors.
-    """
+    """Score single generated samples by a mixture around the test samples that is fitted to the training samples."""
     x, y, z = _standardize(gen, train, test)
     scores = fit(z, y, Run.of(run).torch_device).log_likelihood(x) / x.dim
     return Likelihoods(scores, Signature.of("fld-sample", (x.n, y.n, z.n), z.space))

@@ -53,12 +53,8 @@ def novelty(
 ) -> Novelty:
     """Compute KEN (arXiv 2402.17287, eq. 8), the amount of novelty in the generated set times its diversity.
 
-    Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
-        ref: reference set in one of the same forms.
-        sigma: bandwidth of the Gaussian kernel; default: half the reference's median pairwise distance.
-        rho: ρ (the paper's η) > 0.
-        form: factorization of the kernel matrix; "eigen" is slower and allows a singular matrix.
+    Sets are embeddings (n, d) or their file; σ is by default half the reference's median distance, and ρ is the
+    paper's η. The factorization "eigen" of the kernel matrix is slower and allows a singular matrix.
     """
     check_positive("rho", rho)
     check_choice("form", form, get_args(Factorization))

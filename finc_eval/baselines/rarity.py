@@ -61,13 +61,8 @@ class Rarity:
 def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, index: SearchIndex = "exact") -> Rarity:
     """Score every generated sample by the smallest ball of the reference that contains it.
 
-    Args:
-        gen: embeddings of the generated set: array or tensor (n, d), `EmbeddingCache` or its path.
-        ref: embeddings of the reference set in one of the same forms; more than k samples.
-        k: number of the neighbor that a ball reaches to.
-        run: device to compute on; default: CUDA if available.
-        index: "exact", or "auto" for radii by approximate neighbors in a very large reference; which balls contain a
-            sample is exact.
+    Sets are embeddings (n, d) or their file; a ball reaches to the k-th neighbor. With the index "auto", radii are by
+    approximate neighbors in a very large reference; which balls contain a sample is exact.
     """
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_enough(y, k)

@@ -23,14 +23,8 @@ def spectral_clustering(
     """Cluster some samples of a set by their neighbors among each other, and return the cluster of each, largest first.
 
     The affinity of two neighbors is exp(−‖x − y‖² / (s_x s_y)), where s is the distance to the k-th neighbor
-    (Zelnik-Manor and Perona 2004), with k = log₂ m + 1 for m samples; all other affinities are 0.
-
-    Args:
-        embeddings: embeddings of the set: array or tensor (n, d), `EmbeddingCache` or its path.
-        samples: rows to cluster, such as `Rarity.novel` and `Likelihoods.novel` return.
-        clusters: number of clusters.
-        seed: random seed of the k-means that ends a spectral clustering.
-        run: device that finds the neighbors; default: CUDA if available.
+    (Zelnik-Manor and Perona 2004), with k = log₂ m + 1 for m samples; all other affinities are 0. `samples` are row
+    numbers, such as `Rarity.novel` returns.
     """
     # scikit-learn takes a second to import, which the methods without clusters need not wait for.
     from sklearn.cluster import SpectralClustering

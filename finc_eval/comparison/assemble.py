@@ -77,19 +77,15 @@ LABEL = "label"
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A direction that may be reported.
-
-    Attributes:
-        own, other: shares of its members in the set that has more, and in the other.
-    """
+    """A direction that may be reported."""
 
     role: Role
     scored: ScoredProposal
     rank: int  # place of the direction in its proposal
     sign: int  # sign, 1 or −1, that makes positive the tail of the members
     estimates: Estimates  # estimates of the proposal
-    own: Share
-    other: Share
+    own: Share  # share of its members in the set that has more
+    other: Share  # share of its members in the other set
     threshold: float  # score of a member, mean of the two folds'
     p_value: float
     stability: float | None  # share of it that refits find again; None if it is not known

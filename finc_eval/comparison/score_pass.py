@@ -34,12 +34,8 @@ class ScorePass:
     """One pass over a set: out-of-fold masses, histograms of scores, and the best samples of each direction.
 
     Everything is summed on the device of the directions, and nothing goes back to the host before `result`. Nothing
-    here grows with the number of samples, save the sums of groups.
-
-    Args:
-        shown: reported directions, shape (q, k), fitted to all data.
-        scoring: directions that score fold 0 and those that score fold 1, each (q, t), of the same orientation.
-        group_sizes: number of samples of each group, shape (g,); None if ungrouped.
+    here grows with the number of samples, save the sums of groups, of these sizes (g,). The directions `shown`, (q, k),
+    are fitted to all data; those that score fold 0, and fold 1, are each (q, t), of the same orientation.
     """
 
     def __init__(

@@ -99,7 +99,15 @@ def _eigenpairs(
 ) -> list[Eigenpairs]:
     rank = min(matrix.rows.shape) if isinstance(matrix, LowRank) else len(matrix)
     count, spectrum = min(count, rank), max(count, spectrum)
-    values, vectors = _decompose(matrix, rank, count, spectrum, tolerance, both)
+    block, pairs = max(LANCZOS_BLOCK, 2 * count, spectrum), None
+    if rank > 2 * block * LANCZOS_STEPS:
+        with _tolerant(matrix):
+            pairs = _block_lanczos(matrix, count, block, tolerance, both)
+    if pairs is None and isinstance(matrix, LowRank):
+        basis, core = matrix.reduced()
+        values, vectors = all_eigenpairs(core)
+        pairs = values, basis @ vectors
+    values, vectors = pairs or all_eigenpairs(matrix)
     found = []
     for some, columns in ((values, vectors), (-values.flip(0), vectors.flip(1)))[: 1 + both]:
         columns = columns[:, :count]
@@ -122,23 +130,6 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     with single_threaded(len(matrix) <= MAX_SERIAL_ROWS):
         values, vectors = torch.linalg.eigh(matrix.double().cpu())
     return values.flip(0).to(matrix), vectors.flip(1).to(matrix)
-
-
-def _decompose(
-    matrix: torch.Tensor | LowRank, rank: int, count: int, spectrum: int, tolerance: float, both: bool
-) -> Eigenpairs:
-    """Return eigenvalues, descending, and their vectors: all of them, or at least the vectors at the ends asked for."""
-    block, found = max(LANCZOS_BLOCK, 2 * count, spectrum), None
-    if rank > 2 * block * LANCZOS_STEPS:
-        with _tolerant(matrix):
-            found = _block_lanczos(matrix, count, block, tolerance, both)
-    if found is not None:
-        return found
-    if isinstance(matrix, LowRank):
-        basis, core = matrix.reduced()
-        values, vectors = all_eigenpairs(core)
-        return values, basis @ vectors
-    return all_eigenpairs(matrix)
 
 
 def _block_lanczos(
@@ -174,15 +165,11 @@ def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tenso
 
 @dataclass(eq=False)
 class _Krylov:
-    """A subspace that grows by powers of a matrix.
-
-    Attributes:
-        vectors, products: orthonormal basis, and its images under the matrix, as the first of these rows.
-    """
+    """A subspace that grows by powers of a matrix."""
 
     matrix: torch.Tensor | LowRank
-    vectors: torch.Tensor
-    products: torch.Tensor
+    vectors: torch.Tensor  # orthonormal basis, as the first of these rows
+    products: torch.Tensor  # its images under the matrix, as the first of these rows
     lower: torch.Tensor  # vᵀAw of the basis, on and below the diagonal, which is what `eigh` reads
     size: int = 0  # number of vectors of the basis
 

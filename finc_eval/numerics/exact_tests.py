@@ -29,16 +29,8 @@ class ShareTests:
     conditional binomial test (Przyborowski and Wilenski 1940): of k + l members, each is one of the first set with
     probability at most π = ρ·n₁ / (ρ·n₁ + n₂), so p = P(Binomial(k + l, π) ≥ k) = I_π(k, l + 1). This is exact for
     counts of rare members, which are Poisson, and conservative for binomial counts, which vary less given their sum.
-    I_π(k, l + 1) is also defined for the effective counts of grouped samples, which are not whole.
-
-    Args:
-        k_first, k_second: numbers of members in each set, shape (t,), or one for all tests.
-        n_first, n_second: sizes of the sets.
-        rho: ρ, factor that the first share must exceed.
-
-    Attributes:
-        p_values: one p-value per test, shape (t,).
-        rho: ρ.
+    I_π(k, l + 1) is also defined for the effective counts of grouped samples, which are not whole. Numbers of members k
+    and sizes n of the sets have the shape (t,), or are one for all tests.
     """
 
     def __init__(
@@ -55,7 +47,7 @@ class ShareTests:
             self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
             self._tails = [hypergeometric_tails(*case) for case in cases.T.tolist()]
             found = [self._tails[case][int(a)] for case, a in zip(self._case, k, strict=True)]
-            self.p_values: Array = np.array(found)
+            self.p_values: Array = np.array(found)  # shape (t,)
         else:
             self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
 

@@ -127,11 +127,7 @@ def _mix(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDA
 
 
 class Counter:
-    """Counts a set in one pass.
-
-    Args:
-        far: whether samples far from all kinds are counted as a last kind of their own, which later sets need.
-    """
+    """Counts a set in one pass; with `far`, samples far from all kinds are a last kind, which later sets need."""
 
     def __init__(self, partition: KindTree, *, far: bool = False, run: Run | None = None) -> None:
         self.partition, self._far, self._run = partition, far, Run.of(run)

@@ -86,11 +86,7 @@ def tower_of(text: str | None, one: Embeddings) -> str:
 
 
 def text_vectors(prompts: Sequence[str], text: str, dim: int, run: Run) -> tuple[torch.Tensor, str]:
-    """Return the vectors of prompts, of length one, shape (p, dim) float64, and a sentence on what is not read.
-
-    Raises:
-        DataError: images and prompts have unlike dimensions, or a prompt has no vector.
-    """
+    """Return the vectors of prompts, of length one, shape (p, dim) float64, and a sentence on what is not read."""
     if text == WORDS:
         raise DataError(
             "the fit of images and prompts needs text, a card or a file of vectors of the prompts by one model"

@@ -19,11 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Sums over the images of each prompt in one set.
-
-    Attributes:
-        order, start: images in the order of their prompts, and where the images of each prompt begin.
-    """
+    """Sums over the images of each prompt in one set."""
 
     n: NDArray[np.int64]  # shape (B,)
     # mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair r modulo their
@@ -34,8 +30,8 @@ class Images:
     alike: Array  # the same of as many images, the first, as the other set has too
     total: Array
     distinct: NDArray[np.int64]  # distinct images, shape (B,)
-    order: NDArray[np.int64]
-    start: NDArray[np.int64]
+    order: NDArray[np.int64]  # images in the order of their prompts
+    start: NDArray[np.int64]  # where the images of each prompt begin
 
     @classmethod
     def of(
@@ -49,17 +45,10 @@ class Images:
         kinds: KindTree,
         run: Run,
     ) -> Images:
-        """Sum the images of a set, in one pass.
+        """Sum the images of a set, in one pass, on the axes of the kinds, from the prompt of each image, (n,).
 
-        Args:
-            one: the set.
-            block: prompt of each image, shape (n,).
-            pairs: pairs of each prompt, shape (B,).
-            alone: images of each prompt that are put in pairs, shape (B,).
-            least: images that both sets have of each prompt, shape (B,).
-            distinct: distinct images of each prompt in this set, shape (B,).
-            kinds: kinds, on whose axes images are compared.
-            run: portions.
+        All else is of each prompt, (B,): its pairs, its images that are put in pairs (`alone`), those that both sets
+        have (`least`), and the distinct ones of this set.
         """
         n, blocks = np.bincount(block), len(pairs)
         order = block.argsort(kind="stable")

@@ -40,14 +40,7 @@ BLOCKS, BLOCK = 8, 64
 
 
 class Joint(Subset):
-    """A set with the vector of its prompt beside each embedding.
-
-    Args:
-        source: the set.
-        vectors: vectors of the prompts, shape (p, k), in the units of the embeddings.
-        place: prompt of each sample, shape (n,).
-        prompts: the prompts, p of them.
-    """
+    """A set with the vector of its prompt, of (p, k) in the units of the embeddings, beside each embedding."""
 
     def __init__(
         self, source: Embeddings, vectors: torch.Tensor, place: NDArray[np.int64], prompts: Sequence[str]
@@ -83,12 +76,8 @@ def join_text(
 ) -> tuple[dict[str, Joint], float, str]:
     """Return sets of prompts and images, the bandwidth of images, to which prompts are scaled, and what is not read.
 
-    Args:
-        sets: sets by label, with a column of prompts.
-        reference: labels of the sets that decide the bandwidth.
-        text: "words", "wordllama", a card with a text tower, or the path of a file with an embedding for each prompt.
-        column: the column of prompts; default: the first of prompt, caption and text that all sets have.
-        sigma: bandwidth of the images; default: half their median distance.
+    The sets `reference` decide the bandwidth, unless it is given. `text` is "words", "wordllama", a card with a text
+    tower, or the path of a file with an embedding for each prompt.
     """
     column = column or text_column(sets, f"text {text!r} needs")
     values = {label: one.column(column) for label, one in sets.items()}

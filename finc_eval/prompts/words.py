@@ -123,13 +123,8 @@ def choose(
 ) -> Iterator[Chosen]:
     """Yield the phrases whose prompts differ, one after the other.
 
-    Args:
-        phrases: the phrases.
-        differences: D, shape (pairs, k), or g, shape (pairs,) with one pair a prompt.
-        prompt: prompt of each pair, shape (pairs,), in order.
-        seed: random seed of the signs.
-        part: part of the error that this family may spend.
-        before: phrases whose images differ in another way, which others must differ without.
+    Differences are D, (pairs, k), or g, (pairs,) with one pair a prompt; `prompt` is of each pair, in order. This
+    family may spend `part` of the error. Others must differ without the phrases `before`, which differ in another way.
     """
     known = {f" {text} ": phrases.has[:, [phrases.texts.index(text)]].toarray().ravel() > 0 for text in before if text}
     left = np.ones(phrases.has.shape[0])
