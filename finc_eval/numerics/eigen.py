@@ -103,11 +103,14 @@ def _eigenpairs(
     if rank > 2 * block * LANCZOS_STEPS:
         with _tolerant(matrix):
             pairs = _block_lanczos(matrix, count, block, tolerance, both)
-    if pairs is None and isinstance(matrix, LowRank):
-        basis, core = matrix.reduced()
-        values, vectors = all_eigenpairs(core)
-        pairs = values, basis @ vectors
-    values, vectors = pairs or all_eigenpairs(matrix)
+    if pairs is None:
+        if isinstance(matrix, LowRank):
+            basis, core = matrix.reduced()
+            values, vectors = all_eigenpairs(core)
+            pairs = values, basis @ vectors
+        else:
+            pairs = all_eigenpairs(matrix)
+    values, vectors = pairs
     found = []
     for some, columns in ((values, vectors), (-values.flip(0), vectors.flip(1)))[: 1 + both]:
         columns = columns[:, :count]
