@@ -37,6 +37,20 @@ def test_a_page_has_the_header_the_navigation_and_the_policy_of_the_family(docum
 
 
 @pytest.mark.parametrize("type_name", RESULTS)
+def test_a_page_refers_to_nothing_outside_itself_and_its_links_lead_to_its_parts(documents, type_name):
+    text = report.page(documents[type_name], {})
+    page = Page(text)
+    assert not re.search(r"https?://|@import|url\((?!#)|innerHTML|fetch|blob:|style=|\son\w+=", text)
+    elements = [page.attributes(n) for n, _ in enumerate(page.elements)]
+    ids = [one["id"] for one in elements if "id" in one]
+    targets = [one.get("href") or one["xlink:href"] for one in map(page.attributes, page.find("a") + page.find("use"))]
+    assert len(ids) == len(set(ids)) and {*targets} <= {f"#{one}" for one in ids}
+    sections = [one for one in map(page.attributes, page.find("section")) if "aria-label" not in one]
+    assert sections and {one["aria-labelledby"] for one in sections} <= {*ids}
+    assert page.texts("a", inside=page.find("nav")[0]) == page.texts("h2")
+
+
+@pytest.mark.parametrize("type_name", RESULTS)
 def test_no_sentence_has_a_place_that_was_not_filled(documents, type_name):
     said = report.outline(documents[type_name])
     sentences = (said.kind, said.how, *said.details, *(one.legend for one in said.tables))

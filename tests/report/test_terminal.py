@@ -3,6 +3,7 @@
 import re
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -91,12 +92,14 @@ def scores():
     return Scores("gen", "ref", tuple(made), {}, provenance=made_by("9"))
 
 
+@cache
 def some_kinds():
     rows = np.random.default_rng(0).normal(size=(300, 8))
     found = fe.kinds({"half_trained_generator": rows[:150] + 9, "ref": rows[150:]})
     return replace(found, kinds=tuple(replace(kind, name=LONG) for kind in found.kinds))
 
 
+@cache
 def a_verdict():
     rows = np.random.default_rng(0).normal(size=(600, 8))
     policy = {"kinds": {"lose": 0.5, "min_share": 0.04, "new": 0.1}, "metrics": {"fd": {"worse": 0.5}}}
@@ -106,22 +109,21 @@ def a_verdict():
 LONG = "mostly golden retriever (94 %), brighter, with more contrast"
 
 
-@pytest.mark.parametrize(
-    "result",
-    [
-        wide_comparison(),
-        kinds_of_nine(),
-        methods(),
-        a_sweep(),
-        some_changes("new", "gone", "unchanged"),
-        scores(),
-        some_kinds(),
-        a_verdict(),
-    ],
-    ids=lambda result: result.type_name,
-)
-def test_tables_fit_a_terminal_without_cutting_a_number(result, monkeypatch, capsys):
-    check_fits_a_terminal(result, monkeypatch, capsys)
+MADE = {
+    "comparison": wide_comparison,
+    "kinds of nine sets": kinds_of_nine,
+    "methods": methods,
+    "sweep": a_sweep,
+    "changes": lambda: some_changes("new", "gone", "unchanged"),
+    "scores": scores,
+    "kinds": some_kinds,
+    "verdict": a_verdict,
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_tables_fit_a_terminal_without_cutting_a_number(name, monkeypatch, capsys):
+    check_fits_a_terminal(MADE[name](), monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(
