@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-import finc_eval as fe
 from finc_eval.measures.precision_recall import precision_recall
 
 
@@ -129,27 +128,3 @@ def test_intervals_know_whose_samples_they_resample():
     low, high = precision_recall(x, x).interval("precision", 0.99)
     assert low < 1
     assert high == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named", "message"),
-    [
-        ((np.eye(5), np.eye(9)[:, :5]), {}, "gen has 5 samples, too few for 5 neighbors of each: pass at least 6"),
-        ((np.eye(9), np.eye(9)[:4]), {"k": 4}, "ref has 4 samples, too few for 4 neighbors of each: pass at least 5"),
-        ((np.eye(9), np.eye(8)), {}, "gen has 9 entries per embedding and ref 8: extract both with the same"),
-        ((np.eye(9), np.full((9, 9), np.inf)), {}, "ref: the embedding in row 0 is not finite"),
-        ((np.eye(9), np.eye(9)), {"convention": "prcd"}, r"'prcd' \(did you mean \"prdc\"\?\)"),
-        ((np.eye(9), np.eye(9)), {"k": 0}, "k must be a whole number of at least 1, got 0"),
-    ],
-)
-def test_what_is_wrong_is_said_in_a_sentence(arguments, named, message):
-    with pytest.raises(fe.FincEvalError, match=message):
-        precision_recall(*arguments, **named)
-
-
-def test_an_unknown_metric_or_confidence_has_no_interval():
-    found = precision_recall(normal(9, 2, 0), normal(9, 2, 1))
-    with pytest.raises(fe.FincEvalError, match=r"got 'recal' \(did you mean \"recall\"\?\)"):
-        found.interval("recal")
-    with pytest.raises(fe.FincEvalError, match="confidence must lie between 0 and 1, got 95"):
-        found.interval("recall", 95)
