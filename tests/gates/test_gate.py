@@ -99,16 +99,16 @@ def test_labelled_kinds_are_limited_by_name(sets):
 
 def test_groups_of_samples_are_the_unit(sets):
     """Copies of each sample tell nothing new: intervals are as wide as without them."""
-    few = release(600, 7)
+    few = release(300, 7)
     grouped = fe.EmbeddingSet(
-        np.repeat(few, 4, 0) + np.random.default_rng(0).normal(0, 1e-3, (2400, 16)).astype(np.float32),
-        metadata={"prompt": [str(i // 4) for i in range(2400)]},
+        np.repeat(few, 4, 0) + np.random.default_rng(0).normal(0, 1e-3, (1200, 16)).astype(np.float32),
+        metadata={"prompt": [str(i // 4) for i in range(1200)]},
     )
 
     def alone(rows):
         return fe.EmbeddingSet(rows, metadata={"prompt": [str(i) for i in range(len(rows))]})
 
-    old, ref = alone(sets["old"]), alone(sets["ref"])
+    old, ref = alone(sets["old"][:1000]), alone(sets["ref"][:1000])
     limits = {"kinds": {"lose": 0.8, "min_share": 0.1}}
     clustered = fe.gate(grouped, old, ref, {**limits, "groups": "prompt"}).limits
     naive = fe.gate(grouped, old, ref, limits).limits
