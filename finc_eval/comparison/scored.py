@@ -21,7 +21,7 @@ from finc_eval.numerics.arrays import rows_of
 from finc_eval.numerics.design_effects import design_effects
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.numerics.thresholds import BINS, bins_of, thresholds_of
+from finc_eval.numerics.thresholds import thresholds_of
 from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
 
 SCORE = Stage("score samples", cost=1)
@@ -38,48 +38,20 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False)
-class SampleScores:
-    """Scores of the bottom-k sample of a set, on the CPU."""
-
-    folds: torch.Tensor  # fold of each sample, shape (m,)
-    inside: torch.Tensor  # scores on the directions that were fitted to the sample's own fold, shape (m, t)
-    outside: torch.Tensor  # scores on those that were fitted to the other fold, shape (m, t)
-
-    @classmethod
-    def of(cls, one: SketchedSet, scoring: tuple[torch.Tensor, torch.Tensor]) -> SampleScores:
-        """Score a sample on the directions that score fold 0, and on those that score fold 1, each (q, t)."""
-        features, folds = one.sample
-        with arithmetic("float32"):
-            first, second = (features @ torch.cat(scoring, 1)).cpu().tensor_split(2, 1)
-        in_first = folds[:, None] == 0
-        return cls(folds, torch.where(in_first, second, first), torch.where(in_first, first, second))
-
-    def fitted(self, fold: int) -> torch.Tensor:
-        """Return which part of a fold is in each bin of the scores on directions fitted to it: (t, BINS)."""
-        bins = bins_of(self.inside[rows_of(self.folds, fold)]).T
-        part = torch.full(bins.shape, 1 / max(bins.shape[1], 1), dtype=torch.double)
-        return torch.zeros(len(bins), BINS, dtype=torch.double).scatter_add_(1, bins, part)
-
-    def members(self, column: int, thresholds: torch.Tensor) -> torch.Tensor:
-        """Tell which samples lie beyond the thresholds, (2,), of a direction, each in the fold that is held out."""
-        of_samples = thresholds[self.folds]
-        return self.outside[:, column] * of_samples.sign() >= of_samples.abs()
-
-
-@dataclass(frozen=True, eq=False)
 class ScoredSet:
     """A set after its score pass."""
 
     sketched: SketchedSet
     scores: Scores
     masses: Masses
-    sample: SampleScores
+    sample: torch.Tensor  # scores of its bottom-k sample on directions that were not fitted to them, (m, t), on the CPU
     far: Far | None  # samples far from all others; None if there is none, and of a sketch
 
     def members(self, column: int, thresholds: torch.Tensor) -> tuple[int, torch.Tensor]:
         """Return how many samples lie beyond the thresholds of a direction, and which of the bottom-k sample, (m,)."""
         count = sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds))
-        return count, self.sample.members(column, thresholds)
+        least_of_samples = thresholds[self.sketched.sample_folds]
+        return count, self.sample[:, column] * least_of_samples.sign() >= least_of_samples.abs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +76,7 @@ class ScoredProposal:
     @cached_property
     def thresholds(self) -> torch.Tensor:
         """Least scores of members on the directions that score either fold, shape (2, t); see `thresholds_of`."""
-        return thresholds_of(self.own.scores, self.other.scores, self.columns)
+        return thresholds_of(self.own.scores.fitted, self.other.scores.fitted, self.columns)
 
     def column(self, rank: int) -> int:
         """Return the column of a direction in the scores."""
@@ -161,7 +133,6 @@ def score_sets(
     first, second = (torch.cat([none, *(one.fit.scoring[fold] for one in proposals)], 1) for fold in (0, 1))
     ends = list(accumulate((one.fit.full.vectors.shape[1] for one in proposals), initial=0))
     columns = [slice(start, stop) for start, stop in pairwise(ends)]
-    samples = {label: SampleScores.of(one, (first, second)) for label, one in sets.items()}
     placed = list(zip(proposals, columns, strict=True))
     runs = run.over(SCORE, [0 if one.embeddings is None else one.embeddings.n for one in sets.values()])
     passed = {
@@ -176,8 +147,16 @@ def score_sets(
         else:
             sketch, concentration = one.sketch, scores.concentration()
             masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
-        found[label] = ScoredSet(one, scores, masses, samples[label], far)
+        found[label] = ScoredSet(one, scores, masses, _score_sample(one, first, second), far)
     return Scored(found, [ScoredProposal(one, place, found, is_paired) for one, place in placed])
+
+
+def _score_sample(one: SketchedSet, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Score a bottom-k sample on the directions that score the fold of each: (q, t) for fold 0, and 1 → (m, t)."""
+    features, folds = one.sample
+    with arithmetic("float32"):
+        of_first, of_second = (features @ torch.cat([first, second], 1)).cpu().tensor_split(2, 1)
+    return torch.where(folds[:, None] == 0, of_first, of_second)
 
 
 def _pass(

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.record import Record
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import MOST, TRAIT, Name
-from finc_eval.naming.panel import OTHERS_PER_SET, Described, Indices, smallest_hashes
+from finc_eval.naming.panel import OTHERS_PER_SET, Indices, smallest_hashes
 from finc_eval.naming.questions import Counts, enrichment_p
 from finc_eval.numerics.exact_tests import hypergeometric_masses
 from finc_eval.numerics.inference import ALPHA, holm
@@ -122,7 +123,10 @@ OWN, OTHER = {"over": "gen", "under": "ref"}, {"over": "ref", "under": "gen"}
 
 
 def look_different(
-    names: Sequence[Name], roles: Sequence[str], members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Described]
+    names: Sequence[Name],
+    roles: Sequence[str],
+    members: Sequence[Mapping[str, Indices]],
+    sets: Mapping[str, Embeddings],
 ) -> list[int | None]:
     """Link over- and under-represented modes that show the same kind of sample.
 
@@ -140,7 +144,7 @@ def look_different(
     return [int(row.argmax()) if row.max() >= LIFT else None for row in lifts]
 
 
-def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str, Described]) -> NDArray[np.float64]:
+def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str, Embeddings]) -> NDArray[np.float64]:
     """Compute how much more often than by chance modes of unlike roles stand in each other's place.
 
     The smaller lift of the two directions is returned, (modes, modes); 0 for modes of one role.

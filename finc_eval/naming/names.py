@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name
-from finc_eval.naming.panel import Described, panel_of
+from finc_eval.naming.panel import panel_of
 from finc_eval.naming.properties import TEXT_COLUMNS, class_properties, metadata_properties
 from finc_eval.naming.questions import Question, questions_of
 from finc_eval.naming.traits import trait_questions
@@ -27,7 +28,7 @@ MAX_TRAITS = 2
 """Traits that stand in a name."""
 
 
-def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Described]) -> list[Name]:
+def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:
     """Name modes by properties that their members have more often than other samples.
 
     The properties are, in this order: values of metadata columns, the labels first, with ranges of numbers and dates,

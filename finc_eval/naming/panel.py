@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from PIL import Image
 
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.arrays import without_fold
 
 OTHERS_PER_SET = 1000
@@ -18,29 +16,6 @@ OTHERS_PER_SET = 1000
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-
-class Described(Protocol):
-    """The part of `Embeddings` that names are made from."""
-
-    n: int
-    space: str
-    columns: tuple[str, ...]
-
-    def column(self, name: str) -> list[str]:
-        """Return one value for each row, "" if it is missing."""
-
-    def group_hashes(self) -> NDArray[np.uint64] | None:
-        """Return a hash of the group of each row, or None."""
-
-    def images_at(self, indices: Indices) -> list[Image.Image] | None:
-        """Return the pictures of these rows, or None."""
-
-    def rows_at(self, indices: Indices) -> torch.Tensor:
-        """Return the embeddings of these rows."""
-
-    def id_keys(self) -> NDArray[np.uint64]:
-        """Return the hash of each id."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +26,13 @@ class Panel:
     other sample of the group is among the others. The first of each would be of one seed, where seeds are in order.
     """
 
-    sets: Mapping[str, Described]
+    sets: Mapping[str, Embeddings]
     rows: Mapping[str, Indices]  # for each set, the indices of its samples in the panel
     members: Mask  # mask of the members of each mode, shape (modes, samples)
     others: Mask  # mask of the samples that each mode is compared with, shape (modes, samples)
     same_sets: Mask  # mask of the samples of the sets that have its members, shape (modes, samples)
 
-    def by_set(self) -> Iterator[tuple[Described, Indices, slice]]:
+    def by_set(self) -> Iterator[tuple[Embeddings, Indices, slice]]:
         """Yield each set, its indices, and their place in the panel."""
         start = 0
         for name, rows in self.rows.items():
@@ -65,7 +40,7 @@ class Panel:
             start += len(rows)
 
 
-def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Described]) -> Panel:
+def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embeddings]) -> Panel:
     """Choose the others, and gather all samples."""
     drawn = {name: smallest_hashes(one, OTHERS_PER_SET) for name, one in sets.items()}
     rows = {
@@ -85,13 +60,13 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Descri
     return Panel(sets, rows, *(np.array(masks, bool).reshape(shape) for masks in (inside, outside, same)))
 
 
-def smallest_hashes(one: Described, count: int) -> Indices:
+def smallest_hashes(one: Embeddings, count: int) -> Indices:
     """Return the indices of the samples with the smallest id hashes: a random sample that does not depend on order."""
     keys = without_fold(one.id_keys())
     return np.arange(len(keys)) if len(keys) <= count else np.sort(np.argpartition(keys, count)[:count])
 
 
-def _groups(one: Described, rows: Indices, number: int) -> NDArray[np.uint64]:
+def _groups(one: Embeddings, rows: Indices, number: int) -> NDArray[np.uint64]:
     """Return the group of each row; rows that stand for themselves get numbers of their own."""
     hashes = one.group_hashes()
     return (rows.astype(np.uint64) << np.uint64(4)) + np.uint64(number) if hashes is None else hashes[rows]

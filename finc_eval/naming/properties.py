@@ -17,11 +17,12 @@ from scipy.sparse import csr_matrix
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.words import join_words
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import spaces_of
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.network import Classifier, load_classifier
 from finc_eval.naming.evidence import CLASSIFIER
-from finc_eval.naming.panel import Described, Panel, panel_of
+from finc_eval.naming.panel import Panel, panel_of
 
 MAX_VALUES = 1000
 """Distinct values of a column above which its values are not properties."""
@@ -108,13 +109,13 @@ def columns_of(panel: Panel) -> Iterator[tuple[str, list[list[str]]]]:
         )
 
 
-def unused_columns(sets: Mapping[str, Described]) -> list[str]:
+def unused_columns(sets: Mapping[str, Embeddings]) -> list[str]:
     """Return a sentence on the columns that can name no kind, with the reason of each; none if all can."""
     reasons = {
         name: why
         for name, per_set in columns_of(panel_of((), sets))
         if name not in TEXT_COLUMNS
-        and not any(name == getattr(one, "grouping", None) for one in sets.values())
+        and not any(name == one.grouping for one in sets.values())
         and (name == "label" or not ranges_of([value for mine in per_set for value in mine]))
         and (why := why_unused(per_set)) is not None
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import torch
 
@@ -21,11 +20,8 @@ HALVINGS = 40
 """Halvings of an interval, after which it is about as narrow as single precision allows."""
 
 
-class Fitted(Protocol):
-    """Scores of a set on directions that were fitted to it."""
-
-    def fitted(self, fold: int) -> torch.Tensor:
-        """Return which part of a fold is in each bin of the scores on directions fitted to it: (t, BINS), float64."""
+Fitted = Callable[[int], torch.Tensor]
+"""Part of a fold that is in each bin of the scores on directions that were fitted to it: (t, BINS), float64."""
 
 
 def bins_of(scores: torch.Tensor) -> torch.Tensor:
@@ -43,7 +39,7 @@ def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
 
 
 def _thresholds(own: Fitted, other: Fitted, fold: int, columns: slice) -> torch.Tensor:
-    first, second = (_tails(one.fitted(fold)[columns]) for one in (own, other))
+    first, second = (_tails(one(fold)[columns]) for one in (own, other))
     square = ((torch.arange(BINS // 2, dtype=torch.double) + 0.5) * (2 / BINS)).square()
     tail = ((first - second) @ square).argmax(0)
     first, second = (one[tail, torch.arange(len(tail))] for one in (first, second))

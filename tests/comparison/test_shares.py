@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from math import sqrt
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,12 +64,12 @@ def test_counts_of_a_histogram_are_those_of_the_held_out_scores(scored, threshol
 def other_set(scores, directions=1):
     """A set of which all samples of either fold have these scores on every direction."""
     bins = torch.from_numpy(np.histogram(scores, BINS, (-1, 1))[0] / len(scores))
-    return SimpleNamespace(fitted=lambda fold: bins.expand(directions, -1))
+    return lambda fold: bins.expand(directions, -1)
 
 
 def test_thresholds_come_from_the_half_that_is_not_counted(scored):
     scores, features, folds, scoring = scored
-    found = thresholds_of(scores, other_set(np.zeros(10), 3), slice(1, 3))
+    found = thresholds_of(scores.fitted, other_set(np.zeros(10), 3), slice(1, 3))
     assert found.shape == (2, 2)
     for fold, threshold in enumerate(found[:, 0].tolist()):
         fitted = (features[folds != fold] @ scoring[fold][:, 1]).double()
