@@ -193,15 +193,11 @@ def audit(
 
 @dataclass(frozen=True)
 class NearTraining:
-    """Samples near to the training set, which is the part of an audit that a limit can be put on.
-
-    Attributes:
-        exact, fresh: numbers of training samples among them, by pixels if known, and of fresh samples.
-    """
+    """Samples near to the training set, which is the part of an audit that a limit can be put on."""
 
     near: Measure  # share of the samples, and of fresh samples, that are suspiciously near
-    exact: int
-    fresh: int
+    exact: int  # number of training samples among them, by pixels if known
+    fresh: int  # number of fresh samples
     same_law: float  # p-value of the training set against fresh samples; at most 0.05, `near` shows no copying
 
     @classmethod

@@ -46,15 +46,11 @@ class AttackedDistances:
 
 @dataclass(frozen=True, eq=False)
 class SetDistances:
-    """Distances between a generated set, or one that stands in for it, and members and non-members.
-
-    Attributes:
-        members, non_members: distances from these to the generated samples.
-    """
+    """Distances between a generated set, or one that stands in for it, and members and non-members."""
 
     to_train: Neighbors  # nearest training samples of each generated sample, shape (n, k)
     to_non_members: Neighbors  # nearest non-member of each generated sample, shape (n, 1)
-    members: AttackedDistances
+    members: AttackedDistances  # distances from members to the generated samples
     non_members: AttackedDistances
     radius: float  # radius of the balls that are counted
 

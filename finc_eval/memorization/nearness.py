@@ -38,14 +38,10 @@ NO_SHIFTS = (
 
 @dataclass(frozen=True, eq=False)
 class Near:
-    """Nearness to the training set, one way.
+    """Nearness to the training set, one way."""
 
-    Attributes:
-        gen, fresh: calibrated distances of generated and of fresh samples, shape (n,) and (m,).
-    """
-
-    gen: NDArray[np.float64]
-    fresh: NDArray[np.float64]
+    gen: NDArray[np.float64]  # calibrated distances of generated samples, shape (n,)
+    fresh: NDArray[np.float64]  # the same of fresh samples, shape (m,)
     partners: NDArray[np.int64]  # index of the training sample that each generated one is nearest to, shape (n,)
 
     @classmethod

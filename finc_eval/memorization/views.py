@@ -191,17 +191,12 @@ def shift(image: Image.Image, rng: np.random.Generator) -> Image.Image:
     return Image.fromarray(padded[most + y : most + y + image.height, most + x : most + x + image.width])
 
 
-def mirror(image: Image.Image, _: np.random.Generator) -> Image.Image:
-    """Exchange left and right."""
-    return ImageOps.mirror(image)
-
-
 ALTERATIONS: dict[str, Callable[[Image.Image, np.random.Generator], Image.Image]] = {
     f"noise of {NOISE_DEVIATION}/255": noisy,
     f"JPEG {JPEG_QUALITY}": recompress,
     f"crop of {percent(CROPPED)}": crop,
     "shift": shift,
-    "mirrored": mirror,
+    "mirrored": lambda image, _: ImageOps.mirror(image),
 }
 """Alterations of a copy, by their names in the table of the power."""
 

@@ -108,7 +108,7 @@ def test_centered_fabrication_does_not_depend_on_the_origin_and_keeps_it():
 
 
 def test_the_published_number_of_steps_reads_the_raw_samples():
-    raw = torch.from_numpy(X[Y == 0])
+    raw = torch.from_numpy(X[Y == 0][:60])
     noisy = ElementNoise(4.0).add(raw, seeded())
     assert 2 <= published_steps(raw, noisy, KahmSettings(20)) <= 10
     assert published_steps(0.05 * raw, noisy, KahmSettings(20)) > published_steps(raw, noisy, KahmSettings(20))

@@ -59,7 +59,7 @@ def test_without_pictures_samples_are_samples_and_equality_is_that_of_embeddings
 def test_the_bound_is_above_zero_where_the_test_finds_copies_and_holds_in_almost_all_draws():
     rng, alpha, copies = np.random.default_rng(0), 0.05, 30
     bounds = []
-    for _ in range(300):
+    for _ in range(150):
         fresh, scores = rng.random(200), rng.random(250)
         scores[:copies] = 0.01 * rng.random(copies)
         bounds.append(least_copies(scores, fresh, alpha))
@@ -67,7 +67,7 @@ def test_the_bound_is_above_zero_where_the_test_finds_copies_and_holds_in_almost
     bounds = np.array(bounds)
     assert (bounds > copies).mean() <= alpha
     assert np.median(bounds) >= copies / 2
-    nothing = [least_copies(rng.random(250), rng.random(200), alpha) for _ in range(300)]
+    nothing = [least_copies(rng.random(250), rng.random(200), alpha) for _ in range(150)]
     assert np.mean(np.array(nothing) > 0) <= alpha
 
 

@@ -93,11 +93,11 @@ def test_samples_near_to_one_real_sample_are_asked_once():
 @pytest.mark.parametrize(("m", "h"), [(400, 2000), (2000, 400)])
 def test_neither_of_two_sets_of_unlike_sizes_is_nearer_to_fresh_samples(m, h):
     rng, told = np.random.default_rng(3), 0
-    for _ in range(20):
+    for _ in range(10):
         centers = 5 * rng.normal(size=(40, 6))  # of which a small set has few samples each
         sets_of = (centers[rng.integers(40, size=n)] + rng.normal(size=(n, 6)) for n in (500, m, h))
         gen, train, holdout = (as_embeddings(one.astype(np.float32)) for one in sets_of)
         ways = {"calibrated": Near.of(nearest(gen, train, 10), nearest(holdout, train, 10))}
         sets = {"gen": gen, "train": train, "holdout": holdout}
         told += find_sides(sets, Nearness(ways), 10, AuditSettings(), Run())["calibrated"].p_value() <= 0.05
-    assert told <= 3
+    assert told <= 2

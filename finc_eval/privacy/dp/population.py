@@ -17,7 +17,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
@@ -88,17 +88,15 @@ class RowViews:
         return tuple(np.concatenate(part) for part in self._parts if part)
 
 
-@dataclass(frozen=True)
 class Sketches:
-    """Sketches of the views of a data set, and its records themselves to compare with sketches of others."""
+    """Sketches of the views of a data set, and its records themselves to compare with sketches of others.
 
-    views: Sequence[Hashes]
-    salt: str  # text of the ledger that mixes the numbers
-    _counted: list[tuple[Hashes, NDArray[np.int64]]] = field(default_factory=list, init=False, repr=False)
+    The salt is a text of the ledger, which mixes the numbers.
+    """
 
-    def __post_init__(self) -> None:
-        salt = np.uint64(int(sha256_of("salt", self.salt)[:16], 16))
-        self._counted.extend(np.unique(mix(mix(view) ^ salt), return_counts=True) for view in self.views)
+    def __init__(self, views: Sequence[Hashes], salt: str) -> None:
+        mixed = np.uint64(int(sha256_of("salt", salt)[:16], 16))
+        self._counted = [np.unique(mix(mix(view) ^ mixed), return_counts=True) for view in views]
 
     def texts(self) -> tuple[str, ...]:
         """Return the sketches as texts of a ledger."""

@@ -64,11 +64,6 @@ class PrivateEmbedding:
     guarantee: Guarantee | None  # guarantee of the whole release to each record; None for a baseline without noise
 
     @property
-    def classes(self) -> int:
-        """Number of classes."""
-        return len(self.shares)
-
-    @property
     def size(self) -> int:
         """Number of released numbers, without the shares of the classes."""
         return sum(mean.numel() for mean in self.means)

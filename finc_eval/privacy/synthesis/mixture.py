@@ -91,7 +91,10 @@ class ProductMixture:
 
         `TotalDegree` orders the pairs of coordinates a ≤ b by a, then b, like the upper triangle of a matrix by rows.
         """
-        alone = [self._alone(phi, p, code) for p, code in zip(columns, codes, strict=True)]
+        alone = []  # expected features of each column as if it were the only one
+        for p, code in zip(columns, codes, strict=True):
+            block = TotalDegree(code.shape[1], phi.order, length_scale=phi.length_scale, rho=phi.rho, device=phi.device)
+            alone.append(p @ block(code))
         base = torch.stack([features[:, 0] for features in alone], 1).prod(1)
         ratios = [features[:, 1:] / features[:, :1] for features in alone]
         first = torch.cat([ratio[:, : code.shape[1]] for ratio, code in zip(ratios, codes, strict=True)], 1)
@@ -112,12 +115,6 @@ class ProductMixture:
             rows, cols = torch.triu_indices(phi.dim, phi.dim, device=pairs.device)
             parts.append(pairs[:, rows, cols])
         return torch.cat(parts, 1)
-
-    @staticmethod
-    def _alone(phi: TotalDegree, probabilities: torch.Tensor, code: torch.Tensor) -> torch.Tensor:
-        """Return the expected features of a column as if it were the only one."""
-        block = TotalDegree(code.shape[1], phi.order, length_scale=phi.length_scale, rho=phi.rho, device=phi.device)
-        return probabilities @ block(code)
 
     def _fourier(
         self, phi: RandomFourierFeatures, columns: list[torch.Tensor], codes: list[torch.Tensor]

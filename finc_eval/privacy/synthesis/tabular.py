@@ -250,9 +250,13 @@ class Table:
     label: Category | None = None
 
     def __post_init__(self) -> None:
-        names = [column.name for column in (*self.columns, *([self.label] if self.label else []))]
+        names = [column.name for column in self._every_column]
         if not self.columns or len(set(names)) < len(names):
             raise UsageError(f"a table needs columns, each with a name of its own, got {names}")
+
+    @property
+    def _every_column(self) -> tuple[Column, ...]:
+        return (*self.columns, self.label) if self.label else self.columns
 
     @classmethod
     def load(cls, path: str | Path) -> Table:
@@ -315,15 +319,14 @@ class Table:
         Raises:
             DataError: a column is missing, has another length than the others, or values of a wrong type.
         """
-        wanted = [*self.columns, *([self.label] if self.label else [])]
-        for column in wanted:
+        for column in self._every_column:
             if column.name not in values:
                 raise DataError(
                     f"column {column.name!r} is missing in the data{did_you_mean(column.name, values)}: "
                     f"they have {', '.join(values)}"
                 )
-        given = column_arrays({column.name: values[column.name] for column in wanted})
-        encoded = {column.name: column.encoded(given[column.name]) for column in wanted}
+        given = column_arrays({column.name: values[column.name] for column in self._every_column})
+        encoded = {column.name: column.encoded(given[column.name]) for column in self._every_column}
         levels = np.stack([encoded[column.name] for column in self.columns], 1)
         labels = torch.from_numpy(encoded[self.label.name]) if self.label else None
         return self.one_hot(torch.from_numpy(levels)), labels
@@ -369,17 +372,17 @@ def _column(entry: dict[str, Any]) -> Column:
                 f"column {name} cannot have {key!r}{did_you_mean(key, COLUMN_KEYS)}: "
                 f"the keys are {', '.join(COLUMN_KEYS)}"
             )
+    integer, usual = bool(entry.get("integer", False)), entry.get("usual")
     match entry:
         case {"name": str(name), "values": [*values]}:
-            usual = entry.get("usual")
             return Category(name, tuple(map(str, values)), None if usual is None else str(usual))
         case {"name": str(name), "edges": [*edges]} if all(isinstance(edge, int | float) for edge in edges):
-            return Number(name, tuple(map(float, edges)), _integer(entry), _usual(entry))
+            return Number(name, tuple(map(float, edges)), integer, _usual_number(name, usual))
         case {"name": str(name), "low": int() | float() as low, "high": int() | float() as high}:
             levels = entry.get("levels", DEFAULT_LEVELS)
             if not isinstance(levels, int):
                 raise DataError(f"column {name} must have a whole number of levels, got {levels!r}")
-            return Number.between(name, low, high, levels, integer=_integer(entry), usual=_usual(entry))
+            return Number.between(name, low, high, levels, integer=integer, usual=_usual_number(name, usual))
         case _:
             raise DataError(
                 f"column {name} must have a name and either values, or low and high, or edges: they are public "
@@ -387,12 +390,7 @@ def _column(entry: dict[str, Any]) -> Column:
             )
 
 
-def _integer(entry: dict[str, Any]) -> bool:
-    return bool(entry.get("integer", False))
-
-
-def _usual(entry: dict[str, Any]) -> float | None:
-    usual = entry.get("usual")
-    if usual is not None and not isinstance(usual, int | float):
-        raise DataError(f"the usual value of column {entry['name']} must be a number, got {usual!r}")
-    return usual
+def _usual_number(name: str, usual: object) -> float | None:
+    if usual is None or isinstance(usual, int | float):
+        return usual
+    raise DataError(f"the usual value of column {name} must be a number, got {usual!r}")
