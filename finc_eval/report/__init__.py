@@ -13,6 +13,8 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
+from finc_eval.core.errors import UsageError
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -45,12 +47,13 @@ def page(result: Document, samples: Mapping[str, Any]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why. `samples` are where the samples of a set
     are now, by label.
     """
-    from finc_eval.report.pages import refuse_samples, render
+    from finc_eval.report.pages import render
 
     module = _module(result)
     if hasattr(module, "page"):
         return str(module.page(result, samples))
-    refuse_samples(result, samples)
+    if samples:
+        raise UsageError(f'pages of the type "{result.type_name}" show no samples: leave samples out')
     return render(result, module.outline(result))
 
 

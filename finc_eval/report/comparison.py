@@ -278,17 +278,12 @@ def _directions_title(comparison: Comparison) -> str:
 def notebook(comparison: Comparison) -> Outline:
     """Return what a notebook shows: kinds and directions with a few samples, and why intervals hold 0."""
     said, others = outline(comparison), _others(comparison)
-    lacking = [f"No {one} is significantly more or less frequent in the generated set." for one in _lacking(comparison)]
+    found = significant(comparison.kinds or comparison.directions, ALPHA)
+    thing = "kind" if comparison.kinds else "direction"
+    lacking = [] if found else [f"No {thing} is significantly more or less frequent in the generated set."]
     rest = f" {not_significant(others)}." if others else ""
     headline = f"{comparison.headline}{rest}"
     return replace(said, headline=headline, warnings=[*lacking, *open_shares(comparison)])
-
-
-def _lacking(comparison: Comparison) -> Iterator[str]:
-    if comparison.kinds and not significant(comparison.kinds, ALPHA):
-        yield "kind"
-    if not comparison.kinds and not significant(comparison.directions, ALPHA):
-        yield "direction"
 
 
 def show(comparison: Comparison) -> None:
@@ -325,16 +320,6 @@ def titles(comparison: Comparison) -> tuple[str, str]:
         if ends[0] != ends[1]:
             return ends[0], ends[1]
     return comparison.gen.name, comparison.ref.name
-
-
-def modes_of(comparison: Comparison, role: Role) -> tuple[Direction, ...]:
-    """Return the directions of a role."""
-    return comparison.over if role == "over" else comparison.under
-
-
-def own_ids(mode: Direction) -> Sequence[str]:
-    """Return the ids of the samples that are most of a direction, from the set that has more of it."""
-    return mode.typical(SETS_OF[mode.role][0])
 
 
 def tests_in_words(comparison: Comparison) -> str:

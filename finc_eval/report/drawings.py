@@ -51,15 +51,11 @@ class Axis:
     @property
     def ticks(self) -> tuple[float, ...]:
         """Round numbers within a linear axis, zero among them."""
-        step = round_step((self.high - self.low) / MOST_TICKS)
+        least = (self.high - self.low) / MOST_TICKS
+        power = 10.0 ** floor(log10(least))
+        step = next(step * power for step in (1, 2, 5, 10) if step >= least / power - 1e-9)
         first, last = -floor(-self.low / step + 1e-9), floor(self.high / step + 1e-9)
         return tuple(step * place for place in range(first, last + 1))
-
-
-def round_step(least: float) -> float:
-    """Return the smallest of 1, 2 and 5, times a power of ten, that is not below a positive number."""
-    power = 10.0 ** floor(log10(least))
-    return next(step * power for step in (1, 2, 5, 10) if step >= least / power - 1e-9)
 
 
 def drawing(title: str, description: str, size: tuple[float, float], parts: Iterable[Markup]) -> Markup:

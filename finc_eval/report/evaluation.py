@@ -11,7 +11,6 @@ from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words
-from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
@@ -69,6 +68,7 @@ def outline(result: Evaluation) -> Outline:
     sets = {} if compared is None else {"gen": compared.gen, "ref": compared.ref}
     if result.audit is not None:
         sets |= {"train": result.audit.train, "holdout": result.audit.holdout}
+    arguments = [f"{'' if one in SHOWN['comparison'] else f'{one}='}{source(one, info)}" for one, info in sets.items()]
     parts = [outline_of(part) for part in result.parts.values()]
     verdict = [] if result.audit is None else [result.audit.verdict]
     return Outline(
@@ -77,7 +77,7 @@ def outline(result: Evaluation) -> Outline:
         headline=" ".join([*([] if compared is None else [compared.headline]), *verdict]),
         sets=sizes(sets),
         signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
-        call=call("evaluate", *(_argument(*one) for one in sets.items()), settings=compared and compared.settings),
+        call=call("evaluate", *arguments, settings=compared and compared.settings),
         tables=[Table("Summary", COLUMNS, answers(result), words=COLUMNS[1:])],
         warnings=result.warnings,
         failures=[
@@ -113,11 +113,6 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
         found["audit"] = f"{audits.summary(result.audit)} {audits.membership_sentence(result.audit)}"
     answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
     return [*answered, ("Encodings", result.encodings)]
-
-
-def _argument(label: str, info: SetInfo) -> str:
-    """Return a set as an argument of `evaluate`."""
-    return source(label, info) if label in SHOWN["comparison"] else f"{label}={source(label, info)}"
 
 
 def _scores(found: Scores) -> str:

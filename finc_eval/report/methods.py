@@ -13,7 +13,7 @@ from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Cards, anchor
 from finc_eval.report.cards.modes import TOO, difference, mode_card, scale_of, sorts_of
-from finc_eval.report.comparison import ROLES, modes_of, own_ids, titles
+from finc_eval.report.comparison import ROLES, titles
 from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.made import call, source
 from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
@@ -120,8 +120,8 @@ def summary(result: MethodComparison) -> str:
 
 def cells(result: MethodComparison, method: str, group: DirectionGroup) -> list[tuple[int, Direction]]:
     """Return the modes of a group that a method finds, with their ranks."""
-    ranked = enumerate(modes_of(result.comparisons[method], group.role), start=1)
-    return [(rank, mode) for rank, mode in ranked if mode.id in group.modes.get(method, ())]
+    modes = [mode for mode in result.comparisons[method].directions if mode.role == group.role]
+    return [(rank, mode) for rank, mode in enumerate(modes, start=1) if mode.id in group.modes.get(method, ())]
 
 
 def significant_groups(result: MethodComparison, role: Role) -> list[DirectionGroup]:
@@ -134,7 +134,8 @@ def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
     rows: list[list[Cell | str]] = []
     for group in significant_groups(result, role):
         shown = result.shown_direction(group)
-        samples = [(SETS_OF[role][0], own_ids(shown)[:LEAD_OF_GROUP])]
+        own, _ = SETS_OF[role]
+        samples = [(own, shown.typical(own)[:LEAD_OF_GROUP])]
         name = Cell(_title_of(result, group), samples=samples, anchor=anchor(shown.id, _place(group)))
         texts = ("; ".join(_text(*one) for one in cells(result, method, group)) for method in result.comparisons)
         rows.append([name, *(text or "–" for text in texts)])

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import copysign, floor, log10
-from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,7 +16,6 @@ from markupsafe import Markup, escape
 
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import METHODS, Settings
-from finc_eval.core.errors import UsageError
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import figure, plural, points
 from finc_eval.gallery.gallery import Gallery
@@ -36,9 +34,6 @@ from finc_eval.report.formats import (
     ratio,
     share_interval,
 )
-
-NO_SAMPLES: Mapping[str, Any] = MappingProxyType({})
-"""Samples of a page that shows only what its result has kept."""
 
 NO_GALLERY = Gallery({})
 """Pictures of a page that shows no samples."""
@@ -77,12 +72,6 @@ def draw_intervals(
     macros: Any = environment().get_template("whiskers.html").module
     drawing = macros.whiskers(rows, lambda value: f"{scale.at(value):.1f}", WHISKER_WIDTH, title, ticks)
     return Cell(text, html=Markup("{}<span>{}</span>").format(drawing, printable(text)), mark="interval")
-
-
-def refuse_samples(result: Document, samples: Mapping[str, Any]) -> None:
-    """Raise UsageError if samples were passed for a page that shows none."""
-    if samples:
-        raise UsageError(f'pages of the type "{result.type_name}" show no samples: leave samples out')
 
 
 def kinds_in_words(count: int) -> str:

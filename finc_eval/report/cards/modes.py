@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from finc_eval.comparison.direction import FIRM_STABILITY, SETS_OF, Direction, Role, SetLabel
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.comparison.direction import FIRM_STABILITY, SETS_OF, Direction, Role, SetLabel, Tail
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
@@ -139,11 +142,10 @@ def mode_row(
 
 def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
     """Return what a direction looks like in one of its sets: the most typical samples, and members drawn at random."""
-    tail = mode.tails[0]
-    heading = TYPICAL if _are_members(mode, label, shown) else "Most alike, members or not"
-    scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()
-    grids = (Grid(heading, label, mode.typical(label)[:shown], scores), Grid(DRAWN, label, mode.drawn(label)[:shown]))
-    return View(label, title, SET_NAMES[label], grids)
+    scores = _scores(mode.tails[0], label)
+    heading = TYPICAL if (scores[:shown] >= mode.threshold).all() else "Most alike, members or not"
+    most = Grid(heading, label, mode.typical(label)[:shown], scores.tolist())
+    return View(label, title, SET_NAMES[label], (most, Grid(DRAWN, label, mode.drawn(label)[:shown])))
 
 
 def draw_shares(mode: Direction, names: tuple[str, str]) -> list[Drawn]:
@@ -194,12 +196,9 @@ def sentence(mode: Direction, titles: tuple[str, str]) -> str:
 
 
 def _opposite(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
-    tail = mode.tails[1]
-    scores = (tail.gen_scores if label == "gen" else tail.ref_scores).tolist()
-    return View(label, title, "opposite tail", (Grid("Farthest", label, mode.opposite(label)[:shown], scores),))
+    farthest = Grid("Farthest", label, mode.opposite(label)[:shown], _scores(mode.tails[1], label).tolist())
+    return View(label, title, "opposite tail", (farthest,))
 
 
-def _are_members(mode: Direction, label: SetLabel, count: int) -> bool:
-    tail = mode.tails[0]
-    scores = (tail.gen_scores if label == "gen" else tail.ref_scores)[:count]
-    return bool((scores >= mode.threshold).all())
+def _scores(tail: Tail, label: SetLabel) -> NDArray[np.float32]:
+    return tail.gen_scores if label == "gen" else tail.ref_scores
