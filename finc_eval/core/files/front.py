@@ -90,7 +90,8 @@ def file_type(path: str | Path) -> str | None:
 
 def is_stored(path: str | Path) -> bool:
     """Return whether a file is one of finc-eval or an HDF5 file, however damaged: messages should be about that."""
-    return _beginning(path).startswith((HDF5_SIGNATURE, FIRST_BYTES)) or HDF5_SIGNATURE in _beginning(path)
+    found = _beginning(path)
+    return found.startswith(FIRST_BYTES) or HDF5_SIGNATURE in found
 
 
 def is_other_hdf5(path: str | Path) -> bool:
