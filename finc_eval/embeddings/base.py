@@ -106,10 +106,7 @@ class Embeddings(ABC):
     def batches(self, size: int = BATCH_SIZE, place: Place | None = None) -> Iterator[Batch]:
         """Yield all rows in order; the next batch is read and put in its place while the caller works on one.
 
-        Args:
-            size: rows of a batch.
-            place: function that the reader applies to the rows of a batch, such as one that sends them to a device;
-                default: none.
+        The reader applies `place` to the rows of a batch, such as to send them to a device.
         """
         return prefetch(self._batches(size, place))
 
@@ -320,14 +317,7 @@ class CachedEmbeddings(Embeddings):
 
 
 class Subset(Embeddings):
-    """Embeddings of some samples of a set, with all their entries or some.
-
-    Args:
-        source: the set.
-        rows: indices of its rows, in any order.
-        entries: indices of the entries of an embedding; default: all.
-        name: name in messages; default: the name of the set.
-    """
+    """Embeddings of the samples of a set with some indices, in any order, with all their entries or some."""
 
     def __init__(
         self,

@@ -24,10 +24,7 @@ class EmbeddedSamples:
     """The samples that a cache was made of, at the place that it names, where they still have the same pixels.
 
     A cache may come from somebody else, who chose the place that it names. What is read there is given out only if the
-    cache holds the digest of its pixels, so that whoever wrote the file knows the picture.
-
-    Args:
-        cache: the cache; it need not stay open.
+    cache holds the digest of its pixels, so that whoever wrote the file knows the picture. The cache may be closed.
     """
 
     def __init__(self, cache: EmbeddingCache) -> None:
@@ -85,12 +82,7 @@ def open_stated(
 
 
 class HeldSamples:
-    """Samples whose pictures are in memory with their embeddings.
-
-    Args:
-        ids: ids of all samples.
-        images: their pictures, in the same order, as `picture` takes them; of a clip all frames are shown.
-    """
+    """Samples whose pictures are in memory, as `picture` takes them; of a clip all frames are shown."""
 
     place = "memory"
 

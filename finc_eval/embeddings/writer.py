@@ -47,17 +47,12 @@ class CacheWriter:
     The unfinished file is a journal: each batch is one record with a checksum. After a kill between any two writes,
     or damage, the batches from there on are made again.
 
+    `key` is the digest of what the rows are made of: an unfinished cache with another key is not resumed, and may be
+    replaced by its own `origin`. `widths` are the entries of the embedding, under "embeddings", then of every further
+    output, under its name. If the samples can be read only `once`, nobody could resume, and an error leaves nothing.
+
     Attributes:
         done: number of rows that need not be made again; a multiple of `batch_size`, or all of them.
-
-    Args:
-        path: path of the finished cache.
-        key: digest of what the rows are made of; an unfinished cache with another key is not resumed.
-        ids: ids of the samples.
-        widths: entries of the embedding, under "embeddings", then of every further output, under its name.
-        batch_size: rows that are made together.
-        once: whether the samples can be read only once, so that nobody could resume; an error then leaves nothing.
-        origin: digest of the set and the extractor, which may replace what they left.
     """
 
     def __init__(

@@ -113,19 +113,10 @@ def unmerge(clip: Clip, shown: Seconds | None) -> Clip:
 
 
 def gather(plan: FrameIndices, frames: Iterable[tuple[int, Pixels]]) -> Iterator[Pixels]:
-    """Build windows from frames that arrive in order; each frame is dropped after its last use.
+    """Build windows, (frames, height, width, 3), from frames that arrive in order; each is dropped after its last use.
 
-    Args:
-        plan: frame numbers of the windows, from `plan_windows`.
-        frames: pairs of a number and (height, width, 3) pixels, with increasing numbers: all frames in `plan`, and
-            perhaps others.
-
-    Yields:
-        The windows in order, (frames, height, width, 3) each. There are fewer if the frames end early; frames after the
-        last one that is needed are not read.
-
-    Raises:
-        ValueError: the frames of a window differ in size.
+    Frames are pairs of an increasing number and pixels: all frames in `plan`, and perhaps others. There are fewer
+    windows if the frames end early; frames after the last frame that is needed are not read.
     """
     last_use = {int(number): window for window, row in enumerate(plan) for number in row}
     ends = plan.max(axis=1)

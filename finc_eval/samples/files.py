@@ -364,11 +364,7 @@ def bytes_at(path: Path, offset: int, size: int) -> bytes:
 
 
 class Settled:
-    """A file that does not change unnoticed while it is decoded: it is in memory, or it is watched if it is large.
-
-    Attributes:
-        stream: its bytes.
-    """
+    """A file that does not change unnoticed while it is decoded: it is in memory, or it is watched if it is large."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream = stream

@@ -28,14 +28,8 @@ class HuggingFaceSource(FileSource):
     """The image column of a dataset of one split, without a format; ids are row numbers.
 
     Images are read from their original files, not as `datasets` would decode them. The label is the column of a class
-    type, else one named "label" or "class"; the prompt is a column named "prompt", "caption" or "text".
-
-    Args:
-        dataset: the dataset.
-        name: name of the set.
-        folder: folder that holds all files which its rows name; None for a dataset of this process, whose program chose
-            them.
-        reading: column of the images; default: the only one.
+    type, else one named "label" or "class"; the prompt is a column named "prompt", "caption" or "text". `folder` holds
+    all files which the rows name; None for a dataset of this process, whose program chose them.
     """
 
     kind = "hugging-face"

@@ -32,18 +32,11 @@ LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")
 
 
 def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
-    """Turn one image into (height, width, 3) uint8 RGB.
+    """Turn one image, called `who` in messages, into (height, width, 3) uint8 RGB.
 
-    Args:
-        value: a Pillow image, the path or the bytes of an image file, or a uint8 array or tensor of shape
-            (height, width), (height, width, 1 or 3) or (1 or 3, height, width). If both the first and the last axis
-            could be the channels, the last is for an array and the first for a tensor.
-        who: name of the image in messages ("item 3 of the dataset").
-        reading: range of arrays, which may then be of any type of numbers; default: uint8 alone.
-
-    Raises:
-        DataError: the value has another type or shape.
-        ValueError: a Pillow image has a mode without an 8-bit range.
+    It is a Pillow image, the path or the bytes of an image file, or a uint8 array or tensor of shape (height, width),
+    (height, width, 1 or 3) or (1 or 3, height, width). If both the first and the last axis could be the channels, the
+    last is for an array and the first for a tensor. Of a stated range, arrays may have any type of numbers.
     """
     if isinstance(value, Image.Image):
         return rgb(value, reading)

@@ -172,9 +172,7 @@ def _column_of(ids: Sequence[str], row: Any) -> str | None:
 def _name_row(row: Any, column: str | None) -> dict[str, Any] | None:
     """Return a row whose name is under "file_name", and whose other keys are the usual ones; None without a name.
 
-    Args:
-        row: the row.
-        column: key of the name; None: one of `NAME_KEYS`.
+    `column` is the key of the name, by default one of `NAME_KEYS`.
     """
     if not isinstance(row, dict):
         return None
@@ -250,18 +248,7 @@ def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
 
 
 def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the prompts of samples by the name of their file, or of the column that has them.
-
-    Args:
-        given: name of a column; or the path of a .csv or .jsonl with the names of samples, or of a .txt, .tsv, .csv or
-            .jsonl whose line k is for the samples whose name, or folder, begins with k.
-        ids: ids of the samples.
-        columns: the columns of their metadata.
-
-    Raises:
-        UsageError: there is neither such a column nor such a file.
-        DataError: the file cannot be read, or does not fit the samples.
-    """
+    """Return the prompts of samples by the name of their file, or of the column that has them; see `open_source`."""
     if given in columns:
         return list(columns[given])
     suffix = PurePosixPath(given).suffix.lower()

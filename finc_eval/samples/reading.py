@@ -155,10 +155,7 @@ def without_grids(
 ) -> tuple[list[str], dict[str, int]]:
     """Sort images, and count the overviews among them with what is ignored: grid.png beside samples/ of GenEval.
 
-    Args:
-        images: names of images in a set.
-        names: names of all of its files.
-        ignored: number of other files, by what they are.
+    `names` are those of all files of the set; `ignored` counts the other files, by what they are.
     """
     folder = {name: dirname(name) for name in images}
     drawn = {dirname(one) for one in folder.values() if basename(one) == "samples"}

@@ -75,16 +75,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
 
     The places of the windows depend on the times of the frames, which only decoding shows for certain. Windows that fit
     into `MAX_BYTES_AT_ONCE` are decoded as if every packet of the file were a frame, and again if that was wrong (as in
-    AVI with packed B-frames). For larger windows, frames are counted first.
-
-    Args:
-        stream: the file; it must be seekable.
-        clip: choice of the frames.
-        windows: increasing numbers of the video's windows.
-
-    Yields:
-        For each window its pixels, (frames, height, width, 3) uint8 RGB, the times of its frames, and the encoding of
-        the video.
+    AVI with packed B-frames). For larger windows, frames are counted first. The numbers of windows increase.
     """
     if is_animation(stream):
         yield from decode_animation(stream, clip, windows)

@@ -53,23 +53,17 @@ NUMBER = re.compile(r"([0-9]{1,18})")
 
 
 def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:
-    """Open a set of clips.
+    """Open a set of clips; None for anything else, and for a folder or .zip without videos and frames.
 
-    Args:
-        source: one of
-            a folder or .zip of videos at any depth, GIF and animated WebP and PNG among them; images among the videos
-            are ignored;
-            a folder or .zip of folders of images, each with the frames of one video in natural order (frame2 before
-            frame10); one whose numbers have gaps is a failure;
-            a single video file;
-            a uint8 array or tensor of shape (n, frames, height, width, 3), or an .npz with one.
-            Labels and prompts of videos are found as for images: by folder, or in a metadata.csv whose file_name
-            is the video.
-        clip: choice of the frames of a clip. Folders of frames and arrays count as having the rate `clip.fps`.
-        reading: patterns of the files that are videos or frames.
-
-    Returns:
-        The set; None for anything else, and for a folder or .zip without videos and frames.
+    `source` is one of
+        a folder or .zip of videos at any depth, GIF and animated WebP and PNG among them; images among the videos are
+        ignored;
+        a folder or .zip of folders of images, each with the frames of one video in natural order (frame2 before
+        frame10); one whose numbers have gaps is a failure;
+        a single video file;
+        a uint8 array or tensor of shape (n, frames, height, width, 3), or an .npz with one.
+    Labels and prompts of videos are found as for images: by folder, or in a metadata.csv whose file_name is the video.
+    Folders of frames and arrays count as having the rate `clip.fps`.
     """
     if is_tensor(source):
         source = tensor_values(source, "the tensor")
