@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.doors import open_file
-from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, map_array
 from finc_eval.core.files.parquet import parquet_table
@@ -21,7 +21,7 @@ from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import Pair, count_of, from_sums, is_plain, pair_in
 from finc_eval.samples.encoded_rows import holds_image_column
 from finc_eval.samples.rows import ARRAY_SUFFIXES, holds_image_array, images_in
-from finc_eval.samples.source import reason
+from finc_eval.samples.source import readable
 
 PREFERRED = ("embeddings", "features", "feats", "arr_0")
 """Names of the array of embeddings, in a file that holds several."""
@@ -173,16 +173,8 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     column of lists, or as all its columns of floats.
     """
     path = Path(path)
-    try:
+    with readable(path):
         arrays = READERS[path.suffix.lower()](path)
-    except ImportError as error:
-        raise UsageError(
-            f"reading {path} needs {error.name}: pip install {error.name}, or save an .npy file"
-        ) from error
-    except FincEvalError:
-        raise
-    except Exception as error:  # the readers of other formats raise almost anything on damaged bytes
-        raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
     rows = _embeddings(arrays, path)
     check_decoded(BYTES_PER_ROW * len(rows), f"{path}: the list of {len(rows):,} rows")
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}

@@ -20,7 +20,7 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.samples.clips import video_of
 from finc_eval.samples.files import in_short
 from finc_eval.samples.metadata import NAME_KEYS, ROWS_OF, SAMPLES_WITHOUT
-from finc_eval.samples.source import reason
+from finc_eval.samples.source import readable, reason
 
 Columns = dict[str, list[str]]
 
@@ -178,12 +178,8 @@ def _text(path: Path, newline: str | None = None) -> str:
 
 
 def _parquet(path: Path) -> dict[str, list[Any]]:
-    try:
-        import pyarrow as arrow
-    except ImportError as error:
-        raise UsageError(f"reading {path} needs pyarrow: pip install pyarrow, or write the table as .csv") from error
-    try:
+    if not path.exists():
+        raise FileNotFoundError(path)
+    with readable(path):
         columns: dict[str, list[Any]] = parquet_table(path, BYTES_PER_TEXT_BYTE).to_pydict()
         return columns
-    except arrow.ArrowException as error:
-        raise DataError(f"{path} cannot be read ({reason(error)}): repair it") from error

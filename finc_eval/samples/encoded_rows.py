@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from finc_eval.core.doors import open_file
-from finc_eval.core.errors import DataError, FincEvalError, UsageError, did_you_mean
+from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.files.parquet import parquet_batches, parquet_schema
 from finc_eval.core.remote.mirror import local
@@ -19,7 +18,7 @@ from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.in_memory import IMAGE_KEYS
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import THREADS, Result, Sample, Source, ahead, content_digest, count_decoding, reason
+from finc_eval.samples.source import THREADS, Result, Sample, Source, ahead, content_digest, count_decoding, readable
 
 DATA_FILE = "data.mdb"
 """Name of the file in a folder of LMDB."""
@@ -40,7 +39,7 @@ class ParquetSource(Source):
         labels: list[str | None] = []
         prompts: list[str | None] = []
         for prefix, path in files:
-            with _readable(path):
+            with readable(path):
                 schema, rows = parquet_schema(local(path))
             self._columns.append(image_column(schema, self.reading.image_key, str(path)))
             self._sizes.append(rows)
@@ -168,24 +167,11 @@ def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
 def _values(path: Path | str, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
     found = parquet_batches(local(path), column, rows)
     while True:
-        with _readable(path):
+        with readable(path):
             item = next(found, None)
         if item is None:
             return
         yield item
-
-
-@contextmanager
-def _readable(path: Path | str) -> Iterator[None]:
-    """Turn the errors of pyarrow, which are of many types on damaged bytes, into a DataError."""
-    try:
-        yield
-    except (FincEvalError, MemoryError):
-        raise
-    except ImportError as error:
-        raise UsageError(f"reading {path} needs {error.name}: pip install {error.name}") from error
-    except Exception as error:
-        raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
 
 
 def _find_labels(values: list[str | None]) -> list[str] | None:

@@ -22,6 +22,7 @@ import io
 import re
 import sys
 from contextlib import ContextDecorator
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import IO, Any
@@ -145,15 +146,8 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Tr
             image.info["bits"] = _significant_bits(stream)
         if ";16" in raw and not image.mode.startswith("I"):
             image.info["lower"] = partial(_lower_bytes, stream, raw)
-        pixels, traits = _rgb(image, reading)  # within fixed settings already
-        return pixels, Traits(
-            "JPEG" if encoding == "MPO" else encoding or "array",
-            traits.mode,
-            traits.width,
-            traits.height,
-            traits.is_gray,
-            quality,
-        )
+        pixels, traits = rgb(image, reading)
+        return pixels, replace(traits, format="JPEG" if encoding == "MPO" else encoding or "array", quality=quality)
 
 
 def decode_image(name: str, data: bytes | str, reading: Reading) -> Sample:
@@ -211,10 +205,6 @@ def take_pixels(width: int, height: int) -> None:
 @FixedSettings()
 def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
     """Turn a Pillow image into upright (height, width, 3) uint8 RGB."""
-    return _rgb(image, reading)
-
-
-def _rgb(image: Image.Image, reading: Reading) -> tuple[Pixels, Traits]:
     mode = image.mode
     lower = image.info.get("lower")
     is_signed = mode == "L" and image.format == "TIFF" and _tags(image).get(SAMPLE_FORMAT, (1,))[0] == SIGNED

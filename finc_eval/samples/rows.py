@@ -27,7 +27,7 @@ from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import as_rgb
 from finc_eval.samples.in_memory import VALUES_SEEN, check_dtype, check_numbers, is_tensor, row_traits, tensor_values
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, reason
+from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, readable
 
 CHANNELS = 3
 
@@ -143,15 +143,11 @@ def open_array_file(path: Path, reading: Reading) -> ArraySource:
 
 def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | None]:
     """Return the name and content of the array of images in a file, and the labels beside it."""
-    try:
+    with readable(path):
         if path.suffix.lower() == ".npy":
             with open_file(path) as file:
                 return "", map_array(file, path), None
         arrays = tensors_in(path)
-    except DataError:
-        raise
-    except Exception as error:  # the readers of these formats raise almost anything on damaged bytes
-        raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
     found = {name: one for name, one in arrays.items() if one.ndim >= 3}
     chosen = key or next(
         (name for name in IMAGE_ARRAYS if name in found), next(iter(found), "") if len(found) == 1 else ""

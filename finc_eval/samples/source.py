@@ -8,7 +8,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +20,7 @@ from PIL import UnidentifiedImageError
 from finc_eval.core import memory
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.doors import NotAFileError
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
@@ -315,6 +317,19 @@ def reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return redact((str(error).splitlines() or [""])[0])[:120] or type(error).__name__
+
+
+@contextmanager
+def readable(path: Path | str) -> Iterator[None]:
+    """Turn the errors of a reader, which are of many types on damaged bytes, into a DataError."""
+    try:
+        yield
+    except (FincEvalError, MemoryError):
+        raise
+    except ImportError as error:
+        raise UsageError(f"reading {path} needs {error.name}: pip install {error.name}") from error
+    except Exception as error:
+        raise DataError(f"{path} cannot be read ({reason(error)}): save it again") from error
 
 
 def align(found: dict[str, str], ids: Sequence[str], what: str, where: str) -> list[str] | None:

@@ -100,7 +100,7 @@ def test_threads_decode_no_more_side_by_side_than_is_allowed(tmp_path, monkeypat
     (tmp_path / "set").mkdir()
     for number in range(12):
         (tmp_path / "set" / f"{number}.png").write_bytes(picture(300, 300))
-    inside, most, lock, rgb = [0], [0], threading.Lock(), images._rgb
+    inside, most, lock, rgb = [0], [0], threading.Lock(), images.rgb
     meeting = threading.Barrier(2)
 
     def watched(image, reading):
@@ -114,7 +114,7 @@ def test_threads_decode_no_more_side_by_side_than_is_allowed(tmp_path, monkeypat
             inside[0] -= 1
         return found
 
-    monkeypatch.setattr(images, "_rgb", watched)
+    monkeypatch.setattr(images, "rgb", watched)
     source = open_source(tmp_path / "set")
     assert list(source.mapped(lambda sample: sample.error, range(12), 8)) == [None] * 12
     assert most[0] == 1

@@ -169,15 +169,22 @@ def nearest(
     x, y = open_pair(queries, base)
     if exclude_self and x.n != y.n:
         raise IncompatibleError(f"exclude_self needs the same set twice, got {x.n} queries and a base of {y.n}")
+    squared, indices, recall = _search(x, y, k, exclude_self, device, index)
+    return Neighbors(np.sqrt(squared), indices, recall)
+
+
+def _search(
+    x: Embeddings, y: Embeddings, k: int, exclude_self: bool, device: Device, index: SearchIndex
+) -> tuple[NDArray[np.float64], NDArray[np.int64], float | None]:
+    """Return the squared distances of the neighbors, their rows and the recall; see `nearest`."""
     check_enough(y, k, itself=exclude_self)
     if by_index(index, x.n, y.n):
         inverted, recall = inverted_file(x, y, k, exclude_self=exclude_self, device=device)
-        squared, indices = inverted.search(x, k, np.arange(x.n) if exclude_self else None)
-        return Neighbors(np.sqrt(squared), indices, recall)
+        return *inverted.search(x, k, np.arange(x.n) if exclude_self else None), recall
     found = Smallest(x.n, k)
     for block in blocks_within(y, device) if exclude_self else blocks(x, y, device):
         found.update(block)
-    return Neighbors(np.sqrt(found.keys), found.indices)
+    return found.keys, found.indices, None
 
 
 def inverted_file(
@@ -208,14 +215,8 @@ class Radii(NamedTuple):
 def radii(base: object, k: int, device: Device = None, index: SearchIndex = "exact") -> Radii:
     """Return the squared distances of samples to the k-th nearest in their own set; see `nearest` for the index."""
     y = as_embeddings(base)
-    check_enough(y, k)
-    if by_index(index, y.n, y.n):
-        inverted, recall = inverted_file(y, y, k, exclude_self=True, device=device)
-        return Radii(inverted.search(y, k, np.arange(y.n))[0][:, -1], recall)
-    found = Smallest(y.n, k)
-    for block in blocks_within(y, device):
-        found.update(block)
-    return Radii(np.ascontiguousarray(found.keys[:, -1]))
+    squared, _, recall = _search(y, y, k, True, device, index)
+    return Radii(np.ascontiguousarray(squared[:, -1]), recall)
 
 
 def least_recall(*recalls: float | None) -> float | None:
