@@ -127,11 +127,6 @@ def mix(values: Hashes) -> Hashes:
     return values ^ (values >> np.uint64(31))
 
 
-def number_of_text(text: str) -> int:
-    """Return a number of 64 bits that stands for a text."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
-
-
 def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     """Return one number for each row: its direction, rounded along `DIRECTIONS` directions."""
     if values.shape[1] < MIN_ENTRIES:

@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,12 +15,10 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.array_files import is_array_file, read_arrays
 from finc_eval.embeddings.cache import EmbeddingCache
+from finc_eval.embeddings.keys import byte_hashes
 from finc_eval.embeddings.opening import unmerged_error
 from finc_eval.embeddings.space import ARRAY_SPACE, space_named
-from finc_eval.privacy.dp.population import Identity, RowViews
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from finc_eval.privacy.dp.population import Hashes, Identity, RowViews
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +35,7 @@ class Records:
     # digests of the set: of its files if they are known, of its embeddings, and of the content of all samples in any
     # order. The last one survives new names and folders.
     identities: tuple[str, ...]
-    content: NDArray[np.uint64]  # digests of the content of each record, in any order
+    content: Hashes  # digests of the content of each record, in any order
     # class of each record, None for a record without one; None if the set has no classes
     labels: tuple[str | None, ...] | None
     # function that returns the embeddings from one row to another, shape (b, d)
@@ -126,18 +123,17 @@ class PassingIdentity:
 
     def __init__(self, m: int, dim: int) -> None:
         self._sha = hashlib.sha256(str((m, dim)).encode())
-        self._rows = bytearray()
+        self._content: list[Hashes] = []
 
     def add(self, rows: torch.Tensor) -> None:
         """Add the next records, shape (b, dim)."""
         values = rows.detach().cpu().float().contiguous().numpy()
         self._sha.update(values.data)
-        for row in values:
-            self._rows += hashlib.blake2b(row.data, digest_size=8).digest()
+        self._content.append(byte_hashes([row.tobytes() for row in values]))
 
-    def content(self) -> NDArray[np.uint64]:
+    def content(self) -> Hashes:
         """Return the digest of the content of each record."""
-        return np.frombuffer(bytes(self._rows), "<u8").astype(np.uint64)
+        return np.concatenate(self._content)
 
     def digests(self) -> tuple[str, str]:
         """Return the digest of all records, and the digest of their contents in any order."""
@@ -148,5 +144,5 @@ class PassingIdentity:
         return Identity(self.digests(), (self.content(), *rows.views()))
 
 
-def _content_digest(content: NDArray[np.uint64]) -> str:
+def _content_digest(content: Hashes) -> str:
     return sha256_of(np.sort(content).astype("<u8"))

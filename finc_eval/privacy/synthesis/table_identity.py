@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.privacy.dp.population import Hashes, Identity, mix, number_of_text
+from finc_eval.embeddings.keys import byte_hashes
+from finc_eval.privacy.dp.population import Hashes, Identity, mix
 from finc_eval.privacy.dp.public_values import distinct, number_of
 
 MIN_DISTINCT = 20
@@ -51,7 +52,7 @@ def _round(values: list[str]) -> Hashes:
     """Return a number for each value, the same for numbers that agree in three digits."""
     numbers = [number_of(value) for value in values]
     texts = [value if number is None else f"{number + 0.0:.3g}" for value, number in zip(values, numbers, strict=True)]
-    return mix(np.array([number_of_text(text) for text in texts], np.uint64))
+    return mix(byte_hashes([text.encode("utf-8", "replace") for text in texts]))
 
 
 def _code(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
