@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.record import Record, about, by_name, settings_from
 from finc_eval.numerics.names import INDEXES, SearchIndex
 from finc_eval.sketches.settings import ByColumn, PairColumn, SketchOptions, SketchSettings
@@ -287,13 +287,10 @@ def settings_of(settings: Settings | None, options: Mapping[str, Any]) -> Settin
 
 def without_clusters(settings: Settings) -> Settings:
     """Return settings that ask for directions alone."""
-    if isinstance(settings.method, Clusters):
-        raise DataError(
-            "a sketch keeps too few samples to divide into kinds, or not their groups: pass embeddings, "
-            "or use method finc"
-        )
-    method = settings.method
-    return replace(settings, method=replace(method, clusters=False)) if isinstance(method, Finc) else settings
+    refusal = DataError(
+        "a sketch keeps too few samples to divide into kinds, or not their groups: pass embeddings, or use method finc"
+    )
+    return replace(settings, method=_directions_alone(settings.method, refusal))
 
 
 def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[AnyMethod, ...]:
@@ -302,17 +299,19 @@ def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[An
     One method need not be in a list.
     """
     methods = [methods] if isinstance(methods, AnyMethod | str) else methods
-    found = tuple(_directions_alone(method_of(one)) for one in methods)
+    known = ", ".join(DIRECTION_METHODS)
+    refusal = UsageError(f"clusters finds kinds, which have no direction: compare by {known}, or call kinds")
+    found = tuple(_directions_alone(method_of(one), refusal) for one in methods)
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:
             raise UsageError(f"method {method.name!r} is named twice: name it once")
     return found
 
 
-def _directions_alone(method: AnyMethod) -> AnyMethod:
+def _directions_alone(method: AnyMethod, refusal: FincEvalError) -> AnyMethod:
+    """Return a method without kinds; kinds alone are refused."""
     if isinstance(method, Clusters):
-        known = ", ".join(DIRECTION_METHODS)
-        raise UsageError(f"clusters finds kinds, which have no direction: compare by {known}, or call kinds")
+        raise refusal
     return replace(method, clusters=False) if isinstance(method, Finc) else method
 
 

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from naming._described import Described
 from PIL import Image
 
@@ -30,19 +31,19 @@ def test_a_mode_is_named_by_the_label_that_most_of_its_members_have():
     assert evidence.share_others < 0.1 and evidence.p_value < 1e-20
 
 
-def test_two_labels_that_make_most_of_the_members_are_both_named():
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        ({3: 51, 5: 38, 9: 11}, "3 and 5 (51 %, 38 %)"),
+        ({3: 40, **dict.fromkeys(range(4, 10), 10)}, "partly 3 (40 %)"),
+        (dict.fromkeys(range(5), 10), None),
+    ],
+)
+def test_labels_name_a_mode_by_their_shares_of_the_members(counts, text):
     labels = digits(2000, 0)
-    members = np.concatenate([np.flatnonzero(labels == value)[:count] for value, count in ((3, 51), (5, 38), (9, 11))])
-    (name,) = named([{"gen": members}], Described(2000, {"label": labels}), Described(500, {"label": digits(500, 1)}))
-    assert name.text == "3 and 5 (51 %, 38 %)"
-
-
-def test_labels_that_describe_fewer_than_most_are_called_a_part():
-    labels = digits(2000, 0)
-    counts = {3: 40, **dict.fromkeys(range(4, 10), 10)}
     members = np.concatenate([np.flatnonzero(labels == value)[:count] for value, count in counts.items()])
     (name,) = named([{"gen": members}], Described(2000, {"label": labels}), Described(500, {"label": digits(500, 1)}))
-    assert name.text == "partly 3 (40 %)"
+    assert name.text == text
 
 
 def test_the_only_label_of_a_set_names_its_modes():
@@ -62,13 +63,6 @@ def test_what_all_pictures_of_a_set_look_like_marks_no_mode():
     gen, ref = (Described(400, {"label": labels}, images=mine) for mine in pictures)
     (name,) = named([{"gen": members_with(labels, 3, 38, 2)}], gen, ref)
     assert name.text == "mostly 3 (95 %)"
-
-
-def test_a_mode_of_many_labels_has_no_name():
-    labels = digits(2000, 0)
-    members = np.concatenate([np.flatnonzero(labels == value)[:10] for value in range(5)])
-    (name,) = named([{"gen": members}], Described(2000, {"label": labels}), Described(500, {"label": digits(500, 1)}))
-    assert name.text is None
 
 
 def test_without_metadata_and_pictures_modes_have_no_names():
