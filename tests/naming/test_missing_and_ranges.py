@@ -104,7 +104,16 @@ def test_random_members_are_hardly_ever_described_by_ranges(runs, most):
 
 
 @pytest.mark.parametrize(
-    "values", [["a", "b"] * 30, ["1"] * 60, [str(n % 7) for n in range(60)], ["nan", "1.5"] * 9, ["2024"] * 9], ids=str
+    "values",
+    [
+        pytest.param(["a", "b"] * 30, id="words"),
+        pytest.param(["1"] * 60, id="one number"),
+        pytest.param([str(n % 7) for n in range(60)], id="codes"),
+        pytest.param(["nan", "1.5"] * 9, id="not finite"),
+        pytest.param(["2024"] * 9, id="one year"),
+        pytest.param(["2024-01-05", "2024-03-01", "soon"] * 9, id="dates and words"),
+        pytest.param(["2024-01-05", "2024-13-01"] * 9, id="a thirteenth month"),
+    ],
 )
 def test_other_values_are_not_ranges(values):
     assert ranges_of(values) is None
