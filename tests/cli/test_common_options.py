@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 from typer.testing import CliRunner
@@ -41,6 +42,7 @@ IN_GROUPS = tuple(f"{group} {verb}" for group, verbs in GROUPED.items() for verb
 RESULTS = (*EMBED, *IN_GROUPS, "report", "compare changes", "demo", "doctor", "private generate")
 
 
+@cache
 def help_of(verb):
     for flag in ("--help-all", "--help"):
         shown = CliRunner().invoke(app, [*verb.split(), flag], env=WIDE)

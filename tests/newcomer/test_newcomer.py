@@ -69,7 +69,7 @@ def check_ending(command, code, stdout, stderr):
     assert len(told) < MAX_SENTENCE
 
 
-LONG = ("audit", "dp-generate", "kinds", "leaderboard", "methods", "sweep")
+LONG = ("audit", "compare methods", "compare sweep", "kinds", "leaderboard", "private generate")
 """Verbs that compute for seconds, where they are not refused."""
 
 
@@ -79,7 +79,7 @@ def named(commands):
 
 def marked(command):
     """A command under its line, with the mark of those that take seconds."""
-    is_long = command.code == 0 and bool(command.writes) and command.words[0] in LONG
+    is_long = command.code == 0 and bool(command.writes) and command.line.startswith(LONG)
     return pytest.param(command, id=command.line or "(nothing)", marks=[pytest.mark.long] if is_long else [])
 
 

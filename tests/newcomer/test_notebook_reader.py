@@ -22,7 +22,7 @@ PLANTED = EVEN + np.array([0.1, -0.1, 0, 0, 0, 0])
 
 @pytest.fixture(scope="module")
 def arrays():
-    (gen, of_gen), (ref, of_ref) = drawn(PLANTED, 1200), drawn(EVEN, 1400)
+    (gen, of_gen), (ref, of_ref) = drawn(PLANTED, 900), drawn(EVEN, 1000)
     return gen, ref, of_gen, of_ref
 
 
@@ -70,7 +70,7 @@ def test_columns_of_a_set_stay_beside_new_ones(arrays):
 
 
 WRONG = {
-    "a short array": ((["cat"] * 3, ["cat"] * 1400), "the column 'label' of gen has 3 values for 1,200 samples"),
+    "a short array": ((["cat"] * 3, ["cat"] * 1000), "the column 'label' of gen has 3 values for 900 samples"),
     "one array": (["cat"] * 600, "labels must be one array for each of gen and ref, .* got 600 arrays"),
     "a number": (7, "labels must be one array for each of gen and ref, .* got int"),
     "another name": ({"generated": ["cat"]}, "labels name a set 'generated': the sets are gen and ref"),
