@@ -11,6 +11,7 @@ from finc_eval.feature_maps.approximation import (
     AUTO_BOUND,
     AUTO_FEATURES,
     approximation_error,
+    eigenvector_residuals,
     enough_features,
     theorem_1_bound,
 )
@@ -134,24 +135,6 @@ def test_the_bound_of_theorem_1_refuses_what_it_does_not_hold_for(arguments):
     (name,) = arguments
     with pytest.raises(UsageError, match=f"{name} must "):
         theorem_1_bound(**{"n": 10, "m": 10, "features": 10, **arguments})
-
-
-def eigenvector_residuals(phi, x, y, rho=1.0, count=10):
-    """Return ‖Λv − λv‖/‖v‖ of the leading eigenvectors u of C_X − ρ·C_Y, lifted to the space of the kernel.
-
-    v = Σ w_i (φ(z_i)·u) k(·, z_i), with w_i = 1/n on x and −ρ/m on y. Theorem 1 bounds ‖Λv − λv‖ by 2(1 + ρ) times
-    `theorem_1_bound`. It prints v with weights of 1, for which the bound fails; with these, and ‖v‖ = 1, it holds.
-    """
-    rows = torch.cat([x, y]).double()
-    weights = torch.cat([torch.full((len(x),), 1 / len(x)), torch.full((len(y),), -rho / len(y))]).to(rows)[:, None]
-    # Features in an orthonormal basis of the features of the samples, which may be far fewer than the entries of φ.
-    features, kernel = torch.linalg.qr(phi(rows).double().T, mode="r").R.T, phi.exact(rows, rows)
-    eigenvalues, vectors = torch.linalg.eigh(features.T @ (weights * features))
-    eigenvalues, vectors = eigenvalues[-count:].flip(0), vectors[:, -count:].flip(1)
-    lifted = weights * (features @ vectors)
-    residuals = weights * (kernel @ lifted) - eigenvalues * lifted
-    sizes, norms = ((one * (kernel @ one)).sum(0).clamp_min(0).sqrt() for one in (residuals, lifted))
-    return sizes / norms
 
 
 def test_theorem_1_eigenvectors_keep_the_bound_and_come_nearer_with_more_features(digits):
