@@ -170,7 +170,7 @@ def evaluate(
     methods = _methods(two)
     stages = {
         "comparison": stages_of(settings),
-        "metrics": (LOOK, COMPUTE),
+        "metrics": (LOOK, *[COMPUTE] * len(chosen)),
         "methods": (LOOK, SKETCH, *(DIRECTIONS, SCORE) * len(methods)),
         **({} if train is None else {"audit": AUDIT_STAGES}),
     }

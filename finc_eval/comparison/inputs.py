@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-SKETCH = Stage("sketch", cost=9)
+SKETCH = Stage("sketch", cost=4.4)
 """Name in the progress."""
 
 

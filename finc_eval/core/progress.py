@@ -30,15 +30,15 @@ SECONDS_WITHOUT_BAR = 2.0
 MEASURED = 0.5
 """Seconds from which the speed of a stage is measured well enough to be shown."""
 
-MEASURED_PART = 0.02
-"""Part of a whole work from which on its speed is measured well enough: its first stage is the shortest."""
+MEASURED_PART = 0.05
+"""Part of a whole work from which on its speed is measured well enough: stages of small sets take other parts of it."""
 
 
 class Stage(str):
     """Name of a stage, with what is known of its time."""
 
     shorter: tuple[str, int] | None  # an option, and how much of the stage there is with it: ("--n 2000", 12000)
-    cost: float | None  # seconds on a core with 20,000 embeddings of 384 entries a set, roughly; None if unknown
+    cost: float | None  # seconds on a core with 10,000 embeddings of 384 entries a set, roughly; None if unknown
     part: float | None  # part of a whole work that is done at present, by the costs of its stages
 
     def __new__(cls, name: str, shorter: tuple[str, int] | None = None, cost: float | None = None) -> Self:
@@ -101,8 +101,10 @@ class Plan:
         if stage != self._stage:
             self._spent = self._spent + self._cost if place == self._place else 0.0
             self._place, self._stage = place, stage
-            self._cost = getattr(stage, "cost", None) or self._costs[place]
+            own = None if stage == self._stages[place] else getattr(stage, "cost", None)
+            self._cost = own or self._costs[place]
         shown = Stage.after(f"{place + 1} of {len(self._stages)}: ", stage)
+        shown.cost = self._cost
         spent = min(self._spent + self._cost * done / max(total, 1), self._costs[place])
         shown.part = (sum(self._costs[:place]) + spent) / sum(self._costs)
         self._progress(shown, done, total)

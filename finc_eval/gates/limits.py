@@ -74,7 +74,7 @@ def stages_of(policy: Policy, generators: int) -> list[str]:
         OF_REF: kinds and kinds.lose is not None,
         OF_SETS: kinds and (kinds.new is not None or (kinds.lose is not None and not kinds.only)),
         MOVED: kinds,
-        Stage.of_parts("metrics of", (LOOK, COMPUTE) * generators): policy.metrics,
+        Stage.of_parts("metrics of", (LOOK, *[COMPUTE] * len(policy.metrics)) * generators): policy.metrics,
         **{Stage.of_parts(name, (OF_REF, OF_SETS, MOVED)): True for name in policy.slices},
         "copying": policy.copying,
         Stage.of_parts("duplicates", (LOOK,)): policy.basics and policy.basics.duplicates is not None,

@@ -43,7 +43,7 @@ TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
 
 COUNT_REFERENCE = Stage("count the reference's kinds", cost=0.1)
-MEASURE, COUNT_MODELS = Stage("compute metrics", cost=2), Stage("count the models' kinds", cost=0.2)
+MEASURE, COUNT_MODELS = Stage("compute metrics", cost=1.3), Stage("count the models' kinds", cost=0.1)
 """Names of passes in the progress."""
 
 DEFAULT_METRICS = ("fd", "kid")

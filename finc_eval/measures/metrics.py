@@ -45,7 +45,7 @@ from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.numerics.precision import arithmetic
 
-COMPUTE = Stage("compute metrics", cost=38)
+COMPUTE = Stage("compute metrics", cost=3)  # of a metric
 """Name in the progress."""
 
 DEFAULT_METRICS = ("fd", "kid", "vendi")
@@ -226,7 +226,9 @@ def _scores(
             by=by,
             save=None if number else save_statistics,
             index=index,
-            run=(run.prefixed(name or "any space") if len(by_extractor) > 1 else run).planned(LOOK, COMPUTE),
+            run=(run.prefixed(name or "any space") if len(by_extractor) > 1 else run).planned(
+                LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(chosen))
+            ),
         )
         for number, (name, chosen) in enumerate(by_extractor.items())
     ]

@@ -62,9 +62,9 @@ from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
 
-SAME_LAW, KINDS = Stage("training set against holdout", cost=0.5), Stage("kinds of the training set", cost=2)
-FITTED, PLANTED = (Stage("MiFID", cost=7), Stage("FLD's gap", cost=30)), Stage("planted copies", cost=1)
-ATTACKS = Stage("attacks", cost=30)
+SAME_LAW, KINDS = Stage("training set against holdout", cost=0.5), Stage("kinds of the training set", cost=1.4)
+FITTED, PLANTED = (Stage("MiFID", cost=3.6), Stage("FLD's gap", cost=10)), Stage("planted copies", cost=0.7)
+ATTACKS = Stage("attacks", cost=17)
 AUDIT_STAGES = (STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)
 """Stages of the progress, in their order."""
 

@@ -24,7 +24,7 @@ from finc_eval.numerics.design_effects import Array, GroupedKinds, design_effect
 from finc_eval.partitions.kind_tree import Assignment, KindTree
 from finc_eval.partitions.tests import Tally
 
-COUNT = Stage("count kinds", cost=0.4)
+COUNT = Stage("count kinds", cost=0.3)
 """Name of a pass over sets in the progress."""
 
 DRAWN = 200
