@@ -74,8 +74,8 @@ def main():
         for one, other in (("efficientnet-lite0", "pixels"), ("pixels", "efficientnet-lite0")):
             (kinds, scores), (theirs, others) = told[one], told[other]
             ranks = [
-                max((abs(spearmanr(scores[:, mode], column).statistic) for column in others.T), default=np.nan)
-                for mode in range(len(kinds))
+                max(abs(spearmanr(scores[:, mode], column).statistic) for column in others.T)
+                for mode in range(len(kinds) if others.size else 0)
             ]
             rows.append(
                 {
