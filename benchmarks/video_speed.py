@@ -1,4 +1,4 @@
-"""How many seconds of video can a core read and describe in one second? Clips of 256 pixels, at 25 frames a second.
+"""Measure how much video a core reads and describes in a second, for clips of 256 pixels at 25 frames a second.
 
 Real clips are cut to 33 frames, scaled to a short side of 256 pixels, and encoded in H.264; `motion` looks at all
 frames. Seconds are of the processor, so that they hardly depend on what else runs. Other rows: decoding alone, and

@@ -81,7 +81,7 @@ def s3_server():
 
 @pytest.fixture
 def no_copies(tmp_path, monkeypatch):
-    """An empty folder of copies, of which nothing is known; waiting takes no time."""
+    """An empty folder of copies, without records of earlier ones; waiting takes no time."""
     from finc_eval.core.remote import mirror, store
 
     monkeypatch.setenv("FINC_EVAL_REMOTE", str(tmp_path / "remote"))

@@ -134,6 +134,9 @@ class NotebookBars:
         """Draw how much of a work or stage is done."""
         work, now, end = whole_of(stage, done, total)
         bar = self._bars.get(work)
+        if bar is not None and now < bar.n:  # another work, perhaps in another cell, after one that was interrupted
+            bar.close()
+            bar = None
         if bar is None:
             bar = self._bars[work] = _notebook_bar(stage, end)
         if bar is None:
@@ -171,15 +174,16 @@ class Pace:
     def __init__(self) -> None:
         self.begun = time.monotonic()
         self._work: str | None = None
-        self._start, self._first, self._before = 0.0, 0, 0
+        self._start, self._first, self._before, self._last = 0.0, 0, 0, 0
         self._announced: set[str] = set()
 
     def seconds_left(self, stage: str, done: int, total: int) -> float | None:
         """Return the time left at the speed so far; None if it is not known."""
         now = time.monotonic()
         work, done, total = whole_of(stage, done, total)
-        if work != self._work:
+        if work != self._work or done < self._last:
             self._work, self._before, self._first = work, done, done
+        self._last = done
         if self._first == self._before:  # the first batch, which is slower, is measured to its end alone
             self._start, self._first = now, done
         took, least = now - self._start, 0 if work else MEASURED_PART * total
@@ -223,7 +227,7 @@ def terminal() -> Iterator[Progress]:
         def get_renderables(self) -> Iterable[RenderableType]:
             return super().get_renderables() if time.monotonic() - pace.begun > SECONDS_WITHOUT_BAR else ()
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[known]}"))
     # The bar itself goes to the stream below, which makes nothing visible; what others print meanwhile does not.
     console = Console(file=getattr(sys.stderr, "rich_proxied_file", sys.stderr))
     with (
@@ -241,8 +245,9 @@ def terminal() -> Iterator[Progress]:
             if not shown or shown[0][0] != work:
                 if shown:
                     bars.remove_task(shown.pop()[1])
-                shown.append((work, bars.add_task("", total=end, left="")))
-            bars.update(shown[0][1], description=visible(stage), completed=now, total=end, left=_left(stage, left))
+                shown.append((work, bars.add_task("", total=end, known="")))
+            known = ", ".join(filter(None, (f"{done:,} of {total:,}" if total > 1 else "", _left(stage, left))))
+            bars.update(shown[0][1], description=visible(stage), completed=now, total=end, known=known)
 
         yield draw
 

@@ -46,7 +46,7 @@ RADEMACHER = 3.1787
 
 @dataclass(frozen=True, eq=False)
 class Blocked:
-    """Samples of s sets in B blocks, of which every set has samples of every block."""
+    """Samples of s sets in B blocks; every set has samples of every block."""
 
     block: Integers  # block of each sample, shape (n,), from 0 on
     owner: Integers  # place of the set of each sample, shape (n,)

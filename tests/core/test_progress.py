@@ -125,6 +125,12 @@ def test_a_log_says_the_time_left_of_a_work_of_several_stages(said):
     assert len(left) > 5 and left[:2] == sorted(left[:2], reverse=True)
 
 
+def test_the_pace_of_a_second_work_is_its_own(said):
+    lines = said([*planned(20_000), *planned(2000)]).splitlines()
+    last = [line for line in lines if line.startswith("2 of 3: find kinds: ")][-1]
+    assert int(re.search(r", (\d+) minutes left in all$", last)[1]) <= 25
+
+
 def test_a_terminal_has_one_bar_for_all_stages_of_a_work(said):
     text = said(planned(400), is_terminal=True)
     assert text.count("about 6 minutes left in all") == 1

@@ -122,6 +122,9 @@ def test_notebooks_draw_a_bar_for_a_work_or_a_stage_and_other_programs_none(monk
         plan(stage, done, 2)
     assert drawn[2:] == [("1 of 2: sketch", progress.WHOLE), ("closed", progress.WHOLE)]
     assert described[-1] == "2 of 2: score"
+    plan("sketch", 1, 2)  # interrupted here
+    progress.Plan(tell, ["sketch", "score"])("sketch", 0, 2)
+    assert drawn[-2:] == [("closed", progress.WHOLE / 4), ("1 of 2: sketch", progress.WHOLE)]
     assert fe.Run().progress is progress.automatic
 
 

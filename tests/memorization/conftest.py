@@ -1,4 +1,4 @@
-"""What makes audits quick where nothing is asked of the membership-inference score."""
+"""A fixture that makes audits quick, for tests that do not look at the membership-inference score."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is wrong with the input of a metric is said in one sentence, whatever the metric."""
+"""Every metric refuses wrong input in one sentence."""
 
 import numpy as np
 import pytest
