@@ -139,6 +139,29 @@ def split(name, labels, rng):
     return order[:size], rest[thinned(labels[rest], kept, rng)]
 
 
+def statistics_by_method(table, degree, seed):
+    """Return what each method releases of a table; None for real data."""
+    return {
+        "real data": None,
+        "DP-HP": lambda: table_statistics(table, degree),
+        "DP-HP, the paper's features": lambda: paper_table_statistics(table, seed),
+        "DP-MERF": lambda: fourier_table_statistics(table, seed),
+    }
+
+
+def released(records, labels, statistics, method, classes):
+    """Return the private mean embedding of records, at (1, 1e-5)."""
+    return release_embedding(
+        records,
+        labels,
+        statistics,
+        Guarantee.of(1, 1e-5),
+        ledger=None,
+        classes=classes,
+        bound="paper" if "paper" in method else "tight",
+    )
+
+
 def main():
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # products of many columns are next to nothing, and slow
@@ -150,32 +173,18 @@ def main():
         records, known = table.encoded(columns)
         labels = known.numpy()
         features = (records @ table.codes).numpy()
-        statistics = {
-            "real data": None,
-            "DP-HP": lambda seed, table=table, degree=degree: table_statistics(table, degree),
-            "DP-HP, the paper's features": lambda seed, table=table: paper_table_statistics(table, seed),
-            "DP-MERF": lambda seed, table=table: fourier_table_statistics(table, seed),
-        }
-        for method, statistics_of in statistics.items():
+        for method in statistics_by_method(table, degree, FRESH):
             found, seconds = [], []
             for seed in range(FRESH, FRESH + runs):
                 rng = np.random.default_rng(seed)
                 private, test = split(name, labels, rng)
                 left = private[thinned(labels[private], kept, rng)]
-                begun = time.process_time()
-                if statistics_of is None:
+                begun, statistics = time.process_time(), statistics_by_method(table, degree, seed)[method]
+                if statistics is None:
                     train = features[left], labels[left]
                 else:
                     chosen = torch.from_numpy(private)
-                    target = release_embedding(
-                        records[chosen],
-                        known[chosen],
-                        statistics_of(seed),
-                        Guarantee.of(1, 1e-5),
-                        ledger=None,
-                        classes=2,
-                        bound="paper" if "paper" in method else "tight",
-                    )
+                    target = released(records[chosen], known[chosen], statistics(), method, 2)
                     generator = ProductMixture(table, components, seed)
                     fit(generator, target, steps=300, rate=0.1)
                     shares = target.shares * torch.tensor([kept, 1.0])

@@ -11,20 +11,12 @@ import numpy as np
 import torch
 from _downstream import downstream, mean_downstream
 from _record import record
+from dp_hp_classification import FRESH, released, statistics_by_method
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_classification
 
-from finc_eval.privacy import Guarantee
-from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
+from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit
 from finc_eval.privacy.synthesis.mixture import ProductMixture
-from finc_eval.privacy.synthesis.released_features import (
-    fourier_table_statistics,
-    paper_table_statistics,
-    table_statistics,
-)
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
-
-FRESH = 1000
-"""Seed of the first run."""
 
 RUNS = 2
 
@@ -95,27 +87,13 @@ def main():
             order = np.random.default_rng(seed).permutation(len(labels))
             private, test = np.split(order, [len(order) * 3 // 4])
             degree = 2 if len(table.columns) <= 60 else 1  # products of two of 617 columns are too many
-            methods = {
-                "real data": None,
-                "DP-HP": lambda table=table, degree=degree: table_statistics(table, degree),
-                "DP-HP, the paper's features": lambda table=table, seed=seed: paper_table_statistics(table, seed),
-                "DP-MERF": lambda table=table, seed=seed: fourier_table_statistics(table, seed),
-            }
-            for method, statistics in methods.items():
+            for method, statistics in statistics_by_method(table, degree, seed).items():
                 begun = time.process_time()
                 if statistics is None:
                     train = features[private], known.numpy()[private]
                 else:
                     chosen, classes = torch.from_numpy(private), len(np.unique(labels))
-                    target = release_embedding(
-                        records[chosen],
-                        known[chosen],
-                        statistics(),
-                        Guarantee.of(1, 1e-5),
-                        ledger=None,
-                        classes=classes,
-                        bound="paper" if "paper" in method else "tight",
-                    )
+                    target = released(records[chosen], known[chosen], statistics(), method, classes)
                     generator = ProductMixture(table, 20, seed)
                     fit(generator, target, steps=300, rate=0.1)
                     drawn = draw_labels(target.shares, len(private), seed)
