@@ -1,4 +1,4 @@
-"""A card's networks on a device: resized samples to embeddings, texts to vectors, embeddings to classes."""
+"""A card's networks on a device: samples to embeddings and their check, texts to vectors, embeddings to classes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from finc_eval.core.device import send, usable_device
@@ -18,7 +19,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision, Output
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.networks.tensors import fill_network, load_tensors
-from finc_eval.extractors.preprocess import normalize_values
+from finc_eval.extractors.preprocess import normalize_values, resize_frames
 from finc_eval.extractors.weights import check_weights, locate
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.process import kept_random_states, own_settings
@@ -31,6 +32,9 @@ TEXTS = 64
 
 NO_IMAGES = {"image_size": 16, "layers": 1, "width": 16, "patch_size": 16, "head_width": 16}
 """Smallest image tower of open_clip, which makes both towers; it is not used."""
+
+NOISE_SEED, VALUES_SHOWN = 0, 4
+"""Seed of the noise, and first values reported, for a card without golden values."""
 
 
 class Embedder:
@@ -270,3 +274,54 @@ class TextTower:
         cut = sum(len(self.tokens.encode(text)) + 2 > most for text in texts)  # a token begins a text, another ends it
         ends = f"the end of {cut:,} of {len(texts):,} prompts is not read: the text tower of {self.name} takes {most}"
         return f"{ends} tokens" if cut else ""
+
+
+@dataclass(frozen=True)
+class ExtractorCheck:
+    """Embedding of one sample of noise, compared with the card's golden values."""
+
+    name: str  # name of the card
+    device: str  # device of the network
+    dimension: int  # dimension of the embedding
+    finite: bool  # whether all values of the embedding and of the further outputs are finite
+    # "agrees" or "differs", within the card's tolerance; "none" for a card without golden values
+    golden: Literal["agrees", "differs", "none"]
+    norm: float  # Euclidean norm of the embedding
+    first: tuple[float, ...]  # first values of the embedding, as many as the card has golden values, or four
+    deviation: float | None  # largest relative deviation from the golden values; None without them
+
+    @property
+    def passed(self) -> bool:
+        """Return whether the values are finite and do not differ from the golden ones."""
+        return self.finite and self.golden != "differs"
+
+
+def check_extractor(card: Card, device: str | torch.device | None = None) -> ExtractorCheck:
+    """Embed one sample of noise and compare it with the card's golden values."""
+    embedder, golden = Embedder(card, device), card.golden
+    frames = (card.clip.frames,) if card.clip else ()
+    shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), NOISE_SEED)
+    noise = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+    row = embedder(torch.from_numpy(np.stack([resize_frames(noise, card.preprocessing)])))[0].double().cpu()
+    embedding = row[: card.output.dimension]
+    norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else VALUES_SHOWN].tolist()
+    deviation: float | None = None
+    compared: Literal["agrees", "differs", "none"] = "none"
+    if golden:
+        # Relative to a typical value where the value itself is smaller: small ones are differences of large ones.
+        typical = golden.norm / len(embedding) ** 0.5
+        deviation = max(
+            abs(norm / golden.norm - 1),
+            *(abs(now - then) / max(abs(then), typical) for now, then in zip(first, golden.first, strict=True)),
+        )
+        compared = "agrees" if deviation <= golden.tolerance else "differs"
+    return ExtractorCheck(
+        name=card.name,
+        device=str(embedder.device),
+        dimension=len(embedding),
+        finite=bool(row.isfinite().all()),
+        golden=compared,
+        norm=norm,
+        first=tuple(first),
+        deviation=deviation,
+    )

@@ -32,8 +32,7 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.hugging_face import DatasetSource, is_dataset, is_saved, open_dataset, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
-from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, tensor_values
-from finc_eval.samples.iterators import iterate
+from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, iterate, tensor_values
 from finc_eval.samples.metadata import read_prompts
 from finc_eval.samples.reading import Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, check_rows, is_one_image, open_array_file

@@ -1,4 +1,4 @@
-"""Decoding of one video file, from its start to its end, with the FFmpeg in the package `av`.
+"""Decoding of one video file, from its start to its end, with the FFmpeg in the package `av`, or of an animation.
 
 - Frames are numbered from 0 in the order of display, as PyAV's `decode` returns them, and shown at the times that they
   state, from that of the first. The container's statement about their number is not trusted. Where times are missing or
@@ -10,10 +10,12 @@
 - A file that is damaged or cut short is a failure where the format can tell: FFmpeg alone would continue and show a
   guess. HEVC and MPEG have no checksums, and some damage passes for a picture. MPEG and live recordings (Matroska and
   MP4 in fragments) do not state their length. Where packets of H.264 lack, its times alone show it.
+- FFmpeg does not read WebP and PNG files of several frames: Pillow composes them, and turns them into RGB as images.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -21,10 +23,10 @@ from fractions import Fraction
 from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
+from PIL import Image
 
 from finc_eval.core.files.endings import find_missing_end
-from finc_eval.core.memory import DECODED, excess, max_pixels
-from finc_eval.samples.animations import check_length, decode_animation, is_animation
+from finc_eval.core.memory import DECODED, excess, max_decoded, max_pixels, readable
 from finc_eval.samples.clips import (
     ASSUMED_FPS,
     ROUNDED_SECONDS,
@@ -37,7 +39,7 @@ from finc_eval.samples.clips import (
     plan_windows,
     unmerge,
 )
-from finc_eval.samples.images import take_pixels
+from finc_eval.samples.images import FixedSettings, take_pixels
 from finc_eval.samples.source import COPIES, Pixels
 from finc_eval.samples.traits import Traits, is_gray
 
@@ -68,6 +70,21 @@ MAX_BYTES_AT_ONCE = 64 << 20
 
 MAX_MISSING_SECONDS = Fraction(1, 4)
 """Seconds by which a file may end before its stated duration: not every packet states how long it lasts."""
+
+MAX_UNPACKING = 100_000
+"""Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
+
+MAX_STILL_SETS = 16
+"""Times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other."""
+
+ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})
+"""Suffixes of files that are images, or animations."""
+
+HEAD_BYTES = 4096
+"""Bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them."""
+
+MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
+"""Seconds that a frame lasts at least, and one that states 0, as FFmpeg reads GIFs and browsers show all animations."""
 
 
 def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
@@ -211,7 +228,7 @@ class _Reading:
     def __init__(self, stream: IO[bytes], plan: FrameIndices | None = None) -> None:
         self.count = 0
         self.times: list[int | None] = []
-        self.color: str | None = None
+        self.color: str | None = None  # marks of matrix and transfer as FFmpeg numbers them, "1/16"
         self._mode, self._transparent = "", False
         self._stream = stream
         self._wanted = frozenset() if plan is None else frozenset(plan.ravel().tolist())
@@ -238,7 +255,8 @@ class _Reading:
                 if frame.width * frame.height > max_pixels():  # it need not have the size that the file states
                     raise ValueError(f"a frame of {frame.width}x{frame.height} pixels is too large")
                 if number in self._wanted:
-                    self._mode, self.color = frame.format.name, _color(frame)
+                    self._mode, marks = frame.format.name, (int(frame.colorspace), int(frame.color_trc))
+                    self.color = None if all(mark in UNMARKED for mark in marks) else "/".join(map(str, marks))
                     # All formats with alpha have these names in FFmpeg.
                     has_alpha = self._mode in OPAQUE or self._mode.startswith(ALPHA_PREFIXES)
                     layout = "rgba" if has_alpha else "rgb24"
@@ -269,12 +287,6 @@ def _decode(container: InputContainer, video: VideoStream) -> Iterator[VideoFram
         return
     for packet in container.demux(video):
         yield from context.decode(packet if packet.size else None)
-
-
-def _color(frame: VideoFrame) -> str | None:
-    """Return the marks of matrix and transfer of a frame as FFmpeg numbers them, "1/16"; None without marks."""
-    marks = [int(frame.colorspace), int(frame.color_trc)]
-    return None if all(mark in UNMARKED for mark in marks) else "/".join(map(str, marks))
 
 
 @contextmanager
@@ -316,3 +328,69 @@ def _upright(pixels: Pixels, frame: VideoFrame) -> Pixels:
     elif b or c:
         return pixels
     return np.ascontiguousarray(pixels[:: -1 if d < 0 else 1, :: -1 if a < 0 else 1])
+
+
+def is_animation(stream: IO[bytes]) -> bool:
+    """Return whether a file is a WebP or PNG of several frames (RFC 9649, flag A; PNG third edition, acTL)."""
+    stream.seek(0)
+    head = stream.read(HEAD_BYTES)
+    stream.seek(0)
+    if head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8X":
+        return bool(head[20] & 2)
+    return head[:8] == b"\x89PNG\r\n\x1a\n" and b"acTL" in head.partition(b"IDAT")[0]
+
+
+def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
+    """Decode windows of a WebP or PNG of several frames; see `read_windows`."""
+    with FixedSettings(), Image.open(stream, formats=("WEBP", "PNG")) as image:
+        name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
+        count = int(getattr(image, "n_frames", 1))
+    take_pixels(width, height)
+    check_length(count, 3 * count * width * height, stream)
+    delays = np.array([delay for _, delay in _frames(stream, count, frozenset())])
+    shown: Seconds = np.append(0.0, np.cumsum(delays))
+    chosen = unmerge(clip, shown)
+    plan = plan_windows(count, chosen.fps, chosen, shown)
+    if phrase := excess(COPIES * clip.frames * 3 * width * height):
+        raise ValueError(f"a window of {phrase}")
+    DECODED.take(COPIES * clip.frames * 3 * width * height)
+    indices: FrameIndices = plan.indices[list(windows)]
+    wanted = frozenset(indices.ravel().tolist())
+    shortest = unmerge(Clip(1, 1, 1, "hold"), shown).fps or 1.0
+
+    def frames() -> Generator[tuple[int, Pixels], None, None]:
+        with closing(_frames(stream, count, wanted)) as found:
+            yield from ((number, pixels) for number, (pixels, _) in enumerate(found) if pixels is not None)
+
+    for pixels, times in zip(gather(indices, frames()), plan.times[list(windows)], strict=True):
+        gray, seconds = all(map(is_gray, pixels)), float(shown[-1])
+        traits = Traits(
+            *(name, mode if mode in ("RGB", "L") else "RGB", width, height, gray),
+            fps=shortest,
+            frames=max(1, round(seconds * shortest)),
+            seconds=seconds,
+        )
+        yield DecodedWindow(pixels, times, traits)
+
+
+def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
+    """Raise ValueError for a small file of so many large frames that decoding would take hours."""
+    if size > max(MAX_STILL_SETS * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
+        raise ValueError(f"{frames:,} frames of {readable(size)} in a small file: cut it, or make its frames smaller")
+
+
+def _frames(
+    stream: IO[bytes], count: int, wanted: frozenset[int]
+) -> Generator[tuple[Pixels | None, float], None, None]:
+    """Yield the pixels of each wanted frame, and the seconds that every frame is shown."""
+    stream.seek(0)
+    with FixedSettings():
+        opened = Image.open(stream, formats=("WEBP", "PNG"))
+    with opened as image:
+        for number in range(count):
+            with FixedSettings():
+                image.seek(number)
+                image.load()
+                pixels = np.asarray(image.convert("RGB")) if number in wanted else None
+            delay = float(image.info.get("duration") or 0) / 1000
+            yield pixels, max(MIN_DELAY, delay or UNSTATED_DELAY)

@@ -21,7 +21,6 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.words import plural
-from finc_eval.samples.animations import ANIMATION_SUFFIXES, is_animation
 from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, decode_windows
 from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gather, plan_windows
 from finc_eval.samples.files import (
@@ -43,7 +42,7 @@ from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, bytes_digest, content_digest
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
-from finc_eval.samples.video import read_windows
+from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation, read_windows
 
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
 FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.extractors.check import check
+from finc_eval.extractors.network import check_extractor
 
 DOCS = Path(__file__).parents[2] / "docs" / "extractors.md"
 
@@ -21,7 +21,7 @@ def card(tmp_path):
 
 
 def test_the_card_in_the_docs_is_an_extractor_without_any_python(card):
-    report = check(fe.load_card(card))
+    report = check_extractor(fe.load_card(card))
     assert report.passed
     assert report.dimension == 1280
 

@@ -115,7 +115,7 @@ def check(extractors: ExtractorNames, work: Work, as_json: Json = False) -> None
 def _problem(name: str, device: str | None, *, silent: bool) -> str | None:
     """Check one extractor, print what was found unless asked to be silent, and return what is wrong."""
     # torch takes seconds to import.
-    from finc_eval.extractors.check import check as check_extractor
+    from finc_eval.extractors.network import check_extractor
 
     try:
         found = check_extractor(load_card(name), device)
