@@ -37,12 +37,10 @@ from finc_eval.memorization import views
 from finc_eval.memorization.audit import CALIBRATION_NEIGHBORS
 from finc_eval.memorization.copying import Closeness
 from finc_eval.memorization.hashes import PLAIN_VIEWS, SHIFTED_VIEWS, TRAIN_VIEWS, hash_pictures, nearest_hashes
+from finc_eval.memorization.holdout import find_sides
 from finc_eval.memorization.nearness import Near, Nearness
-from finc_eval.memorization.power import COPY_NOISES, calibrated_distances, plant_copies, power_table
-from finc_eval.memorization.result import AUDIT_ALPHA
-from finc_eval.memorization.settings import MEASURES_PART, STRATA_PART, AuditSettings
-from finc_eval.memorization.sides import find_sides
-from finc_eval.memorization.tails import tail_p_value
+from finc_eval.memorization.settings import AUDIT_ALPHA, MEASURES_PART, STRATA_PART, AuditSettings
+from finc_eval.memorization.tails import COPY_NOISES, calibrated_distances, plant_copies, power_table, tail_p_value
 from finc_eval.memorization.views import ALTERATIONS, Scores, multi_view_distances
 from finc_eval.numerics.inference import wilson
 

@@ -14,14 +14,14 @@ from _rows import record_rows
 import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.memorization import attacks, power
-from finc_eval.memorization.result import AUDIT_ALPHA
-from finc_eval.memorization.shift import holdout_p_value
+from finc_eval.memorization import attacks, tails
+from finc_eval.memorization.holdout import holdout_p_value
+from finc_eval.memorization.settings import AUDIT_ALPHA
 from finc_eval.numerics.inference import wilson
 
 # What no verdict depends on takes two thirds of the time of such small audits.
 attacks.membership_difference = lambda *_: None
-power.POWER_REPEATS = 1
+tails.POWER_REPEATS = 1
 
 N, DIM, DRAWS = 300, 16, 100
 CENTERS = 4 * np.random.default_rng(71).normal(size=(20, DIM))

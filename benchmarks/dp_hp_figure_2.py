@@ -20,8 +20,7 @@ from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, Coordin
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
-from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network, ProductMixture
 from finc_eval.privacy.synthesis.released_features import Statistic
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 

@@ -15,7 +15,7 @@ from _record import record
 
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
-from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.generators import ProductMixture
 from finc_eval.privacy.synthesis.released_features import (
     fourier_table_statistics,
     paper_table_statistics,

@@ -18,7 +18,7 @@ from dp_hp_marginals import DELTA, SUBSETS, described
 
 from finc_eval.privacy import DpHpPaper, Guarantee
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
-from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.generators import ProductMixture
 from finc_eval.privacy.synthesis.released_features import paper_table_statistics
 
 COMPONENTS, STEPS, SEED = 100, 100, 0

@@ -12,7 +12,7 @@ from dp_hp_classification import FRESH, PUBLISHED, TABLES, split
 
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
-from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.generators import ProductMixture
 from finc_eval.privacy.synthesis.released_features import fourier_table_statistics, table_statistics
 
 

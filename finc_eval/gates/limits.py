@@ -20,7 +20,7 @@ from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
-from finc_eval.memorization.result import AUDIT_ALPHA
+from finc_eval.memorization.settings import AUDIT_ALPHA
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.samples.profile import unlike_encodings
 

@@ -13,6 +13,8 @@ from .files import save_models as save_models
 from .machine import Kahm as Kahm
 from .machine import fit_deep as fit_deep
 from .machine import fit_machine as fit_machine
+from .membership import ClassificationQuality as ClassificationQuality
+from .membership import classification_quality as classification_quality
 from .membership import membership_score as membership_score
 from .membership import nearest_distances as nearest_distances
 from .models import ClassModels as ClassModels
@@ -20,6 +22,4 @@ from .models import WideKahm as WideKahm
 from .models import fit_classes as fit_classes
 from .models import fit_wide as fit_wide
 from .models import matching_scores as matching_scores
-from .quality import ClassificationQuality as ClassificationQuality
-from .quality import classification_quality as classification_quality
 from .settings import KahmSettings as KahmSettings

@@ -35,7 +35,6 @@ from finc_eval.embeddings.set_info import notes_on, set_info
 from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, run_attacks
-from finc_eval.memorization.caveats import attack_warnings, set_warnings, unlike_holdout
 from finc_eval.memorization.copying import (
     Closeness,
     Measure,
@@ -50,14 +49,13 @@ from finc_eval.memorization.copying import (
     tail,
 )
 from finc_eval.memorization.distances import STAGE, Halves, SetDistances, measure_all
+from finc_eval.memorization.holdout import against_holdout, find_sides, holdout_p_value
 from finc_eval.memorization.nearness import Near, find_nearness, same_pixels
-from finc_eval.memorization.power import power_table
-from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, Copying, training_found_by
-from finc_eval.memorization.settings import MEASURES_PART, AuditOptions, AuditSettings
-from finc_eval.memorization.shift import holdout_p_value
-from finc_eval.memorization.sides import against_holdout, find_sides
+from finc_eval.memorization.result import Audit, Copying, training_found_by
+from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE, MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
-from finc_eval.memorization.verdict import judge_guarantee
+from finc_eval.memorization.tails import power_table
+from finc_eval.memorization.verdict import attack_warnings, judge_guarantee, set_warnings, unlike_holdout
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id

@@ -29,8 +29,7 @@ from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.memorization.attacks import draw_samples
 from finc_eval.memorization.distances import Halves, SetDistances
-from finc_eval.memorization.power import calibrated_distances
-from finc_eval.memorization.tails import tail_p_value
+from finc_eval.memorization.tails import calibrated_distances, tail_p_value
 from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
 
 TailName = Literal["calibrated", "hash", "views"]

@@ -18,10 +18,9 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.memorization.copying import MeasureName, TailName
 from finc_eval.memorization.hashes import PLAIN_VIEWS, Views, base_hashes, nearest_by_hash, query_views
-from finc_eval.memorization.power import Power, calibrated_distances, powers
 from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
-from finc_eval.memorization.tails import least_copies
+from finc_eval.memorization.tails import Power, calibrated_distances, least_copies, powers
 from finc_eval.memorization.verdict import Copies
 from finc_eval.memorization.views import Scores, altered_distances, multi_view_distances
 

@@ -15,17 +15,10 @@ from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.memorization.attacks import Attack, MembershipDifference
 from finc_eval.memorization.copying import AGAINST_HOLDOUT, Measure, MeasureName, TailName
-from finc_eval.memorization.power import Power
-from finc_eval.memorization.settings import AuditSettings
+from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
+from finc_eval.memorization.tails import Power
 from finc_eval.memorization.verdict import Copies, NearerTo, StatedGuarantee, verdict
-
-AUDIT_CONFIDENCE = 0.95
-"""Confidence level of each measure's interval, and of all intervals of the attacks together."""
-
-AUDIT_ALPHA = 0.05
-"""Adjusted p-value up to which copying counts as found. An audit of a generator that copies nothing finds anything,
-copying or an attack that succeeds, with this probability at most."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,13 @@ from finc_eval.numerics.names import INDEXES, SearchIndex
 MAX_STATED_EPSILON = 500
 """Bound of a stated ε: e^ε has to fit in floating point."""
 
+AUDIT_CONFIDENCE = 0.95
+"""Confidence level of each measure's interval, and of all intervals of the attacks together."""
+
+AUDIT_ALPHA = 0.05
+"""Adjusted p-value up to which copying counts as found. An audit of a generator that copies nothing finds anything,
+copying or an attack that succeeds, with this probability at most."""
+
 MEASURES_PART, STRATA_PART = 0.5, 0.1
 """Parts of the audit's α that the measures of copying, and the strata, may spend. Up to nine measures
 share the half by Holm's rule: perceptual hashes and views are two of them. Attacks spend at most 3/8: of the four

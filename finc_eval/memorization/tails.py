@@ -1,16 +1,28 @@
-"""Exact test of whether scores reach further down than fresh samples; it sees a few copies among many samples.
+"""Exact test of whether scores reach further down than fresh samples, which sees a few copies; and its power.
 
 Below the k-th smallest of m fresh scores lies a Beta(k, m − k + 1) distributed share of their distribution, so of N
 other fresh scores a beta-binomial number. No density is estimated and no mean is compared: a hundredth of copies does
 not move a mean.
+
+The power is the probability that copies, planted on purpose, would have been seen. The imagined generator is fresh
+except for a share of copies of training samples: exact, with noise on the embedding, or altered pictures. The noise is
+a fraction of each training sample's own distance to its nearest neighbor in the training set, so that the same fraction
+is as near everywhere.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, gammaln
 
+from finc_eval.core.device import Device
+from finc_eval.core.record import Record
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.numerics.attack_statistics import threshold_ranks
 
 
@@ -82,3 +94,127 @@ def survival(n: int, m: int, k: int) -> NDArray[np.float64]:
     mass = np.exp(binomial + betaln(c + k, n - c + m - k + 1) - betaln(k, m - k + 1))
     above: NDArray[np.float64] = np.minimum(mass[::-1].cumsum()[::-1], 1.0)
     return above
+
+
+COPY_SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
+"""Shares of planted copies that the power is computed for."""
+
+EXACT = "exact"
+"""Name of copies to which nothing is done."""
+
+COPY_NOISES = {EXACT: 0.0, "noise 0.25": 0.25, "noise 0.5": 0.5}
+"""Lengths of the noise on a copy, in distances of its original to the nearest other training sample."""
+
+MAX_PLANTED_COPIES = 500
+"""Number of copies whose scores are computed, for each noise."""
+
+POWER_REPEATS = 4000
+"""Number of imagined generators for each power, which is then known to ±0.016 at worst."""
+
+
+@dataclass(frozen=True)
+class Power(Record):
+    """Probability that copies would have been seen.
+
+    Attributes:
+        test: test of single samples: by calibrated distance of embeddings, or by hash.
+        kind: what is done to the copies: "exact", noise on their embeddings in distances of the original to the nearest
+            other training sample, or an alteration of the picture.
+        share: share of the generated samples that are such copies.
+        copies: number of such copies.
+        probability: probability that the test finds them, if all other samples are fresh.
+    """
+
+    test: Literal["calibrated", "hash"]
+    kind: str
+    share: float
+    copies: int
+    probability: float
+
+
+def plant_copies(
+    train: Embeddings, spacings: NDArray[np.float64], noise: float, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Copy some training samples, none a duplicate, with noise of a relative length: (copies, d)."""
+    single = np.flatnonzero(spacings > 0)
+    chosen = np.sort(rng.choice(single, min(MAX_PLANTED_COPIES, len(single)), replace=False))
+    rows = train.rows_at(chosen).cpu().numpy()
+    if noise == 0:
+        return rows
+    direction = rng.standard_normal(rows.shape)
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    moved: NDArray[np.float32] = (rows + noise * spacings[chosen, None] * direction).astype(np.float32)
+    return moved
+
+
+def calibrated_distances(distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Carlini's calibrated distance, the nearest over the mean of the k nearest: (n, k) ascending → (n,).
+
+    A sample in a dense place is near to many training samples, a copy is near to one and has 0 (Carlini et al., USENIX
+    Security 2023, section 4.2; their factor α only moves the threshold).
+    """
+    mean = distances.mean(1)
+    relative: NDArray[np.float64] = np.divide(distances[:, 0], mean, out=np.zeros(len(mean)), where=mean > 0)
+    return relative
+
+
+def power_table(
+    train: Embeddings,
+    spacings: NDArray[np.float64],
+    fresh: NDArray[np.float64],
+    n: int,
+    *,
+    neighbors: int,
+    alpha: float,
+    seed: int,
+    device: Device = None,
+) -> tuple[Power, ...]:
+    """Compute the power of the calibrated distance against exact and noisy copies, by share."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for kind, noise in COPY_NOISES.items():
+        copies = plant_copies(train, spacings, noise, rng)
+        if len(copies):
+            scores = calibrated_distances(nearest(copies, train, neighbors, device=device).distances)
+            found += powers("calibrated", kind, scores, fresh, n, alpha, rng)
+    return tuple(found)
+
+
+def powers(
+    test: Literal["calibrated", "hash"],
+    kind: str,
+    scores: NDArray[np.float64],
+    fresh: NDArray[np.float64],
+    n: int,
+    alpha: float,
+    rng: np.random.Generator,
+) -> list[Power]:
+    """Compute the power against copies of one kind, by share."""
+    ascending = np.sort(fresh)
+    # The place of a copy's score among fresh ones, in [0, 1].
+    places = np.searchsorted(ascending, scores, side="left") / len(ascending)
+    counts = {share: round(share * n) for share in COPY_SHARES}
+    return [
+        Power(test, kind, share, count, detection_probability(places, count, n, len(fresh), alpha, rng))
+        for share, count in counts.items()
+        if count
+    ]
+
+
+def detection_probability(
+    places: NDArray[np.float64], copies: int, n: int, m: int, alpha: float, rng: np.random.Generator
+) -> float:
+    """Return the probability that the tail test of n scores, some of copies, against m fresh ones finds the copies.
+
+    Fresh scores enter by their places in their distribution, which are uniform: the thresholds are order statistics of
+    m of them, and the counts between thresholds multinomial. `places` are the shares of fresh scores below the score of
+    each copy, (p,).
+    """
+    steps = np.diff(threshold_ranks(m), prepend=0, append=m + 1)
+    gaps = rng.standard_gamma(steps, (POWER_REPEATS, len(steps)))
+    gaps /= gaps.sum(1, keepdims=True)
+    thresholds = gaps.cumsum(1)[:, :-1]
+    below = np.searchsorted(np.sort(places), thresholds, side="left") / len(places)
+    shares = np.diff(below, axis=1, prepend=0, append=1).clip(min=0)
+    counts = (rng.multinomial(n - copies, gaps) + rng.multinomial(copies, shares)).cumsum(1)[:, :-1]
+    return float((counts >= critical_counts(n, m, alpha)).any(1).mean())

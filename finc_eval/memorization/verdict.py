@@ -1,23 +1,27 @@
-"""The verdict of an audit in plain words, and whether the attacks falsify the guarantee that a generator states.
+"""Words of an audit: its verdict and its warnings; and whether attacks falsify the guarantee that a generator states.
 
 An attack can show that a statement is false. If none does, that shows nothing: these attacks are far from the best.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import exp, expm1
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
-from finc_eval.memorization.attacks import Attack, AttackName
+from finc_eval.embeddings.set_info import SetInfo
+from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import TailName
-from finc_eval.memorization.settings import check_guarantee
-from finc_eval.privacy.dp.accounting import Ceilings
+from finc_eval.memorization.distances import SetDistances
+from finc_eval.memorization.settings import AUDIT_ALPHA, check_guarantee
+from finc_eval.privacy.dp.guarantee import Ceilings
 
 NearerTo = Literal["training", "real"]
 """Sets that generated samples are nearer to than fresh samples: the training set, or real samples, of whatever set."""
@@ -152,7 +156,7 @@ def guarantee_ceilings(epsilon: float, delta: float) -> Ceilings:
     """Return the most that (ε, δ) allows an attacker (Kairouz et al. 2015).
 
     TPR ≤ min(e^ε α + δ, 1 − e^−ε (1 − δ − α)) at false positives α: two straight lines, which meet at
-    α = (1 − δ)/(1 + e^ε). A Gaussian mechanism of the same (ε, δ) allows less (`accounting.ceilings`), but the
+    α = (1 − δ)/(1 + e^ε). A Gaussian mechanism of the same (ε, δ) allows less (`guarantee.ceilings`), but the
     statement does not say that it is one.
     """
     check_guarantee(epsilon, delta)
@@ -170,3 +174,71 @@ def guarantee_ceilings(epsilon: float, delta: float) -> Ceilings:
         tpr_at_1_percent=tpr(0.01),
         tpr_at_01_percent=tpr(0.001),
     )
+
+
+MIN_RESOLVED_NON_MEMBERS = 10_000
+"""Number of non-members from which on a rate of 0.1 % false positives means something."""
+
+
+def set_warnings(
+    infos: Mapping[str, SetInfo], overlap: int, measured: SetDistances, spacings: NDArray[np.float64]
+) -> Iterator[str]:
+    """Yield warnings about the sets."""
+    n, m = infos["train"].n, infos["holdout"].n
+    if n != m:
+        yield (
+            f"train has {n:,} samples and holdout {m:,}: all are used, because copies of samples that are left out "
+            "would not be seen, and the DCR share is given as for equal sizes"
+        )
+    if m < MIN_RESOLVED_NON_MEMBERS:
+        yield (
+            f"holdout has {m:,} samples: rates at 0.1 % false positives are rough below "
+            f"{MIN_RESOLVED_NON_MEMBERS:,} samples"
+        )
+    if overlap:
+        yield (
+            f"{overlap} of the {m:,} samples of holdout have the same embedding as a training sample: they make the "
+            "control look like copies, and hide some copies"
+        )
+    held = int((measured.to_non_members.distances[:, 0] == 0).sum())
+    if held:
+        yield (
+            f"{held} generated samples have the same embedding as a holdout sample: make sure that the generator was "
+            "not trained on the holdout"
+        )
+    repeated = int((spacings == 0).sum())
+    if repeated:
+        yield (
+            f"{repeated:,} of the {n:,} training samples are duplicates of others: AuthPct and NNDR see no near copies "
+            "of them"
+        )
+    for label, info in infos.items():
+        yield from info.warnings(label)
+        if info.clip and info.clip.windows > 1:
+            yield f"the windows of one video of {label} are taken for independent, so that intervals are too narrow"
+
+
+def unlike_holdout(p_value: float) -> Iterator[str]:
+    """Warn of a holdout of another distribution than the training set's."""
+    if p_value <= AUDIT_ALPHA:
+        yield (
+            f"training set and holdout are not of one distribution (p = {p_value:.2g}): nearness to the training set "
+            "and attacks show that as well, so no copying is concluded from them, and no guarantee is held against "
+            "them; pass a holdout that was drawn as the training set was"
+        )
+
+
+def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:
+    """Yield warnings about the attacks."""
+    for attack in attacks:
+        if not attack.control_is_sound:
+            yield (
+                f"the attack {attack.name} also distinguishes train from holdout by samples that cannot be copies (AUC "
+                f"{attack.control.auc:.3f}, not within {CONTROL_AUC_RANGE[0]} to {CONTROL_AUC_RANGE[1]}): the two are "
+                "not of one distribution, and it measures that"
+            )
+    if "domias" not in [attack.name for attack in attacks]:
+        yield (
+            "the DOMIAS attack, often the strongest, is left out: it needs further samples that are in none of the "
+            "sets (audit --reference)"
+        )

@@ -35,7 +35,7 @@ from finc_eval.memorization.hashes import (
     pictures_at,
     view_hashes,
 )
-from finc_eval.memorization.power import calibrated_distances
+from finc_eval.memorization.tails import calibrated_distances
 from finc_eval.samples import Pixels, ahead
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from .reference.release import release_sketch as release_sketch
 from .reference.settings import ReleaseSettings as ReleaseSettings
 from .reference.sketch import PrivateSketch as PrivateSketch
 from .reference.transform import PublicTransform as PublicTransform
-from .synthesis.methods import DpHpPaper as DpHpPaper
-from .synthesis.methods import DpMerf as DpMerf
+from .synthesis.settings import DpHpPaper as DpHpPaper
+from .synthesis.settings import DpMerf as DpMerf
 from .synthesis.settings import ImageSynthesisSettings as ImageSynthesisSettings
 from .synthesis.settings import SynthesisSettings as SynthesisSettings
 from .synthesis.synthesize import synthesize_images as synthesize_images

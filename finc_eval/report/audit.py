@@ -10,9 +10,10 @@ from finc_eval.core.words import figure, join_words, percent, plural
 from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
-from finc_eval.memorization.power import EXACT, Power
-from finc_eval.memorization.result import AUDIT_ALPHA, AUDIT_CONFIDENCE, Audit, SuspiciousPair
+from finc_eval.memorization.result import Audit, SuspiciousPair
+from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE
 from finc_eval.memorization.strata import Stratum
+from finc_eval.memorization.tails import EXACT, Power
 from finc_eval.memorization.verdict import exceeds
 from finc_eval.numerics.attack_statistics import OperatingPoint
 from finc_eval.numerics.inference import ALPHA

@@ -23,14 +23,17 @@ from finc_eval.memorization.copying import (
     tail,
 )
 from finc_eval.memorization.distances import Halves, measure
-from finc_eval.memorization.power import (
+from finc_eval.memorization.tails import (
     COPY_NOISES,
     calibrated_distances,
+    counts_below,
+    critical_counts,
     detection_probability,
     plant_copies,
     power_table,
+    survival,
+    tail_p_value,
 )
-from finc_eval.memorization.tails import counts_below, critical_counts, survival, tail_p_value
 from finc_eval.numerics.attack_statistics import threshold_ranks
 
 

@@ -9,9 +9,9 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
+from finc_eval.memorization.holdout import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.memorization.nearness import Near, Nearness
 from finc_eval.memorization.settings import AuditSettings
-from finc_eval.memorization.sides import MOST_SUSPICIOUS, Sides, find_sides
 from finc_eval.report.audit import summary
 
 pytestmark = pytest.mark.usefixtures("few_permutations")

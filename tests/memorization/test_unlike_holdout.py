@@ -9,7 +9,7 @@ from scipy.stats import binom
 import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.memorization.shift import holdout_p_value
+from finc_eval.memorization.holdout import holdout_p_value
 from finc_eval.memorization.verdict import exceeds
 
 pytestmark = pytest.mark.usefixtures("few_permutations")

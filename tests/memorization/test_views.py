@@ -9,7 +9,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
-from finc_eval.memorization.power import calibrated_distances
+from finc_eval.memorization.tails import calibrated_distances
 from finc_eval.memorization.views import Scores, altered_views, multi_view_distances, suspects
 
 

@@ -23,9 +23,8 @@ from finc_eval.privacy import Guarantee, Ledger, Number, PublicTransform, Table,
 from finc_eval.privacy.dp.ledger_lines import root_of, seal
 from finc_eval.privacy.dp.population import ENTRY, KEPT, RowViews, Sketches, chance_of
 from finc_eval.privacy.dp.public_values import column_arrays
-from finc_eval.privacy.dp.records import open_records
+from finc_eval.privacy.dp.records import open_records, table_identity
 from finc_eval.privacy.synthesis.files import read_columns
-from finc_eval.privacy.synthesis.table_identity import table_identity
 
 N, D, DELTA = 600, 4, 1e-5
 RNG = np.random.default_rng(0)

@@ -12,12 +12,18 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from scipy.special import ndtri
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.words import plural
+from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.feature_maps.hermite import HermiteFeatures
+from finc_eval.privacy.dp.guarantee import Bound
+from finc_eval.privacy.dp.public_values import column_array, places_of
 
 GRID_BITS = 20
 """Releases are rounded to multiples of about 2⁻²⁰ of their noise, a millionth of what is uncertain anyway."""
@@ -44,3 +50,31 @@ def secure_uniform(shape: torch.Size | tuple[int, ...]) -> torch.Tensor:
     """Draw independent uniform numbers, float64, in the open interval (0, 1) from the system's random bytes."""
     bits = np.frombuffer(os.urandom(8 * math.prod(shape)), np.uint64)
     return torch.from_numpy(((bits >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52).reshape(shape)
+
+
+def diameter_of(phi: FeatureMap, bound: Bound) -> float:
+    """Return sup ‖φ(x) − φ(y)‖. It is 2, as in the paper, for maps with a norm of 1 and no other known bound."""
+    return phi.diameter if bound == "tight" and isinstance(phi, HermiteFeatures) else 2.0
+
+
+def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) -> torch.Tensor:
+    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it."""
+    given = column_array(labels, "labels")
+    if len(given) != count:
+        raise DataError(f"{plural(count, 'sample')} came with {plural(len(given), 'label')}: pass one label per sample")
+    return torch.from_numpy(places_of(given, classes, "labels"))
+
+
+def class_features(
+    phi: HermiteFeatures, images: torch.Tensor, places: torch.Tensor | None, classes: int
+) -> torch.Tensor:
+    """Compute φ in float64, (b, D) → (b, q); with classes φ ⊗ onehot, (b, classes · q).
+
+    float64, because the sensitivity is proved for real numbers: float32 would move it by a part in 10⁷.
+    """
+    features = phi.in_double(images)
+    if places is None:
+        return features
+    onehot = torch.zeros(len(places), classes + 1, dtype=features.dtype)
+    onehot[torch.arange(len(places)), places] = 1  # −1 is the last column, which is dropped
+    return (onehot[:, :classes, None] * features[:, None, :]).flatten(1)

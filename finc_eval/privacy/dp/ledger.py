@@ -21,8 +21,7 @@ from finc_eval.core.doors import create_file, open_to_change, read_bytes
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, after_other_writers_of, disk_errors, write_whole
-from finc_eval.privacy.dp.accounting import compose, epsilon_of, remaining
-from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee
+from finc_eval.privacy.dp.guarantee import Adjacency, Guarantee, compose, epsilon_of, remaining
 from finc_eval.privacy.dp.ledger_lines import (
     CHECK,
     COUNT,

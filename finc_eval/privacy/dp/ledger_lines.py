@@ -10,7 +10,7 @@ from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table
 from finc_eval.core.record import Record
-from finc_eval.privacy.dp.accounting import MAX_MU
+from finc_eval.privacy.dp.guarantee import MAX_MU
 from finc_eval.privacy.dp.population import sketch_of
 
 CHECK, COUNT, SALT = "check", "releases", "salt"

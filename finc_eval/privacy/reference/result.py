@@ -16,8 +16,7 @@ from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.numerics.inference import holm, normal_interval
-from finc_eval.privacy.dp.accounting import epsilon_of
-from finc_eval.privacy.dp.guarantee import Guarantee
+from finc_eval.privacy.dp.guarantee import Guarantee, epsilon_of
 from finc_eval.privacy.reference import mean_distance
 from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
 

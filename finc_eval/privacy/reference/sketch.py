@@ -29,7 +29,7 @@ from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.space import check_same_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
-from finc_eval.privacy.dp.features import class_features, class_indices
+from finc_eval.privacy.dp.gaussian_mechanism import class_features, class_indices
 from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.reference.mean_distance import (
     NoisyMean,

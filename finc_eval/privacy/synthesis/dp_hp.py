@@ -19,8 +19,7 @@ import torch
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Progress, silent
-from finc_eval.privacy.dp.features import diameter_of
-from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise
+from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise, diameter_of
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending
 from finc_eval.privacy.dp.population import Identity, RowViews

@@ -18,7 +18,7 @@ from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, Coordin
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.feature_maps.hermite_series import best_rho, rho_of
-from finc_eval.privacy.synthesis.methods import (
+from finc_eval.privacy.synthesis.settings import (
     FREQUENCIES,
     AnySynthesis,
     DpHp,

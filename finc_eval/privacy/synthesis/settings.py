@@ -1,16 +1,129 @@
-"""`SynthesisSettings`: the budget and the method of a synthetic table; `ImageSynthesisSettings` adds the network."""
+"""Settings of a synthesis, and its methods: features to release, and weights by which a generator meets them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import inf
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
-from finc_eval.core.checks import check_choice, check_count, check_fraction
+from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import about, by_name
-from finc_eval.privacy.dp.guarantee import Guarantee, PrivacyOptions, PrivacySettings
-from finc_eval.privacy.synthesis.methods import SYNTHESIS_METHODS, AnySynthesis, DpHp, SynthesisName
+from finc_eval.core.record import Record, about, by_name
+from finc_eval.privacy.dp.guarantee import Bound, Guarantee, PrivacyOptions, PrivacySettings
+
+SynthesisName = Literal["dp-hp", "dp-hp-few", "dp-hp-paper", "dp-merf"]
+ImageDataSet = Literal["mnist", "fashion-mnist"]
+
+FREQUENCIES = 1000
+"""Number of random frequencies, as in the code of DP-MERF for discretized tables: 2 000 features."""
+
+
+@dataclass(frozen=True)
+class Named(Record):
+    """A method that prints as its name, with the parameters that are not the default.
+
+    Attributes:
+        bound: bound of the sensitivity that it accounts for.
+        until: discrepancy at which its fit ends; 0 for a fit of all steps.
+    """
+
+    bound: ClassVar[Bound] = "tight"
+    until: ClassVar[float] = 1.0
+
+    def __str__(self) -> str:
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "name"}
+        changed = [f"{key}={value}" for key, value in given.items() if value != getattr(type(self), key)]
+        return f"{self.name}({', '.join(changed)})" if changed else str(self.name)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class DpHp(Named):
+    """DP-HP with the Hermite features that served best: of degree 2 in all columns, or bounded moments of images."""
+
+    name: Literal["dp-hp"] = "dp-hp"
+
+
+@dataclass(frozen=True)
+class DpHpFew(Named):
+    """First moments alone, for tables of a few hundred records."""
+
+    name: Literal["dp-hp-few"] = "dp-hp-few"
+
+
+@dataclass(frozen=True)
+class DpHpPaper(Named):
+    """DP-HP as in its paper: a sum kernel of high order, and product kernels of a few random columns or pixels.
+
+    A product of D columns to the order C has (C+1)^D features. The fit takes all of its steps: among a million numbers,
+    nearly all of them noise, a generator that misses the columns altogether has a discrepancy of 1.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> str(fe.privacy.DpHpPaper(product_order=5, product_columns=7))
+        'dp-hp-paper(product_order=5, product_columns=7)'
+    """
+
+    bound: ClassVar[Bound] = "paper"
+    until: ClassVar[float] = 0.0
+
+    sum_order: Annotated[int, about("order of the sum kernel")] = 100
+    product_order: Annotated[int | None, about("order of the products; default: 10 for tables, 20 for images")] = None
+    product_columns: Annotated[
+        int | None, about("columns or pixels of a product; default: 3 for tables, 2 for images")
+    ] = None
+    draws: Annotated[int | None, about("number of products; default: 8 for tables, 10 for images")] = None
+    sum_share: Annotated[
+        float | None, about("share of the budget for the sum kernel; default: 0.6 for tables, 0.8 for images")
+    ] = None
+    gamma: Annotated[
+        float | None,
+        about(
+            "γ, weight of the products in the fit of tables (eq. 16), and of the sum in the fit of images (Section "
+            "H.2); default: weights follow from the noise"
+        ),
+    ] = None
+    data_set: Annotated[ImageDataSet, about("data set of Table 9 whose length scales the kernels of pixels have")] = (
+        "mnist"
+    )
+    name: Literal["dp-hp-paper"] = "dp-hp-paper"
+
+    def __post_init__(self) -> None:
+        counts = {name: getattr(self, name) for name in ("sum_order", "product_order", "product_columns", "draws")}
+        self._store(**{name: check_count(name, value) for name, value in counts.items() if value is not None})
+        if self.sum_share is not None:
+            self._store(sum_share=check_fraction("sum_share", self.sum_share))
+        if self.gamma is not None:
+            self._store(gamma=check_positive("gamma", self.gamma))
+        check_choice("data_set", self.data_set, get_args(ImageDataSet))
+
+
+@dataclass(frozen=True)
+class DpMerf(Named):
+    """DP-MERF: random Fourier features (Harder et al., arXiv 2002.11603).
+
+    Raises:
+        UsageError: the number of frequencies is not a whole number of at least 1.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> fe.privacy.DpMerf().frequencies
+        1000
+    """
+
+    frequencies: Annotated[int, about("number of random frequencies; there are twice as many features")] = FREQUENCIES
+    name: Literal["dp-merf"] = "dp-merf"
+
+    def __post_init__(self) -> None:
+        self._store(frequencies=check_count("frequencies", self.frequencies))
+
+
+AnySynthesis = DpHp | DpHpFew | DpHpPaper | DpMerf
+SYNTHESIS_METHODS: dict[str, type[AnySynthesis]] = {cls.name: cls for cls in get_args(AnySynthesis)}
+"""The methods by name, in the order shown to users."""
+
 
 NetworkName = Literal["smooth", "fully-connected", "convolutional"]
 

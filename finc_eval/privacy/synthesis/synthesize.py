@@ -19,9 +19,10 @@ from finc_eval.core.progress import Progress
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.numerics.process import kept_random_states
-from finc_eval.privacy.dp.features import class_indices
+from finc_eval.privacy.dp.gaussian_mechanism import class_indices
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.public_values import column_arrays
+from finc_eval.privacy.dp.records import table_identity
 from finc_eval.privacy.synthesis.dp_hp import (
     Generator,
     PassingRecords,
@@ -30,9 +31,14 @@ from finc_eval.privacy.synthesis.dp_hp import (
     fit,
     release_embedding,
 )
-from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
-from finc_eval.privacy.synthesis.methods import DpHpFew
-from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.generators import (
+    Bounded,
+    Convolutional,
+    FullyConnected,
+    Network,
+    ProductMixture,
+    Smooth,
+)
 from finc_eval.privacy.synthesis.released_features import Shape, image_statistics_of, table_statistics_of
 from finc_eval.privacy.synthesis.result import (
     SyntheticImages,
@@ -42,13 +48,13 @@ from finc_eval.privacy.synthesis.result import (
     synthesis_of,
 )
 from finc_eval.privacy.synthesis.settings import (
+    DpHpFew,
     ImageSynthesisOptions,
     ImageSynthesisSettings,
     NetworkName,
     SynthesisOptions,
     SynthesisSettings,
 )
-from finc_eval.privacy.synthesis.table_identity import table_identity
 from finc_eval.privacy.synthesis.tabular import Table
 
 MIXTURE_COMPONENTS, MIXTURE_RATE = 200, 0.1

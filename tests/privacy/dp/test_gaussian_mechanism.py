@@ -11,9 +11,8 @@ from scipy.stats import kstest, norm
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
-from finc_eval.privacy.dp.accounting import ceilings, compose, epsilon_of, log_delta, mu_of, remaining
 from finc_eval.privacy.dp.gaussian_mechanism import GRID_BITS, add_gaussian_noise, secure_normal
-from finc_eval.privacy.dp.guarantee import Guarantee
+from finc_eval.privacy.dp.guarantee import Guarantee, ceilings, compose, epsilon_of, log_delta, mu_of, remaining
 
 GOLDEN = {
     (1, 1e-5): 3.7306316348,

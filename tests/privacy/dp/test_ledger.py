@@ -18,7 +18,7 @@ from finc_eval.core.record import plain
 from finc_eval.core.storage import lock_of
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger, PublicTransform, release_sketch
-from finc_eval.privacy.dp.accounting import epsilon_of, mu_of
+from finc_eval.privacy.dp.guarantee import epsilon_of, mu_of
 from finc_eval.privacy.dp.ledger import PlannedLedger
 from finc_eval.privacy.dp.ledger_lines import seal as _line
 

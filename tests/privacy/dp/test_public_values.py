@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from finc_eval.core.errors import DataError
-from finc_eval.privacy.dp.features import class_indices
+from finc_eval.privacy.dp.gaussian_mechanism import class_indices
 from finc_eval.privacy.dp.public_values import column_array, numbers_of
 
 

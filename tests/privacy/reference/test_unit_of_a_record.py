@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import finc_eval as fe
-from finc_eval.privacy.dp.accounting import epsilon_of
+from finc_eval.privacy.dp.guarantee import epsilon_of
 from finc_eval.report.private import show_sketch
 
 

@@ -11,7 +11,7 @@ from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
 from finc_eval.privacy import Guarantee, Ledger
 from finc_eval.privacy.dp import gaussian_mechanism as gaussian
-from finc_eval.privacy.dp.features import diameter_of
+from finc_eval.privacy.dp.gaussian_mechanism import diameter_of
 from finc_eval.privacy.synthesis import dp_hp
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded

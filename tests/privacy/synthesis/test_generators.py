@@ -7,8 +7,14 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum, SumAndProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.privacy.synthesis.generators import Bounded, Convolutional, FullyConnected, Network, Smooth
-from finc_eval.privacy.synthesis.mixture import ProductMixture
+from finc_eval.privacy.synthesis.generators import (
+    Bounded,
+    Convolutional,
+    FullyConnected,
+    Network,
+    ProductMixture,
+    Smooth,
+)
 from finc_eval.privacy.synthesis.released_features import (
     BoundedMoments,
     Statistic,

@@ -7,7 +7,7 @@ import finc_eval as fe
 from finc_eval.core.errors import BudgetError
 from finc_eval.privacy import Category, Number, Table
 from finc_eval.privacy.dp.public_values import column_arrays
-from finc_eval.privacy.synthesis.table_identity import table_identity
+from finc_eval.privacy.dp.records import table_identity
 
 N = 200
 RNG = np.random.default_rng(0)
