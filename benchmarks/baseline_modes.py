@@ -32,8 +32,8 @@ from planted_modes import (
 )
 
 import finc_eval as fe
-from finc_eval.comparison import baseline_directions
-from finc_eval.comparison.baseline_directions import ken_expansion, unit_vectors
+from finc_eval.comparison import fits
+from finc_eval.comparison.fits import ken_expansion, unit_vectors
 from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.comparison.settings import Finc, Fld, Ken, Rarity, Settings
 from finc_eval.core.run import Run
@@ -132,7 +132,7 @@ def run_shares(seeds=3):
     for name, make in sources():
         for method in (Rarity, Fld):
             for right_angles in (True, False):
-                baseline_directions.unit_vectors = unit_vectors if right_angles else without_projection
+                fits.unit_vectors = unit_vectors if right_angles else without_projection
                 cells = {}
                 for share in SHARES:
                     runs = [measured(make(seed), seed, method(novel=share)) for seed in range(seeds)]
@@ -141,7 +141,7 @@ def run_shares(seeds=3):
                     {"set": name, "method": method().name, "at right angles": "yes" if right_angles else "no", **cells}
                 )
                 print(rows[-1], flush=True)
-    baseline_directions.unit_vectors = unit_vectors
+    fits.unit_vectors = unit_vectors
     record("baseline_modes_shares", rows, notes=f"recall, mean of {seeds} seeds; r = {FEATURES}, {MODES} modes a role")
 
 

@@ -13,7 +13,7 @@ from _record import record
 
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite_series import best_rho
+from finc_eval.feature_maps.hermite import best_rho
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network, ProductMixture

@@ -29,7 +29,7 @@ import finc_eval as fe
 from finc_eval.baselines.fld import fld
 from finc_eval.baselines.ken import ken
 from finc_eval.baselines.rarity import rarity
-from finc_eval.comparison.cross_fit import match, squared_overlap
+from finc_eval.comparison.directions import match, squared_overlap
 from finc_eval.extractors import network
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import loader_module, with_outputs

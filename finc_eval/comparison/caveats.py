@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from finc_eval.comparison.baseline_directions import constant_features
+from finc_eval.comparison.fits import constant_features
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.result import Copies
 from finc_eval.comparison.scored import ScoredSet

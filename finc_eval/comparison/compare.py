@@ -19,7 +19,6 @@ from finc_eval.comparison.assemble import (
     name_directions,
     place_in_kinds,
 )
-from finc_eval.comparison.baseline_directions import baseline_fit
 from finc_eval.comparison.caveats import (
     copies_between,
     far_warnings,
@@ -29,9 +28,9 @@ from finc_eval.comparison.caveats import (
     set_warnings,
     undivided_warnings,
 )
-from finc_eval.comparison.cross_fit import CrossFit
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
-from finc_eval.comparison.finc_directions import finc_fit
+from finc_eval.comparison.directions import CrossFit
+from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.scored import SCORE, Proposal, Scored, score_sets

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import torch
 
-from finc_eval.comparison.cross_fit import CrossFit
+from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.comparison.inputs import SketchedSet
 from finc_eval.comparison.score_pass import ScorePass, Scores

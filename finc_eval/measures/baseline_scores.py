@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from finc_eval.baselines.fld import fld
-from finc_eval.baselines.novelty import novelty
+from finc_eval.baselines.ken import novelty
 from finc_eval.baselines.rarity import rarity
 from finc_eval.core.errors import DataError
 from finc_eval.embeddings.search.neighbors import recall_notes

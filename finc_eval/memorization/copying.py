@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import hypergeom, rankdata
 
 from finc_eval.baselines.fld import likelihood_gap
-from finc_eval.comparison.baseline_directions import constant_features
+from finc_eval.comparison.fits import constant_features
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from finc_eval.baselines.ken import ken_spectrum
-from finc_eval.baselines.novelty import novelty
+from finc_eval.baselines.ken import ken_spectrum, novelty
 from finc_eval.core.errors import FincEvalError
 from finc_eval.numerics.kernels import gaussian_kernel
 

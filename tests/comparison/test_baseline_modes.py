@@ -6,15 +6,9 @@ import torch
 
 import finc_eval as fe
 from finc_eval.baselines.ken import ken
-from finc_eval.comparison import baseline_directions as expansions
-from finc_eval.comparison.baseline_directions import (
-    KernelExpansion,
-    constant_features,
-    fld_expansion,
-    ken_expansion,
-    unit_vectors,
-)
+from finc_eval.comparison import fits as expansions
 from finc_eval.comparison.direction import significant
+from finc_eval.comparison.fits import KernelExpansion, constant_features, fld_expansion, ken_expansion, unit_vectors
 from finc_eval.comparison.settings import Finc, Fld, Rarity, methods_of
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.base import Subset
@@ -245,7 +239,7 @@ def test_a_row_that_is_not_finite_is_named(planted, name):
 
 def test_ken_says_how_many_samples_it_can_bear(planted, monkeypatch):
     gen, _, ref, _ = planted
-    monkeypatch.setattr("finc_eval.baselines.novelty.MAX_EXACT_KEN_SAMPLES", 1000)
+    monkeypatch.setattr("finc_eval.baselines.ken.MAX_EXACT_KEN_SAMPLES", 1000)
     with pytest.raises(FincEvalError, match=r"kernel matrix of all 1,020 samples.*subsets of at most 1,000"):
         fe.compare(gen, ref, method="ken", features=30)
 

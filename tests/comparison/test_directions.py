@@ -7,7 +7,6 @@ from scipy.stats import norm
 
 import finc_eval as fe
 from finc_eval.comparison import directions as differential
-from finc_eval.comparison.cross_fit import cross_fit, match, r_squared, squared_overlap
 from finc_eval.comparison.direction import significant
 from finc_eval.comparison.directions import (
     DUAL,
@@ -16,8 +15,12 @@ from finc_eval.comparison.directions import (
     FoldedMoments,
     RotationSample,
     covariance_difference,
+    cross_fit,
     eigen_directions,
     fit_directions,
+    match,
+    r_squared,
+    squared_overlap,
 )
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.core.errors import FincEvalError

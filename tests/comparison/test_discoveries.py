@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.comparison import finc_directions
-from finc_eval.comparison.cross_fit import CrossFit, cross_fit
+from finc_eval.comparison import fits
+from finc_eval.comparison.directions import CrossFit, cross_fit
 from finc_eval.demo.planted import colored_digits, gray
 from finc_eval.demo.run import FOUND_PURITY
 
@@ -43,7 +43,7 @@ def share_of_seeds_with_a_false_discovery(x, seeds):
 
 @pytest.mark.long
 def test_without_cross_fitting_two_halves_of_one_set_nearly_always_differ(digits, monkeypatch):
-    monkeypatch.setattr(finc_directions, "cross_fit", in_sample_only)
+    monkeypatch.setattr(fits, "cross_fit", in_sample_only)
     assert share_of_seeds_with_a_false_discovery(digits[0], seeds=6) >= 0.9
 
 

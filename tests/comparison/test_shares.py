@@ -13,7 +13,7 @@ from finc_eval.comparison import scored as scored_sets
 from finc_eval.comparison.assemble import Share, confidence_of, difference_of, direction_candidates, exact_share
 from finc_eval.comparison.direction import significant
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
-from finc_eval.comparison.finc_directions import finc_fit
+from finc_eval.comparison.fits import finc_fit
 from finc_eval.comparison.inputs import sketch_sets
 from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.comparison.scored import Proposal, score_sets

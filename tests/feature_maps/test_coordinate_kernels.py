@@ -5,7 +5,7 @@ import torch
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum, SumAndProduct
-from finc_eval.feature_maps.hermite_series import hermite, length_scale_of, rho_of
+from finc_eval.feature_maps.hermite import hermite, length_scale_of, rho_of
 from finc_eval.sketches.sketch import Sketch
 
 OWN = {"order": (4, 6, 9), "length_scale": (0.7, 1.5, 3.0), "center": [0.5, 0, 1]}

@@ -12,8 +12,8 @@ import torch
 from finc_eval.core.errors import FincEvalError
 from finc_eval.feature_maps.coordinate_kernels import HERMITE_MAPS, CoordinateProduct, CoordinateSum, SumAndProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.feature_maps.hermite_series import (
+from finc_eval.feature_maps.hermite import (
+    TotalDegree,
     best_rho,
     degree_probabilities,
     hermite,

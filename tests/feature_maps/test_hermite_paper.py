@@ -8,7 +8,7 @@ import torch
 
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite_series import hermite, length_scale_of
+from finc_eval.feature_maps.hermite import hermite, length_scale_of
 from finc_eval.numerics.kernels import gaussian_kernel
 
 RHO = 1 / 3  # of proposition B.1, where a standard normal distribution makes the features orthogonal

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.baselines.novelty import novelty
+from finc_eval.baselines.ken import novelty
 from finc_eval.embeddings.search.neighbors import radii
 from finc_eval.measures.authenticity import authpct
 from finc_eval.measures.frechet import frechet_distance

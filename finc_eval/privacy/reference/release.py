@@ -16,8 +16,7 @@ from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import embed_sources
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree
-from finc_eval.feature_maps.hermite_series import degree_probabilities
+from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree, degree_probabilities
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise, class_features, class_indices, diameter_of
 from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 from finc_eval.privacy.dp.ledger import Ledger, record_spending

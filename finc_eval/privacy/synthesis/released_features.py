@@ -16,8 +16,7 @@ from scipy.optimize import minimize_scalar
 from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
-from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.feature_maps.hermite_series import best_rho, rho_of
+from finc_eval.feature_maps.hermite import TotalDegree, best_rho, rho_of
 from finc_eval.privacy.synthesis.settings import (
     FREQUENCIES,
     AnySynthesis,
