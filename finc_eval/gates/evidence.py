@@ -9,7 +9,19 @@ from typing import ClassVar, Literal
 
 from scipy.special import ndtri, stdtrit
 
+from finc_eval.core.record import Record
+from finc_eval.core.words import in_percent
+from finc_eval.gates.sets import ANCHOR
+from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import POWER
+from finc_eval.partitions.difference import (
+    HALVES_VARIANCE,
+    Difference,
+    largest_variation,
+    paired_variation,
+    total_variation,
+)
+from finc_eval.partitions.tests import EffectiveCounts
 
 Side = Literal["low", "high"]
 
@@ -110,3 +122,95 @@ def round_up(margin: float) -> float:
     """Return a margin, rounded up to two digits."""
     unit = 10.0 ** (floor(log10(max(margin, 1e-9))) - 1)
     return round(ceil(margin / unit) * unit, 12)
+
+
+@dataclass(frozen=True)
+class Distance(Record):
+    """Distance of a release from an older one.
+
+    Attributes:
+        to: label of the older one.
+        kinds: number of kinds that both were divided into.
+        moved: total variation between their shares of kinds: the share of samples that would have to be of other kinds
+            to make both alike, without the part that chance makes.
+        interval: 95 % interval of it.
+    """
+
+    to: str
+    kinds: int
+    moved: float
+    interval: tuple[float, float]
+
+    @property
+    def suffix(self) -> str:
+        """End of the name of a limit on this distance."""
+        return f"-{self.to}" if self.to == ANCHOR else ""
+
+    def say(self, *, is_limited: bool) -> str:
+        """Say the distance in one sentence, without its interval if a limit on it has an interval."""
+        low, high = (in_percent(end, 2) for end in self.interval)
+        interval = "" if is_limited else f" [95 % interval: {low} to {high}]"
+        moved = f"{in_percent(self.moved, 2)}{interval} of the samples"
+        return f"{moved} have moved between the {self.kinds} kinds since the {self.to}."
+
+    @classmethod
+    def of(cls, to: str, kinds: int, found: Difference) -> Distance:
+        """Return the distance to a set of this label."""
+        return cls(to, kinds, found.value, found.interval)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedMoved(Evidence):
+    """Share of samples that have moved to other kinds within blocks such as prompts (`partitions.difference`).
+
+    Samples of the baseline whose block the release lacks have moved as well: they are a part `lacked` of it.
+    """
+
+    within: WithinBlocks  # differences of the kinds; the first contrast belongs to the release
+    lacked: float  # share of the baseline that is of blocks that the release lacks
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the end of the interval."""
+        found = paired_variation(self.within.times(factor), 1 - 2 * level)[0].interval
+        return self.lacked + (1 - self.lacked) * found[1 if side == "high" else 0]
+
+    def detectable(self, level: float) -> float | None:
+        """Return the total variation that is called a regression with probability 0.8."""
+        return _detectable(self.margin, float(self.within.null[0].sum()), level)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moved(Evidence):
+    """Share of samples that have moved to other kinds (`partitions.difference`).
+
+    Attributes:
+        new, old: effective numbers of samples of each kind.
+    """
+
+    new: EffectiveCounts
+    old: EffectiveCounts
+    is_design: bool = False  # see `total_variation`
+
+    def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
+        """Return the end of the interval."""
+        if side == "high":
+            new, old = self.new * factor, self.old * factor
+            return max(largest_variation(new, old, 1 - 2 * level, is_design=self.is_design), self.value)
+        return total_variation(self.new * factor, self.old * factor, confidence=1 - 2 * level).interval[0]
+
+    def without_change(self) -> Moved:
+        """Return the evidence on a release with the shares of the older one."""
+        return replace(self, new=self.old * (self.new.n / self.old.n), value=0.0)
+
+    def detectable(self, level: float) -> float | None:
+        """Return the total variation that is called a regression with probability 0.8."""
+        shares = self.old.members / self.old.n
+        variance = float(shares @ (1 - shares)) * (1 / self.new.n + 1 / self.old.n)
+        return _detectable(self.margin, variance, level)
+
+
+def _detectable(margin: float, variance: float, level: float) -> float | None:
+    """Return the margin, and beyond it the quantiles of the level and of the power, in standard errors at most."""
+    error = sqrt(HALVES_VARIANCE * variance) / 2
+    found = margin + (upper_quantile(level) + upper_quantile(1 - POWER)) * error
+    return found if found <= 1 else None

@@ -25,8 +25,7 @@ from finc_eval.gates.divisions import (
     judge_kinds,
     sought_kinds,
 )
-from finc_eval.gates.evidence import Evidence, Missing
-from finc_eval.gates.moved import Distance, Moved, PairedMoved
+from finc_eval.gates.evidence import Distance, Evidence, Missing, Moved, PairedMoved
 from finc_eval.gates.paired_shares import PairCounts, PairedGain, PairedLoss
 from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.retraining import Retrained, between_shares

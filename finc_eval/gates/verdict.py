@@ -1,19 +1,21 @@
-"""`Verdict`: whether a release passes, limit by limit."""
+"""`Verdict`: whether a release passes, limit by limit; and its outputs for pipelines, JUnit and GitHub Actions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, ClassVar
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
+from finc_eval.core.terminal import visible
 from finc_eval.core.words import figure, in_percent, join_words, plural
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gates.evidence import Side
-from finc_eval.gates.moved import Distance
+from finc_eval.gates.evidence import Distance, Side
 from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
 from finc_eval.partitions.kind_tree import KindTree
@@ -238,3 +240,76 @@ class Verdict(Document):
         return (
             f"{self.overall}; limits: {', '.join(f'{count} {verdict}' for count, verdict in counts if count) or 'none'}"
         )
+
+
+MAX_ANNOTATIONS = 10
+"""Annotations of one step that GitHub shows."""
+
+
+def junit_xml(verdict: Verdict) -> str:
+    """Return the verdict as JUnit XML.
+
+    A regression is a failure, what is missing an error. What is undecided is an error or, if the policy says "warn",
+    skipped. Times are 0, so that equal verdicts are equal files.
+    """
+    counts = {"failure": 0, "error": 0, "skipped": 0}
+    suites = Element("testsuites")
+    suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
+    properties = SubElement(suite, "properties")
+    stated = {"verdict": verdict.overall, "noise": verdict.noise, "family": verdict.family}
+    for name, value in {**stated, "signature": str(verdict.signature)}.items():
+        SubElement(properties, "property", name=name, value=visible(value))
+    for warning in verdict.warnings:
+        SubElement(properties, "property", name="warning", value=visible(warning))
+    for limit in verdict.limits:
+        case = SubElement(suite, "testcase", classname=f"gate.{limit.rule}", name=visible(limit.name), time="0")
+        tag = _tag(limit, verdict.policy.undecided == "warn")
+        if tag is not None:
+            counts[tag] += 1
+            message = visible(limit.sentence)
+            SubElement(case, tag, type=limit.verdict, message=message).text = message
+    if not verdict.limits:
+        case = SubElement(suite, "testcase", classname="gate", name=FIRST if verdict.first else "limits", time="0")
+        if not verdict.first:
+            counts["error"] += 1
+            SubElement(case, "error", type="missing", message="the policy limits nothing")
+    suite.set("tests", str(max(len(verdict.limits), 1)))
+    for tag, attribute in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(attribute, str(counts[tag]))
+    indent(suites, " ")
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
+
+
+def _tag(limit: Limit, warn: bool) -> str | None:
+    """Return the element that says how a limit ended; None for one that held."""
+    if limit.verdict == "undecided":
+        return "skipped" if warn else "error"
+    return {"regressed": "failure", "missing": "error"}.get(limit.verdict)
+
+
+def annotation_lines(verdict: Verdict) -> Iterator[str]:
+    """Yield the commands that annotate a run, the most urgent limits first; the last one counts the rest."""
+    urgent = [limit for limit in verdict.by_urgency if limit.verdict in ("regressed", "missing", "undecided")]
+    shown = urgent if len(urgent) <= MAX_ANNOTATIONS else urgent[: MAX_ANNOTATIONS - 1]
+    for limit in shown:
+        level = "warning" if limit.verdict == "undecided" and verdict.policy.undecided == "warn" else "error"
+        yield f"::{level} title=finc-eval gate::{_escape(limit.sentence)}"
+    if len(shown) < len(urgent):
+        yield f"::error title=finc-eval gate::{len(urgent) - len(shown)} more limits did not hold, see verdict.html"
+
+
+def tell_github(verdict: Verdict, environment: Mapping[str, str]) -> None:
+    """Append the output `verdict` and the summary to the files that GitHub Actions names; elsewhere do nothing."""
+    outputs: dict[str, Callable[[], str]] = {
+        "GITHUB_OUTPUT": lambda: f"verdict={verdict.overall}\n",
+        "GITHUB_STEP_SUMMARY": verdict.to_markdown,
+    }
+    for variable, write in outputs.items():
+        if path := environment.get(variable):
+            with Path(path).open("a", encoding="utf-8") as file:
+                file.write(write())
+
+
+def _escape(text: str) -> str:
+    """Escape what ends a command."""
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

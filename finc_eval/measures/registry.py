@@ -10,7 +10,6 @@ from finc_eval.measures.inputs import Metric
 
 MODULES = (
     "frechet",
-    "fd_infinity",
     "kid",
     "mind",
     "mmd",
@@ -20,8 +19,7 @@ MODULES = (
     "prompted",
     "baseline_scores",
     "authenticity",
-    "ndb",
-    "prd",
+    "histograms",
 )
 """Modules that declare metrics, in the order shown to users: a new metric is one line here."""
 

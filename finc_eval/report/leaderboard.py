@@ -11,8 +11,7 @@ from finc_eval.core.words import figure, join_words, percent, plural, points
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import Gallery, read_gallery
-from finc_eval.leaderboards.panel import Place, Side
-from finc_eval.leaderboards.result import Leaderboard
+from finc_eval.leaderboards.result import Leaderboard, Place, Side
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.measures.frechet import not_fid
 from finc_eval.naming.unique_names import UniqueNames

@@ -11,7 +11,7 @@ import finc_eval as fe
 from finc_eval.cli.app import app
 from finc_eval.core.files.front import FRONT_BYTES, MADE_BY, Front
 from finc_eval.demo import example_sets
-from finc_eval.gates.history import History
+from finc_eval.gates.baseline import History
 from finc_eval.report import RESULTS
 
 

@@ -25,7 +25,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import Identity, recipe_of
 from finc_eval.embeddings.writer import CacheWriter
 from finc_eval.extractors.catalog import load_card
-from finc_eval.gates.history import History
+from finc_eval.gates.baseline import History
 from finc_eval.gates.policy import Policy
 from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference

@@ -18,8 +18,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.storage import only_writer_of
 from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.gates import baseline
-from finc_eval.gates.baseline import Bundle
-from finc_eval.gates.history import History
+from finc_eval.gates.baseline import Bundle, History
 
 POLICY = (
     "kinds.lose = 0.8\nkinds.moved = 0.2\nkinds.min_share = 0.1\nmetrics.fd.difference = 1.0\nbasics.duplicates = 0.5\n"

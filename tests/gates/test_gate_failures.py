@@ -12,7 +12,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from finc_eval.cli.app import app
-from finc_eval.gates.history import History
+from finc_eval.gates.baseline import History
 
 POLICY = "kinds.lose = 0.8\nkinds.min_share = 0.1\n"
 

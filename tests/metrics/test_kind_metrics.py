@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.measures.ndb import different_bins
-from finc_eval.measures.prd import best_f, prd_curve
+from finc_eval.measures.histograms import best_f, different_bins, prd_curve
 
 CENTERS = np.random.default_rng(0).normal(0, 3, (10, 16))
 

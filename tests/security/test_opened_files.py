@@ -298,7 +298,7 @@ REVIEWED = {
     "extractors/networks/tensors.py": {"torch.load": 1, "load_file": 1},  # of pinned paths
     "gallery/thumbnails.py": {"Image.open": 1},  # of bytes
     "gates/baseline.py": {"np.memmap": 1, "ZipFile": 1, "file.open": 1},  # of created files
-    "gates/outputs.py": {"Path().open": 1},  # appends to what the environment names
+    "gates/verdict.py": {"Path().open": 1},  # appends to what the environment names
     "memorization/views.py": {"Image.open": 1},  # of bytes
     "measures/reference_statistics.py": {"np.savez": 1},  # of a created file
     "measures/running.py": {"np.memmap": 1},  # of a temporary file without a name

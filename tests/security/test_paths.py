@@ -24,8 +24,7 @@ from finc_eval.core.marks import checksum_of
 from finc_eval.embeddings import folder as caches
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import recipe_of
-from finc_eval.gates.baseline import Bundle, digest_of
-from finc_eval.gates.history import History
+from finc_eval.gates.baseline import Bundle, History, digest_of
 from finc_eval.memorization.views import _extractor_of
 
 PRIVATE = "the only copy of something precious"

@@ -76,7 +76,7 @@ def gate(
 
     Exit codes: 0 pass, 1 regression, 2 undecided, 3 error. --out gets verdict.json, .html, .md and .xml (JUnit).
     """
-    from finc_eval.gates.history import History, samples_of
+    from finc_eval.gates.baseline import History, samples_of
 
     if init and (first or promote or gen is not None):
         raise UsageError("--init writes a policy and judges no release: leave out --gen, --first and --promote")
@@ -124,7 +124,7 @@ def gate(
     with work.running() as run:
         old = baseline if len(baseline) > 1 else baseline[0]
         verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
-    from finc_eval.gates.outputs import annotation_lines, junit_xml, tell_github
+    from finc_eval.gates.verdict import annotation_lines, junit_xml, tell_github
 
     emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
     tell_github(verdict, os.environ)
