@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-import timm
 import torch
 from PIL import Image
 
@@ -94,6 +93,8 @@ def efficientnet(weights):
 
     The tensors in the file have other names than timm's, and timm's order.
     """
+    import timm  # takes seconds
+
     model = timm.create_model("tf_efficientnet_lite0", pretrained=False)
     tensors = torch.load(weights, map_location="cpu", weights_only=True)
     model.load_state_dict(dict(zip(model.state_dict(), tensors.values(), strict=True)), strict=True)

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 torch.set_num_threads(1)
 threadpool_limits(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles the package again
+sys.dont_write_bytecode = False
 os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests, which tables of logs would keep to
 
 

@@ -126,6 +126,7 @@ def test_the_wheel_runs_outside_the_checkout(wheel, tmp_path):
         "--quiet",
         "--no-deps",
         "--no-index",
+        "--no-compile",
         "--target",
         str(site),
         str(wheel),
