@@ -228,14 +228,15 @@ def fit_private_classes(
     rows = precise_rows(samples, "samples")
     held: dict[Hashable, list[tuple[Kahm, ...]]] = {}
     steps, kept = [], 0
-    for branch in _noisy_branches(rows, labels, noise, settings, fabricated, strict, generator, device):
-        held.setdefault(branch.label, []).append(fit_deep(branch.samples, settings))
-        steps.append(branch.steps)
-        kept += branch.kept
+    for label, _, made, count, unmapped in _noisy_branches(
+        rows, labels, noise, settings, fabricated, strict, generator, device
+    ):
+        held.setdefault(label, []).append(fit_deep(made, settings))
+        steps.append(count)
+        kept += unmapped
+    models = {label: WideKahm(tuple(branches)) for label, branches in held.items()}
     return PrivateModels(
-        models=ClassModels(
-            {label: WideKahm(tuple(branches)) for label, branches in held.items()}, settings, known_space(rows)
-        ),
+        models=ClassModels(models, settings, known_space(rows)),
         guarantee=noise.guarantee(rows.dim, private=generator is None),
         strict=strict,
         steps=tuple(steps) if fabricated else (),
@@ -279,22 +280,14 @@ def fabricate_classes(
     settings = settings or KahmSettings()
     rows = precise_rows(samples, "samples")
     found, steps, kept = np.empty((rows.n, rows.dim), np.float32), [], 0
-    for branch in _noisy_branches(rows, labels, noise, settings, fabricated, True, generator, device):
-        found[branch.members] = branch.samples.cpu().numpy()
-        steps.append(branch.steps)
-        kept += branch.kept
+    for _, members, made, count, unmapped in _noisy_branches(
+        rows, labels, noise, settings, fabricated, True, generator, device
+    ):
+        found[members] = made.cpu().numpy()
+        steps.append(count)
+        kept += unmapped
     guarantee = noise.guarantee(rows.dim, private=generator is None)
     return FabricatedSet(found, guarantee, tuple(steps) if fabricated else (), kept)
-
-
-class _Branch(NamedTuple):
-    """Noisy or fabricated samples of one branch of a class, and the rows of the set that they come from."""
-
-    label: Hashable
-    members: NDArray[np.int64]
-    samples: torch.Tensor
-    steps: int
-    kept: int
 
 
 def _noisy_branches(
@@ -306,8 +299,8 @@ def _noisy_branches(
     strict: bool,
     generator: torch.Generator | None,
     device: str | torch.device | None,
-) -> Iterator[_Branch]:
-    """Yield the branches of all classes, in the order of sorted labels."""
+) -> Iterator[tuple[Hashable, NDArray[np.int64], torch.Tensor, int, int]]:
+    """Yield each branch of each sorted label: label, rows of the set, noisy or fabricated samples, steps, and kept."""
     if not strict:
         warnings.warn(
             "strict=False clusters raw samples and takes the number of smoothing steps from them, as published: the "
@@ -325,4 +318,4 @@ def _noisy_branches(
             if fabricated:
                 count = FABRICATION_STEPS if strict else published_steps(raw[here], material, settings)
                 material, _, kept = fabricate(material, settings, steps=count, centered=strict)
-            yield _Branch(label, members[part], material, count, kept)
+            yield label, members[part], material, count, kept

@@ -207,9 +207,8 @@ def classification_quality(
     return ClassificationQuality(
         n=len(values),
         accuracy=float(found.mean()),
-        aucs=tuple(_auc(scores[:, place], known == label) for place, label in enumerate(classes)),
+        aucs=tuple(
+            auc(scores[own, place], scores[~own, place]) if own.any() and not own.all() else None
+            for place, own in enumerate(known == label for label in classes)
+        ),
     )
-
-
-def _auc(scores: NDArray[np.float64], own: NDArray[np.bool_]) -> float | None:
-    return auc(scores[own], scores[~own]) if own.any() and not own.all() else None

@@ -59,8 +59,7 @@ def precise_rows(source: object, name: str) -> Embeddings:
 class Distances:
     """Distances of points to models."""
 
-    # distances, shape (n, models), or (n,) for one model; infinite if no image of a point can be computed
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # shape (n, models), or (n,) for one model; infinite if a point has no image
     poles: int  # number of images whose divisor is decided by rounding: they are far away, but nobody knows where
 
     @property
@@ -135,19 +134,6 @@ class WideKahm:
         """
         found = _distances((self,), queries)
         return Distances(found.values[:, 0], found.poles)
-
-    def batch_distances(self, points: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """Return the distances of one batch, (b, p) → (b,), and the number of images that rounding decides."""
-        nearest = torch.full((len(points),), inf, dtype=torch.double, device=points.device)
-        poles = torch.zeros((), dtype=torch.long, device=points.device)
-        for layers in self.branches:
-            images = points
-            for machine in layers:
-                images, _, at_pole = machine.images(images)
-                distances = torch.linalg.vector_norm(points - images, dim=1)
-                nearest = torch.where(distances < nearest, distances, nearest)  # a distance may be NaN
-                poles += at_pole.sum()
-        return nearest, int(poles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,7 +353,15 @@ def _distances(models: tuple[WideKahm, ...], queries: object) -> Distances:
     for batch in rows.batches(min(model.batch_size for model in models)):
         points = batch.rows.to(models[0].device).double()
         for place, model in enumerate(models):
-            found, at_poles = model.batch_distances(points)
-            values[batch.start : batch.start + len(points), place] = found.cpu().numpy()
-            poles += at_poles
+            nearest = torch.full((len(points),), inf, dtype=torch.double, device=points.device)
+            undecided = torch.zeros((), dtype=torch.long, device=points.device)
+            for layers in model.branches:
+                images = points
+                for machine in layers:
+                    images, _, at_pole = machine.images(images)
+                    distances = torch.linalg.vector_norm(points - images, dim=1)
+                    nearest = torch.where(distances < nearest, distances, nearest)  # a distance may be NaN
+                    undecided += at_pole.sum()
+            values[batch.start : batch.start + len(points), place] = nearest.cpu().numpy()
+            poles += int(undecided)
     return Distances(values, poles)

@@ -192,20 +192,21 @@ def run_attacks(
     `control` has a control in place of the generated set; `reference` are samples of the law in neither set, which
     DOMIAS needs.
     """
-    attacks: dict[AttackName, Callable[[SetDistances, AttackedSets], AttackScores]] = {
-        "nearest": lambda distances, _: score_by_nearest(distances),
-        "ball": lambda distances, _: score_by_ball(distances),
+    both = (gen, control)
+    scored: dict[AttackName, list[AttackScores]] = {
+        "nearest": [score_by_nearest(distances) for distances, _ in both],
+        "ball": [score_by_ball(distances) for distances, _ in both],
     }
     if reference is not None:
-        by_ratio = density_ratio(reference, seed)
-        attacks["domias"] = lambda _, sets: by_ratio(sets)
-    attacks["kahm"] = lambda _, sets: score_by_kahm(sets, seed, device)
-    scored = {name: (score(*gen), score(*control)) for name, score in attacks.items()}
+        score_by_ratio = density_ratio(reference, seed)
+        scored["domias"] = [score_by_ratio(sets) for _, sets in both]
+    scored["kahm"] = [score_by_kahm(sets, seed, device) for _, sets in both]
     found = tuple(
-        Attack(name, *(attack_statistics(*one, delta=delta, confidence=confidence) for one in both))
-        for name, both in scored.items()
+        Attack(name, *(attack_statistics(*one, delta=delta, confidence=confidence) for one in scores))
+        for name, scores in scored.items()
     )
-    return found, membership_difference(*scored["kahm"], seed)
+    by_generated, by_control = scored["kahm"]
+    return found, membership_difference(by_generated, by_control, seed)
 
 
 def membership_difference(generated: AttackScores, control: AttackScores, seed: int) -> MembershipDifference | None:

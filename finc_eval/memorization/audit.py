@@ -21,7 +21,7 @@ from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
-from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.search.neighbors import (
     Neighbors,
@@ -48,14 +48,14 @@ from finc_eval.memorization.copying import (
     suspicious_threshold,
     tail,
 )
-from finc_eval.memorization.distances import STAGE, Halves, SetDistances, measure_all
+from finc_eval.memorization.distances import STAGE, SetDistances, cut_in_two, measure_all
 from finc_eval.memorization.holdout import against_holdout, find_sides, holdout_p_value
 from finc_eval.memorization.nearness import Near, find_nearness, same_pixels
 from finc_eval.memorization.result import Audit, Copying, training_found_by
 from finc_eval.memorization.settings import AUDIT_ALPHA, AUDIT_CONFIDENCE, MEASURES_PART, AuditOptions, AuditSettings
 from finc_eval.memorization.strata import TrainingKinds, copying_by_stratum
 from finc_eval.memorization.tails import power_table
-from finc_eval.memorization.verdict import attack_warnings, judge_guarantee, set_warnings, unlike_holdout
+from finc_eval.memorization.verdict import attack_warnings, judge_guarantee, set_warnings
 from finc_eval.numerics.inference import holm
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import kind_id
@@ -133,8 +133,18 @@ def audit(
     sets = _open_audit(gen, train, holdout, reference, extractor, run)
     x, members, others = sets["gen"], sets["train"], sets["holdout"]
     run = run.planned(*AUDIT_STAGES)
-    halves, k = _cut_in_two(sets), min(CALIBRATION_NEIGHBORS, members.n // 2)
-    half, rest = halves["train"].stand_in, halves["train"].other
+    halves, k = (
+        {label: cut_in_two(sets[label]) for label in ("train", "holdout")},
+        min(CALIBRATION_NEIGHBORS, members.n // 2),
+    )
+    for label, both in halves.items():
+        least = min(one.n for one in both)
+        if least < MIN_AUDIT_SAMPLES // 4:
+            raise DataError(
+                f"{label} has {sets[label].n} samples, but one half of its videos has {least}: pass samples of many "
+                "videos"
+            )
+    half, rest = halves["train"]
     measured, control, fresh, spaced = measure_all(sets, half, rest, k, run, settings.index)
     overlap, spacings = int((fresh.distances[:, 0] == 0).sum()), np.sqrt(spaced.squared)
     _check_overlap(int(((fresh.distances[:, 0] == 0) & (spacings[fresh.indices[:, 0]] > 0)).sum()), others)
@@ -181,10 +191,18 @@ def audit(
                 if note not in infos[label].unread(label)
             ),
             *notes,
-            *unlike_holdout(same_law),
-            *attack_warnings(attacks),
+            *attack_warnings(attacks, same_law),
         ),
-        signature=_signature(sets, k, settings, recall),
+        signature=Signature.of(
+            "audit",
+            [one.n for one in sets.values()],
+            known_space(one.space for one in sets.values()),
+            ("ref", "+".join(one.digest[:12] for label, one in sets.items() if label != "gen")),
+            ("neighbors", str(k)),
+            *index_signature(recall),
+            ("suspects", str(settings.suspects)),
+            ("seed", str(settings.seed)),
+        ),
         provenance=Provenance.here(run.device),
     )
 
@@ -220,7 +238,7 @@ class NearTraining:
 
 def _copying(
     sets: dict[str, Embeddings],
-    halves: dict[str, Halves],
+    halves: dict[str, tuple[Subset, Subset]],
     measured: SetDistances,
     control: SetDistances,
     fresh_neighbors: Neighbors,
@@ -241,9 +259,10 @@ def _copying(
         silently = replace(run, progress=silent)
         kinds = TrainingKinds.of(train, seed, silently)
         cells, fresh_cells = (kinds.assign(one, silently) for one in (x, holdout))
-        test = cell_test(gen.distances, cells, fresh.distances, fresh_cells)
-        ours, theirs = halves["holdout"].stand_in.rows, halves["holdout"].other.rows
-        control_test = cell_test(fresh.distances[ours], fresh_cells[ours], fresh.distances[theirs], fresh_cells[theirs])
+        near, fresh_near = gen.authenticity.distances, fresh.authenticity.distances
+        test = cell_test(near, cells, fresh_near, fresh_cells)
+        ours, theirs = (one.rows for one in halves["holdout"])
+        control_test = cell_test(fresh_near[ours], fresh_cells[ours], fresh_near[theirs], fresh_cells[theirs])
     by_embedding = (measured.to_train, fresh_neighbors)
     nearness = find_nearness({"gen": x, "holdout": holdout}, train, by_embedding, settings, run)
     measures = [
@@ -251,7 +270,7 @@ def _copying(
         c_t(test, control_test, AUDIT_CONFIDENCE),
         dcr(measured, control, AUDIT_CONFIDENCE),
         nndr(gen, fresh, AUDIT_CONFIDENCE),
-        *(tail(name, near.gen, near.fresh, AUDIT_CONFIDENCE) for name, near in nearness.ways.items()),
+        *(tail(name, way.gen, way.fresh, AUDIT_CONFIDENCE) for name, way in nearness.ways.items()),
     ]
     notes = list(nearness.notes)
     fitted: tuple[Callable[[], Measure], ...] = (
@@ -310,18 +329,6 @@ def _open_audit(
     return sets
 
 
-def _cut_in_two(sets: dict[str, Embeddings]) -> dict[str, Halves]:
-    halves = {label: Halves.of(sets[label]) for label in ("train", "holdout")}
-    for label, one in halves.items():
-        least = min(one.stand_in.n, one.other.n)
-        if least < MIN_AUDIT_SAMPLES // 4:
-            raise DataError(
-                f"{label} has {sets[label].n} samples, but one half of its videos has {least}: pass samples of many "
-                "videos"
-            )
-    return halves
-
-
 def _check_overlap(overlap: int, holdout: Embeddings) -> None:
     if overlap > MAX_HOLDOUT_OVERLAP * holdout.n:
         raise DataError(
@@ -329,17 +336,3 @@ def _check_overlap(overlap: int, holdout: Embeddings) -> None:
             "once: the two share samples, or the extractor does not tell some apart (blank or discrete ones): remove "
             "from the holdout what the training set has"
         )
-
-
-def _signature(sets: dict[str, Embeddings], k: int, settings: AuditSettings, recall: float | None) -> Signature:
-    known = [sets[label] for label in ("train", "holdout", "reference") if label in sets]
-    return Signature.of(
-        "audit",
-        [one.n for one in sets.values()],
-        known_space(one.space for one in sets.values()),
-        ("ref", "+".join(one.digest[:12] for one in known)),
-        ("neighbors", str(k)),
-        *index_signature(recall),
-        ("suspects", str(settings.suspects)),
-        ("seed", str(settings.seed)),
-    )

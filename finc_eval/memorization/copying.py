@@ -28,7 +28,7 @@ from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.memorization.attacks import draw_samples
-from finc_eval.memorization.distances import Halves, SetDistances
+from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value
 from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
 
@@ -107,16 +107,11 @@ class Closeness:
         ratios = np.divide(first, second, out=np.zeros(len(first)), where=second > 0)
         return cls(Authenticity(first, spacings), ratios, calibrated_distances(distances))
 
-    @property
-    def distances(self) -> NDArray[np.float64]:
-        """Distances to the nearest training sample, shape (n,)."""
-        return self.authenticity.distances
-
 
 def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
     """Compare AuthPct (Alaa et al., ICML 2022) with AuthPct of fresh samples, by Fisher's exact test."""
-    n, m = len(gen.distances), len(fresh.distances)
     own, other = gen.authenticity, fresh.authenticity
+    n, m = len(own.distances), len(other.distances)
     found, control = (int(one.authentic.sum()) for one in (own, other))
     return Measure(
         "authpct",
@@ -283,7 +278,12 @@ class UnitRows(Subset):
 
 
 def fld_gap(
-    gen: Embeddings, train: Halves, fresh: Embeddings, confidence: float, seed: int, run: Run | None = None
+    gen: Embeddings,
+    train: tuple[Embeddings, Embeddings],
+    fresh: Embeddings,
+    confidence: float,
+    seed: int,
+    run: Run | None = None,
 ) -> Measure:
     """Compute FLD's gap (Jiralerspong et al. 2023), the mean over both halves of the training set; copies lower it.
 
@@ -294,10 +294,10 @@ def fld_gap(
     rng = np.random.default_rng(seed)
     test = draw_samples(fresh, MAX_FLD_SAMPLES, rng)
     varying = np.flatnonzero(~constant_features(test))
-    n = min(gen.n, train.stand_in.n, train.other.n, MAX_FLD_SAMPLES)
+    n = min(gen.n, *(half.n for half in train), MAX_FLD_SAMPLES)
     unseen, own, again, *halves = (
         Subset(draw_samples(one, most, rng), np.arange(min(one.n, most)), varying)
-        for one, most in ((test, test.n), *((one, n) for one in (gen, gen, train.stand_in, train.other)))
+        for one, most in ((test, test.n), *((one, n) for one in (gen, gen, *train)))
     )
 
     def mean_gap(centers: Sequence[Embeddings]) -> tuple[float, float]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.progress import Progress, Stage, Whole
@@ -55,18 +54,11 @@ class SetDistances:
     radius: float  # radius of the balls that are counted
 
 
-@dataclass(frozen=True, eq=False)
-class Halves:
-    """A set, cut in two by a hash of the sample ids; windows of a video stay together."""
-
-    stand_in: Subset
-    other: Subset
-
-    @classmethod
-    def of(cls, samples: Embeddings) -> Halves:
-        """Cut a set in two."""
-        folds = fold_of(samples.id_keys())
-        return cls(*(Subset(samples, np.flatnonzero(folds == fold)) for fold in (0, 1)))
+def cut_in_two(samples: Embeddings) -> tuple[Subset, Subset]:
+    """Cut a set in two by a hash of the sample ids; windows of a video stay together."""
+    folds = fold_of(samples.id_keys())
+    first, second = (Subset(samples, np.flatnonzero(folds == fold)) for fold in (0, 1))
+    return first, second
 
 
 def measure_all(
@@ -94,7 +86,13 @@ def measure(
     gen: Embeddings, train: Embeddings, non_members: Embeddings, k: int, run: Run, index: SearchIndex = "exact"
 ) -> SetDistances:
     """Measure all distances of a set: one pass with the training set, one with the non-members."""
-    squared = _squared_radius(gen, train, non_members, device=run.torch_device)
+    # The median squared distance to the nearest generated sample, over some samples of both sets.
+    some = [
+        Subset(one, np.linspace(0, one.n - 1, min(RADIUS_SAMPLES, one.n)).astype(np.int64))
+        for one in (train, non_members)
+    ]
+    distances = [nearest(one, gen, 1, device=run.torch_device).distances for one in some]
+    squared = float(np.median(np.concatenate(distances))) ** 2
     both = Whole(run.progress, STAGE, train.n + non_members.n)
     to_train, members = _pass(gen, train, k, squared, both.part(train.n), run, index)
     to_non_members, others = _pass(gen, non_members, 1, squared, both.part(non_members.n), run, index)
@@ -104,8 +102,15 @@ def measure(
 def _pass(
     gen: Embeddings, base: Embeddings, k: int, squared_radius: float, progress: Progress, run: Run, index: SearchIndex
 ) -> tuple[Neighbors, AttackedDistances]:
-    if by_index(index, gen.n, base.n):
-        return _approximate(gen, base, k, squared_radius, progress, run)
+    if by_index(index, gen.n, base.n):  # the same by two inverted files, one of either set
+        near = nearest(gen, base, k, device=run.torch_device, index="auto")
+        progress(STAGE, 1, 2)
+        inverted, recall = inverted_file(base, gen, 1, device=run.torch_device)
+        squared, _ = inverted.search(base, 1)
+        counts = inverted.within(base, squared_radius)
+        progress(STAGE, 2, 2)
+        least = least_recall(near.recall, recall)
+        return Neighbors(near.distances, near.indices, least), AttackedDistances(np.sqrt(squared[:, 0]), counts)
     to_base, from_base = Smallest(gen.n, k), Smallest(base.n, 1)
     within, done = np.zeros(base.n, np.int64), 0
     for block in blocks(gen, base, run.torch_device):
@@ -116,25 +121,4 @@ def _pass(
         within[block.columns] += np.bincount(columns, minlength=width)
         done += block.lower.numel()
         progress(STAGE, done, gen.n * base.n)
-    return (Neighbors(np.sqrt(to_base.keys), to_base.indices), AttackedDistances(np.sqrt(from_base.keys[:, 0]), within))
-
-
-def _approximate(
-    gen: Embeddings, base: Embeddings, k: int, squared_radius: float, progress: Progress, run: Run
-) -> tuple[Neighbors, AttackedDistances]:
-    """Find the same by two inverted files, one of either set."""
-    to_base = nearest(gen, base, k, device=run.torch_device, index="auto")
-    progress(STAGE, 1, 2)
-    inverted, recall = inverted_file(base, gen, 1, device=run.torch_device)
-    squared, _ = inverted.search(base, 1)
-    within = inverted.within(base, squared_radius)
-    progress(STAGE, 2, 2)
-    least = least_recall(to_base.recall, recall)
-    return Neighbors(to_base.distances, to_base.indices, least), AttackedDistances(np.sqrt(squared[:, 0]), within)
-
-
-def _squared_radius(gen: Embeddings, *sets: Embeddings, device: torch.device) -> float:
-    """Return the median squared distance to the nearest generated sample, over some samples of all sets."""
-    drawn = [np.linspace(0, one.n - 1, min(RADIUS_SAMPLES, one.n)).astype(np.int64) for one in sets]
-    found = [nearest(Subset(one, rows), gen, 1, device=device).distances for one, rows in zip(sets, drawn, strict=True)]
-    return float(np.median(np.concatenate(found))) ** 2
+    return Neighbors(np.sqrt(to_base.keys), to_base.indices), AttackedDistances(np.sqrt(from_base.keys[:, 0]), within)

@@ -17,7 +17,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.memorization.copying import MeasureName, TailName
-from finc_eval.memorization.hashes import PLAIN_VIEWS, Views, base_hashes, nearest_by_hash, query_views
+from finc_eval.memorization.hashes import PLAIN_VIEWS, base_hashes, nearest_by_hash, query_views
 from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.tails import Power, calibrated_distances, least_copies, powers
@@ -145,7 +145,7 @@ def find_nearness(
     found = nearness_to(("train", train), sets, by_embedding, settings, run)
     if found.base is None:
         return found
-    k, views = by_embedding[0].distances.shape[1], _views(sets, train)
+    k, views = by_embedding[0].distances.shape[1], query_views(max(one.n for one in sets.values()), train.n)
     try:
         return replace(found, planted=altered_distances(train, found.base, k, views, settings.seed, run))
     except DataError as error:
@@ -163,7 +163,7 @@ def nearness_to(
     found, (name, near_to) = Nearness({"calibrated": Near.of(*by_embedding)}), base
     if any(one.images_at(np.arange(1)) is None for one in (*sets.values(), near_to)):
         return replace(found, notes=(NO_PICTURES,))
-    k, searched = by_embedding[0].distances.shape[1], _views(sets, near_to)
+    k, searched = by_embedding[0].distances.shape[1], query_views(max(one.n for one in sets.values()), near_to.n)
     try:
         hashes = base_hashes(near_to, name, run)
         gen, fresh = (nearest_by_hash(one, hashes, k, searched, label, run) for label, one in sets.items())
@@ -177,10 +177,6 @@ def nearness_to(
         except DataError as error:
             notes.append(f"views of suspects are left out: {error}")
     return Nearness(ways, (gen.distances[:, 0], fresh.distances[:, 0]), notes=tuple(notes), base=hashes)
-
-
-def _views(sets: Mapping[str, Embeddings], base: Embeddings) -> Views:
-    return query_views(max(one.n for one in sets.values()), base.n)
 
 
 def _over_views(

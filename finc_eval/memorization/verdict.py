@@ -80,7 +80,13 @@ def verdict(
         same, fresh_same, how = copies.same_pixels, copies.fresh_same_pixels, "pixel by pixel"
     if unlike:
         copies = replace(copies, at_least=0, shown_by=None)
-    evidence = _evidence(copies.shown_by, copies.hash_bits) if copies.shown_by and copies.at_least > same else ""
+    evidence, bits = "", copies.hash_bits
+    if copies.shown_by and copies.at_least > same:
+        evidence = f": {SHOWN_BY[copies.shown_by]}"
+        if copies.shown_by == "hash" and bits:
+            evidence = (
+                f": {bits[0]:g} of 256 bits of their perceptual hashes differ, in fresh samples {bits[1]:g} (medians)"
+            )
     if same:
         are = f"is {one}" if same == 1 else f"are {many}"
         sentence = f"{same:,} of {n:,} samples {are}, {how}"
@@ -105,12 +111,6 @@ def verdict(
         found = f"No {'exact ' if unlike else ''}copies of {many} were found among {n:,} samples."
         return f"{found} {UNLIKE}" if unlike else found
     return f"{sentence}{evidence}." + (f" {UNLIKE}" if unlike else "")
-
-
-def _evidence(name: TailName, bits: tuple[float, float] | None) -> str:
-    if name == "hash" and bits:
-        return f": {bits[0]:g} of 256 bits of their perceptual hashes differ, in fresh samples {bits[1]:g} (medians)"
-    return f": {SHOWN_BY[name]}"
 
 
 @dataclass(frozen=True)
@@ -218,18 +218,15 @@ def set_warnings(
             yield f"the windows of one video of {label} are taken for independent, so that intervals are too narrow"
 
 
-def unlike_holdout(p_value: float) -> Iterator[str]:
-    """Warn of a holdout of another distribution than the training set's."""
-    if p_value <= AUDIT_ALPHA:
+def attack_warnings(attacks: Sequence[Attack], same_law: float) -> Iterator[str]:
+    """Yield warnings about the attacks, and about a holdout whose p-value of the training set's law is small."""
+    if same_law <= AUDIT_ALPHA:
         yield (
-            f"training set and holdout are not of one distribution (p = {p_value:.2g}): nearness to the training set "
+            f"training set and holdout are not of one distribution (p = {same_law:.2g}): nearness to the training set "
             "and attacks show that as well, so no copying is concluded from them, and no guarantee is held against "
             "them; pass a holdout that was drawn as the training set was"
         )
 
-
-def attack_warnings(attacks: Sequence[Attack]) -> Iterator[str]:
-    """Yield warnings about the attacks."""
     for attack in attacks:
         if not attack.control_is_sound:
             yield (

@@ -22,7 +22,7 @@ from finc_eval.memorization.copying import (
     nndr,
     tail,
 )
-from finc_eval.memorization.distances import Halves, measure
+from finc_eval.memorization.distances import cut_in_two, measure
 from finc_eval.memorization.tails import (
     COPY_NOISES,
     calibrated_distances,
@@ -80,8 +80,8 @@ def test_a_ball_of_radius_zero_holds_the_copies_of_its_center():
 
 
 def test_the_halves_of_a_set_are_disjoint_and_hold_it_all():
-    halves = Halves.of(as_embeddings(HOLDOUT))
-    assert sorted([*halves.stand_in.rows, *halves.other.rows]) == list(range(300))
+    one, other = cut_in_two(as_embeddings(HOLDOUT))
+    assert sorted([*one.rows, *other.rows]) == list(range(300))
 
 
 def test_the_measures_of_single_samples_are_as_defined():
@@ -194,7 +194,7 @@ def test_the_gap_of_fld_is_that_of_fld_and_falls_for_copies():
     from finc_eval.baselines.fld import fld
 
     gen, train = as_embeddings(COPIES[:150]), as_embeddings(TRAIN)
-    halves = Halves(Subset(train, np.arange(0, 150)), Subset(train, np.arange(150, 300)))
+    halves = Subset(train, np.arange(0, 150)), Subset(train, np.arange(150, 300))
     found = fld_gap(gen, halves, as_embeddings(HOLDOUT), 0.95, 0)
     one, other = TRAIN[:150], TRAIN[150:300]
     assert found.value == pytest.approx(np.mean([fld(COPIES[:150], half, HOLDOUT).gap for half in (one, other)]))
@@ -210,7 +210,7 @@ def test_a_holdout_that_lacks_a_class_does_not_lower_the_gap_of_fld():
         as_embeddings((rng.normal(size=(300, 8)) + centers[rng.integers(first, 10, 300)]).astype(np.float32))
         for first in (0, 0, 1)
     )
-    assert fld_gap(gen, Halves.of(train), holdout, 0.95, 0).p_value > 0.05
+    assert fld_gap(gen, cut_in_two(train), holdout, 0.95, 0).p_value > 0.05
 
 
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says():
