@@ -19,8 +19,7 @@ from finc_eval.core.files.tensors import TENSOR_SUFFIXES, Shapes, find_labels, r
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import Pair, count_of, from_sums, is_plain, pair_in
-from finc_eval.samples.encoded_rows import holds_image_column
-from finc_eval.samples.rows import ARRAY_SUFFIXES, holds_image_array, images_in
+from finc_eval.samples.rows import holds_images
 from finc_eval.samples.source import readable
 
 PREFERRED = ("embeddings", "features", "feats", "arr_0")
@@ -58,21 +57,7 @@ def is_array_file(path: str | Path) -> bool:
 
 def holds_statistics(path: str | Path) -> bool:
     """Return whether this file is one of statistics: a mean and a covariance, without embeddings or images."""
-    return _statistics(Path(path), alone=True) is not None and not holds_images(path)
-
-
-def holds_images(path: str | Path) -> bool:
-    """Return whether a file of arrays or a table has images, which statistics may stand beside."""
-    path = Path(path)
-    suffix = path.suffix.lower()
-    if suffix in ARRAY_SUFFIXES and path.is_file():
-        return holds_image_array(path)
-    if suffix == ".parquet" and path.is_file():
-        return holds_image_column(path)
-    try:
-        return suffix == ".npz" and images_in(NpzFile(path)) is not None
-    except DataError:
-        return False
+    return _statistics(Path(path), alone=True) is not None and not holds_images(Path(path))
 
 
 def read_moments(path: str | Path) -> tuple[NDArray[Any], NDArray[Any], int | None] | None:

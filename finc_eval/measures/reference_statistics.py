@@ -18,10 +18,11 @@ from finc_eval.core.files.reading import content_of
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.storage import write_whole
-from finc_eval.embeddings.array_files import holds_images, holds_statistics, read_moments
+from finc_eval.embeddings.array_files import holds_statistics, read_moments
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
+from finc_eval.samples.rows import holds_images
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"
 MAX_ERRORS = 10
@@ -101,7 +102,7 @@ def note_beside(source: object, one: object, used: object, run: Run) -> str | No
     """
     if not isinstance(one, Embeddings) or (stored := beside_samples(source)) is None:
         return None
-    are_images = holds_images(str(source))
+    are_images = holds_images(Path(str(source)))
     what = "images by this extractor" if are_images else "embeddings"
     if stored.dim == one.dim and _contradict(stored, one, run):
         return (

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,6 @@ from finc_eval.samples.source import (
     reason,
 )
 from finc_eval.samples.traits import Traits, is_gray
-
-Item = TypeVar("Item")
 
 
 class ClipSource(RandomAccessSource):
@@ -69,7 +67,35 @@ class ClipSource(RandomAccessSource):
     def mapped(
         self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
     ) -> Generator[Result, None, None]:
-        return _interleave(self._clips, group_by_video(numbers, self._clip), function, threads)
+        """Yield `function` of the windows in order, while threads begin the next videos.
+
+        Each of these is one window ahead, not more: the windows of a long video would fill the memory.
+        """
+
+        def step(clips: Iterator[Sample]) -> list[Result]:
+            return [function(clip) for clip in itertools.islice(clips, 1)]
+
+        following = count_decoding(step)
+        with ThreadPoolExecutor(threads) as pool:
+            begun: deque[tuple[Iterator[Sample], Future[list[Result]]]] = deque()
+
+            def first() -> Iterator[Result]:
+                clips, waiting = begun.popleft()
+                while found := waiting.result():
+                    waiting = pool.submit(following, clips)
+                    yield from found
+
+            try:
+                for group in group_by_video(numbers, self._clip):
+                    clips = self._clips(group)
+                    begun.append((clips, pool.submit(following, clips)))
+                    if len(begun) > threads:
+                        yield from first()
+                while begun:
+                    yield from first()
+            finally:
+                for _, waiting in begun:
+                    waiting.cancel()
 
     def sample(self, number: int) -> Sample:
         (group,) = group_by_video([number], self._clip)
@@ -84,8 +110,18 @@ class ClipSource(RandomAccessSource):
         return found
 
     def _clips(self, group: tuple[int, list[int]]) -> Iterator[Sample]:
+        """Yield windows of one video; all are failures if it cannot be opened."""
         names = names_of(self.ids, self._clip, group)
-        return _with_failures(names, self.windows(*group, names))
+        waiting = iter(names)
+        try:
+            for sample in self.windows(*group, names):
+                next(waiting)
+                yield sample
+        except NOT_OF_THE_SAMPLE:
+            raise
+        except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
+            failure = failure_digest(reason(error))
+            yield from (Sample(name, None, reason(error), content=failure) for name in waiting)
 
     def _contents(self, group: tuple[int, list[int]]) -> list[bytes]:
         try:
@@ -139,54 +175,6 @@ def decode_windows(
         yield from (Sample(name, None, reason(error), content=content) for name, content in waiting)
 
 
-def _with_failures(names: Sequence[str], samples: Iterator[Sample]) -> Iterator[Sample]:
-    """Yield the windows of one video; all are failures if it cannot be opened."""
-    waiting = iter(names)
-    try:
-        for sample in samples:
-            next(waiting)
-            yield sample
-    except NOT_OF_THE_SAMPLE:
-        raise
-    except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
-        failure = failure_digest(reason(error))
-        yield from (Sample(name, None, reason(error), content=failure) for name in waiting)
-
-
-def _interleave(
-    read: Callable[[Item], Iterator[Sample]], items: Iterable[Item], function: Callable[[Sample], Result], threads: int
-) -> Generator[Result, None, None]:
-    """Chain `function` of the samples that `read` yields for each item, while threads begin the next items.
-
-    Each of these is one sample ahead, not more: the windows of a long video would fill the memory.
-    """
-
-    def step(samples: Iterator[Sample]) -> list[Result]:
-        return [function(sample) for sample in itertools.islice(samples, 1)]
-
-    following = count_decoding(step)
-    with ThreadPoolExecutor(threads) as pool:
-        begun: deque[tuple[Iterator[Sample], Future[list[Result]]]] = deque()
-
-        def first() -> Iterator[Result]:
-            samples, waiting = begun.popleft()
-            while found := waiting.result():
-                waiting = pool.submit(following, samples)
-                yield from found
-
-        try:
-            for item in items:
-                samples = read(item)
-                begun.append((samples, pool.submit(following, samples)))
-                if len(begun) > threads:
-                    yield from first()
-            while begun:
-                yield from first()
-        finally:
-            for _, waiting in begun:
-                waiting.cancel()
-
-
 class ArrayClips(ClipSource):
     """Windows of the rows of an array, (n, frames, height, width, 3) uint8."""
 
@@ -219,13 +207,13 @@ class NpzClips(NpzSource):
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         groups = list(group_by_video(numbers, self._clip))
-        rows = self.rows([video for video, _ in groups])
+        rows = self.rows.at([video for video, _ in groups])
         for group, row in zip(groups, rows, strict=True):
             yield from _windows_of_row(names_of(self.ids, self._clip, group), row, self._clip, group[1])
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         groups = list(group_by_video(numbers, self._clip))
-        rows = self.rows([video for video, _ in groups])
+        rows = self.rows.at([video for video, _ in groups])
         for (_, windows), row in zip(groups, rows, strict=True):
             yield from itertools.repeat(pixels_digest(row), len(windows))
 
@@ -249,8 +237,7 @@ def _windows_of_row(names: Sequence[str], row: Pixels, clip: Clip, windows: Sequ
     height, width = row.shape[1:3]
 
     def decoded() -> Iterator[DecodedWindow]:
-        plan = plan_windows(len(row), None, clip)
-        for indices, times in zip(plan.indices[list(windows)], plan.times[list(windows)], strict=True):
+        for indices, times in zip(*plan_windows(len(row), None, clip, windows=windows), strict=True):
             pixels = row[indices]
             traits = Traits("array", "RGB", width, height, all(map(is_gray, pixels)), frames=len(row))
             yield DecodedWindow(pixels, times, traits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Literal, NamedTuple
@@ -57,7 +57,9 @@ class Plan(NamedTuple):
     times: Seconds
 
 
-def plan_windows(n: int, fps: Fraction | float | None, clip: Clip, shown: Seconds | None = None) -> Plan:
+def plan_windows(
+    n: int, fps: Fraction | float | None, clip: Clip, shown: Seconds | None = None, windows: Sequence[int] | None = None
+) -> Plan:
     """Choose the frames in each window of a video.
 
     With `clip.fps`, a video that lasts T seconds is first sampled at the m = ⌈T · clip.fps⌉ instants k / clip.fps,
@@ -75,6 +77,7 @@ def plan_windows(n: int, fps: Fraction | float | None, clip: Clip, shown: Second
         clip: choice of the frames.
         shown: instants at which the frames begin, increasing from 0, and at which the last one ends, (n + 1,); None:
             k / fps.
+        windows: numbers of the windows; default: all.
     """
     if n < 1:
         raise ValueError("a video without frames")
@@ -88,7 +91,7 @@ def plan_windows(n: int, fps: Fraction | float | None, clip: Clip, shown: Second
         rate = f" at {clip.fps:g} frames a second" if clip.fps is not None and fps is not None else ""
         raise ValueError(f"too short: {plural(m, 'frame')}{rate}, and a window spans {span}")
     room = max(0, m - span)
-    w = np.arange(clip.windows)
+    w = np.arange(clip.windows) if windows is None else np.array(windows)
     starts = w * room // (clip.windows - 1) if clip.windows > 1 else w + room // 2
     instants = starts[:, None] + clip.stride * np.arange(clip.frames)
     # Only in a video that is too short do instants lie beyond its end.

@@ -6,15 +6,14 @@ import hashlib
 import io
 import os
 import re
-import zipfile
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
-from posixpath import splitext
-from typing import IO, Protocol
+from posixpath import basename, dirname, splitext
+from typing import IO
 
 from finc_eval.core.doors import at_most, open_file
 from finc_eval.core.errors import DataError
@@ -25,7 +24,7 @@ from finc_eval.core.remote.urls import place_of, url_of
 from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
-from finc_eval.samples.reading import EVERYTHING, Reading, without_grids
+from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import (
     DIGEST_BYTES,
     NOT_OF_THE_SAMPLE,
@@ -62,28 +61,15 @@ BACKUPS = re.compile(r"[~#]$|\.(?:bak|orig|old|tmp|part|crdownload|sw[op])$|_ori
 BY_NAME = "left out by name"
 """Name of the files that patterns of the user leave out, in counts of what is not a sample."""
 
+GRIDS = "pictures beside a folder of samples"
+"""Name of the overviews that GenEval keeps, in counts of what is not a sample."""
+
 MAX_SUFFIXES = 8
 """Suffixes of other files that a message names."""
 
 
-class Files(Protocol):
-    """Files by their relative paths with forward slashes."""
-
-    kind: str
-    name: str
-
-    def names(self) -> Iterable[str]:
-        """Return the paths of all files that are not hidden."""
-
-    def open(self, name: str) -> IO[bytes]:
-        """Open a file; FileNotFoundError or KeyError if it is missing."""
-
-    def size(self, name: str) -> int:
-        """Return the bytes of a file when unpacked, or raise as `open` does."""
-
-
 class FolderFiles:
-    """Files in a folder and in its subfolders."""
+    """Files in a folder and in its subfolders, without hidden ones, by their relative paths with forward slashes."""
 
     kind = "folder"
 
@@ -137,8 +123,8 @@ class ZipFiles:
             ) from error
 
     def names(self) -> Iterable[str]:
-        infos = self._zip.infolist()
-        return {info.filename for info in infos if _is_file(info)}
+        names = {info.filename for info in self._zip.infolist() if not info.is_dir()}
+        return {name for name in names if name and not is_hidden(name)}  # a damaged archive may have one without a name
 
     def open(self, name: str) -> IO[bytes]:
         size = self.size(name)
@@ -152,6 +138,10 @@ class ZipFiles:
 
     def size(self, name: str) -> int:
         return self._zip.getinfo(name).file_size
+
+
+Files = FolderFiles | UrlFiles | ZipFiles
+"""Files by name; one that is missing raises FileNotFoundError or KeyError."""
 
 
 class FileSource(RandomAccessSource):
@@ -182,11 +172,6 @@ class ImageFiles(FileSource):
         return self._files.open(self.ids[number])
 
 
-def _is_file(info: zipfile.ZipInfo) -> bool:
-    # A damaged archive may have a member without a name.
-    return bool(info.filename) and not info.is_dir() and not is_hidden(info.filename)
-
-
 def metadata_of(files: Files, ids: Sequence[str]) -> Metadata:
     """Find the labels and prompts of samples, or of videos, that lie in these files."""
 
@@ -207,54 +192,43 @@ def files_in(folder: Path) -> Iterator[str]:
     cannot be read. Pipes, sockets and devices, which may never end, are left out.
     """
     bounds = None if os.environ.get(FOLLOW_LINKS, "0") not in ("", "0") else folder.resolve()
-    return _files_in(folder, folder, (), "", False, count(1), bounds)
+    nested = count(1)
 
-
-def _files_in(
-    top: Path,
-    folder: Path,
-    parents: tuple[Path, ...],
-    prefix: str,
-    linked: bool,
-    nested: Iterator[int],
-    bounds: Path | None,
-) -> Iterator[str]:
-    """Yield the files below a folder, whose paths begin with `prefix`; `linked`: whether a link led there."""
-    real = folder.resolve()
-    if any(parent.is_relative_to(real) for parent in parents):
-        return
-    try:
-        entries = list(os.scandir(folder))
-    except OSError as error:
-        raise DataError(f"{folder} cannot be listed: {reason(error)}") from error
-    for entry in entries:
-        if is_hidden(entry.name):
-            continue
+    def below(place: Path, parents: tuple[Path, ...], prefix: str, linked: bool) -> Iterator[str]:
+        """Yield the files below a folder, whose paths begin with `prefix`; `linked`: whether a link led there."""
+        real = place.resolve()
+        if any(parent.is_relative_to(real) for parent in parents):
+            return
         try:
-            is_folder = entry.is_dir()
-            is_special = not is_folder and not entry.is_file() and Path(entry.path).exists()
-            if entry.is_symlink() and not is_special and bounds is not None:
-                _check_inside(top, f"{prefix}{entry.name}", Path(entry.path).resolve(strict=True), bounds)
-        except (OSError, RuntimeError):  # a link in a circle, to nowhere, or to a place without permission
-            is_folder = is_special = False
-        if is_folder:
+            entries = list(os.scandir(place))
+        except OSError as error:
+            raise DataError(f"{place} cannot be listed: {reason(error)}") from error
+        for entry in entries:
+            if is_hidden(entry.name):
+                continue
             name = f"{prefix}{entry.name}"
-            if linked and entry.is_symlink() and next(nested) > MAX_LINKED:
+            try:
+                is_folder = entry.is_dir()
+                is_special = not is_folder and not entry.is_file() and Path(entry.path).exists()
+                is_bound = bounds is not None and entry.is_symlink() and not is_special
+                target = Path(entry.path).resolve(strict=True) if is_bound else None
+            except (OSError, RuntimeError):  # a link in a circle, to nowhere, or to a place without permission
+                is_folder, is_special, target = False, False, None
+            if target is not None and bounds is not None and not target.is_relative_to(bounds):
                 raise DataError(
-                    f"{top} has endless links within links, such as {name[:100]}: replace them by the files"
+                    f"{folder} has the link {name:.100}, which leads out of it, to {target}: name that place yourself, "
+                    f"or set {FOLLOW_LINKS}=1 if you trust the folder"
                 )
-            behind = linked or entry.is_symlink()
-            yield from _files_in(top, Path(entry.path), (*parents, real), f"{name}/", behind, nested, bounds)
-        elif not is_special:
-            yield prefix + entry.name
+            if is_folder:
+                if linked and entry.is_symlink() and next(nested) > MAX_LINKED:
+                    raise DataError(
+                        f"{folder} has endless links within links, such as {name[:100]}: replace them by the files"
+                    )
+                yield from below(Path(entry.path), (*parents, real), f"{name}/", linked or entry.is_symlink())
+            elif not is_special:
+                yield name
 
-
-def _check_inside(top: Path, name: str, target: Path, bounds: Path) -> None:
-    if not target.is_relative_to(bounds):
-        raise DataError(
-            f"{top} has the link {name:.100}, which leads out of it, to {target}: name that place yourself, or set "
-            f"{FOLLOW_LINKS}=1 if you trust the folder"
-        )
+    return below(folder, (), "", False)
 
 
 def sort_out(
@@ -262,7 +236,8 @@ def sort_out(
 ) -> tuple[list[str], dict[str, int]]:
     """Divide files into the sorted ids of images and a count, by suffix, of everything else.
 
-    A file on the local disk whose suffix is not one of images is known by its first bytes.
+    A file on the local disk whose suffix is not one of images is known by its first bytes. Overviews are not samples:
+    GenEval keeps grid.png beside its folder samples/.
     """
     ids, ignored = [], Counter[str]()
     for name in (names := list(files.names() if names is None else names)):
@@ -275,7 +250,12 @@ def sort_out(
             ids.append(name)
         else:
             ignored["metadata.csv in a subfolder" if name.endswith("/metadata.csv") else suffix or "no suffix"] += 1
-    return without_grids(ids, names, ignored)
+    folders = {name: dirname(name) for name in ids}
+    drawn = {dirname(one) for one in folders.values() if basename(one) == "samples"}
+    prompts = drawn & {dirname(name) for name in names if basename(name) == "metadata.jsonl"}
+    samples = sorted(name for name, one in folders.items() if one not in prompts)
+    ignored += Counter({GRIDS: len(folders) - len(samples)})
+    return samples, dict(sorted(ignored.items()))
 
 
 def is_other(suffix: str) -> bool:

@@ -125,7 +125,14 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
         raise DataError(
             f"{folder} is a Hugging Face dataset, and the package that reads it is missing: pip install datasets"
         ) from error
-    _check_data(folder)
+    # The package shall read files of this folder alone, which take no more memory than they have.
+    inside(folder, INFO)
+    match read_json(inside(folder, STATE)):
+        case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
+            for one in files:
+                check_stream(inside(folder, one.get("filename")))
+        case _:
+            raise DataError(f"{folder / STATE} names no data: save the dataset again")
     try:
         read_text(folder / INFO, copies=BYTES_PER_TEXT_BYTE)
         dataset = load_from_disk(str(folder)).with_format(None)
@@ -135,17 +142,6 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
         raise DataError(f"{folder} cannot be read as a Hugging Face dataset ({error}): save it again") from error
     check_values(dataset.data.table, str(folder))
     return open_dataset(dataset, str(folder.resolve()), folder, reading)
-
-
-def _check_data(folder: Path) -> None:
-    """Raise DataError unless the package reads files of this folder alone, which take no more memory than they have."""
-    inside(folder, INFO)
-    match read_json(inside(folder, STATE)):
-        case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
-            for one in files:
-                check_stream(inside(folder, one.get("filename")))
-        case _:
-            raise DataError(f"{folder / STATE} names no data: save the dataset again")
 
 
 def is_dataset(value: Any) -> bool:
@@ -198,7 +194,10 @@ class DatasetSource(Source):
         if n == 0:
             raise DataError(f"the dataset ({type(dataset).__name__}) is empty")
         super().__init__(f"dataset {type(dataset).__name__}", [str(number) for number in range(n)], {})
-        self.labels = self._listed_labels()
+        targets = plain(getattr(dataset, "targets", None))
+        if isinstance(targets, list) and len(targets) == n:
+            labels = [self._label(target) for target in targets]
+            self.labels = None if None in labels else [label or "" for label in labels]
         self.sample(0)  # refuses items of another type at once
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
@@ -236,13 +235,6 @@ class DatasetSource(Source):
             why = reason(error)
             return Sample(name, None, why, content=failure_digest(why)), label
         return Sample(name, pixels, None, traits, pixels_digest(pixels)), label
-
-    def _listed_labels(self) -> list[str] | None:
-        targets = plain(getattr(self._dataset, "targets", None))
-        if not isinstance(targets, list) or len(targets) != len(self.ids):
-            return None
-        labels = [self._label(target) for target in targets]
-        return None if None in labels else [label or "" for label in labels]
 
     def _label(self, value: Any) -> str | None:
         """Return the name of a class; None if the value is not a class but a mask, a box …."""

@@ -54,8 +54,8 @@ SIGNATURE_BYTES = 16
 # A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF", "AVIF", "JPEG2000")
 
-MAX_PPM_HEADER_BYTES = 4096
-"""Bytes of the header of a PPM file, with its comments."""
+MAX_HEADER_BYTES = 4096
+"""Bytes of the header of a PPM file, with its comments, and of the first chunks of a PNG."""
 
 PLAIN_PPM = re.compile(b"P[123]")
 
@@ -141,9 +141,19 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Tr
             check_scans(stream, image.width * image.height)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
-        raw = _raw_mode(image) if image.format in ("PNG", "TIFF") else ""
+        # How the file has its pixels, in Pillow's words, such as "RGB;16B"; "" where Pillow does not say.
+        tiles = getattr(image, "tile", ()) if image.format in ("PNG", "TIFF") else ()
+        args = tiles[0][3] if tiles else ""
+        args = args[0] if isinstance(args, tuple) and args else args
+        raw = args if isinstance(args, str) else ""
         if image.format == "PNG" and (image.mode != "RGB" or ";16" in raw):
-            image.info["bits"] = _significant_bits(stream)
+            # The largest depth that the chunk sBIT states for gray or a color; 0 without one.
+            stream.seek(0)
+            head = stream.read(MAX_HEADER_BYTES)
+            place = head.find(b"sBIT")
+            size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
+            depths = head[place + 4 : place + 4 + (size if size % 2 else size - 1)] if size else b""
+            image.info["bits"] = max(depths, default=0)
         if ";16" in raw and not image.mode.startswith("I"):
             image.info["lower"] = partial(_lower_bytes, stream, raw)
         pixels, traits = rgb(image, reading)
@@ -174,7 +184,7 @@ def check_plainness(stream: IO[bytes]) -> None:
     stream.seek(0)
     if not is_ppm:
         return
-    head = stream.read(MAX_PPM_HEADER_BYTES)
+    head = stream.read(MAX_HEADER_BYTES)
     stream.seek(0)
     if PLAIN_PPM.match(head):
         raise ValueError("a PPM of plain text: save it with binary pixels")
@@ -207,7 +217,8 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
     """Turn a Pillow image into upright (height, width, 3) uint8 RGB."""
     mode = image.mode
     lower = image.info.get("lower")
-    is_signed = mode == "L" and image.format == "TIFF" and _tags(image).get(SAMPLE_FORMAT, (1,))[0] == SIGNED
+    tags = getattr(image, "tag_v2", {})
+    is_signed = mode == "L" and image.format == "TIFF" and tags.get(SAMPLE_FORMAT, (1,))[0] == SIGNED
     is_wide = mode in ("I", "F") or mode.startswith("I;16") or lower is not None or is_signed
     stated = reading.range is not None and is_wide
     if is_signed and not stated:
@@ -218,7 +229,10 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
     if getattr(image, "is_animated", False) and image.format != "MPO":
         raise ValueError("an animation: choose an extractor for clips, such as motion")
     image.load()
-    turn = TURNS.get(_orientation(image))
+    try:
+        turn = TURNS.get(image.getexif().get(ORIENTATION))
+    except Exception:  # Pillow's readers raise almost anything on damaged bytes, which should not spoil the image
+        turn = None
     upright = image if turn is None else image.transpose(turn)
     values: npt.NDArray[Any] = np.asarray(upright) if is_wide or mode == "RGB" else np.zeros(0)
     values = values.view(np.int8) if is_signed else values
@@ -227,10 +241,13 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
         values = (values.astype(np.uint16) << 8 | np.asarray(low))[..., :3]
     depth = 0
     if stated:
-        pixels = as_rgb(_in_range(values, reading))
+        try:
+            pixels = as_rgb(reading.scaled(values, "the image"))
+        except DataError as error:  # of this sample, not of its set
+            raise ValueError(str(error)) from error
     elif mode == "I" or values.dtype.itemsize == 2:
         # Older versions of Pillow read 16-bit PNG and PGM as "I".
-        pixels, depth = _eight_bits(values, image)
+        pixels, depth = _eight_bits(values, image, tags)
     elif mode == "RGB":
         pixels = values
     else:
@@ -247,19 +264,12 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
     )
 
 
-def _in_range(values: npt.NDArray[Any], reading: Reading) -> Pixels:
-    try:
-        return reading.scaled(values, "the image")
-    except DataError as error:  # of this sample, not of its set
-        raise ValueError(str(error)) from error
-
-
-def _eight_bits(values: npt.NDArray[Any], image: Image.Image) -> tuple[Pixels, int]:
+def _eight_bits(values: npt.NDArray[Any], image: Image.Image, tags: Any) -> tuple[Pixels, int]:
     """Return values of 16 bits in 8 bits, by the depth that the file states, and how deep they are if it states none.
 
     Without a statement the range is 16 bits: a dark image must not become brighter than others of its set.
     """
-    tags, values = _tags(image), values.astype(np.int64)
+    values = values.astype(np.int64)
     stated = image.info.get("bits") or (tags.get(BITS_PER_SAMPLE, (16,)) or (16,))[0]
     bits = stated if 8 < stated < 16 else 16
     highest = int(values.max())
@@ -277,17 +287,6 @@ def _depth(highest: int) -> int:
     return next((depth for depth in DEPTHS if 0 < highest < 1 << depth), 16)
 
 
-def _tags(image: Image.Image) -> Any:
-    return getattr(image, "tag_v2", {})
-
-
-def _raw_mode(image: Image.Image) -> str:
-    """Return how the file has its pixels, in Pillow's words, such as "RGB;16B"; "" where Pillow does not say."""
-    args = tiles[0][3] if (tiles := getattr(image, "tile", ())) else ""
-    first = args[0] if isinstance(args, tuple) and args else args
-    return first if isinstance(first, str) else ""
-
-
 def _lower_bytes(stream: IO[bytes], raw: str) -> Image.Image:
     """Decode the lower bytes of 16-bit color. Pillow keeps the upper bytes: this exchanges the two first."""
     other = {"B": "L", "L": "B", "N": "B" if sys.byteorder == "little" else "L"}.get(raw[-1], "")
@@ -302,28 +301,11 @@ def _lower_bytes(stream: IO[bytes], raw: str) -> Image.Image:
         return image.copy()
 
 
-def _significant_bits(stream: IO[bytes]) -> int:
-    """Return the largest depth that the chunk sBIT of a PNG states for gray or a color; 0 without one."""
-    stream.seek(0)
-    head = stream.read(MAX_PPM_HEADER_BYTES)
-    place = head.find(b"sBIT")
-    size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
-    return max(head[place + 4 : place + 4 + (size if size % 2 else size - 1)], default=0) if size else 0
-
-
 def as_rgb(row: Pixels) -> Pixels:
     """Turn (height, width), (height, width, 1) or (height, width, 3) into (height, width, 3)."""
     if row.ndim == 2:
         row = row[..., None]
     return np.repeat(row, 3, axis=2) if row.shape[2] == 1 else row
-
-
-def _orientation(image: Image.Image) -> object:
-    """Return the orientation in EXIF or XMP; None for damaged ones, which should not spoil the image."""
-    try:
-        return image.getexif().get(ORIENTATION)
-    except Exception:  # Pillow's readers raise almost anything on damaged bytes
-        return None
 
 
 def _is_lossless(stream: IO[bytes]) -> bool:

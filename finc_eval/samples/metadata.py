@@ -51,7 +51,6 @@ PNG_HEADS = (1 << 16, 1 << 22)
 MAX_COMPARED = 1000
 """Names that are compared with the samples' names if none matches."""
 
-
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""
 
@@ -117,18 +116,19 @@ def folder_labels(ids: Sequence[str]) -> list[str] | None:
     return folders if all(folders) and len(set(folders)) > 1 else None
 
 
-def label_and_prompt(row: dict[str, Any]) -> tuple[str | None, str | None]:
-    """Pick the label and the prompt from named values."""
-    label, prompt = (_key(row, keys) for keys in (LABEL_KEYS, PROMPT_KEYS))
-    return (None if label is None else str(row[label])), (None if prompt is None else str(row[prompt]))
-
-
 def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata | None:
     """Parse one of `METADATA_FILES`; None if the file has another purpose, without the keys of those formats."""
     try:
         text = data.decode("utf-8-sig")
         if name == "dataset.json":
-            return _from_stylegan(foreign_json(text, where), ids, where)
+            content = foreign_json(text, where)
+            if not isinstance(content, dict) or "labels" not in content:
+                return None
+            try:
+                labels = {str(name): str(label) for name, label in content["labels"] or []}
+            except (TypeError, ValueError) as error:
+                raise ValueError('"labels" is not a list of [name, label]') from error
+            return Metadata(align(labels, ids, "label", where), None)
         if name == "metadata.csv":
             columns, rows = csv_table(io.StringIO(text, newline=""), where)
             first = next(islice(filter(str.strip, io.StringIO(text)), 1, None), "")
@@ -144,29 +144,31 @@ def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata |
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
     first, rows = (next(rest := iter(rows), None)), rest
-    column = _column_of(ids, first)
-    known = (row for one in chain([first], rows) if (row := _name_row(one, column)) is not None)
-    table = gather_columns(known, where)
+    column = None  # of the names of the samples, if its key is not a usual one
+    if isinstance(first, dict) and not any(_usual(key) in NAME_KEYS for key in first if key):
+        column = next((key for key, one in first.items() if isinstance(one, str) and one in ids), None)
+    with_names = (row for one in chain([first], rows) if (row := _name_row(one, column)) is not None)
+    table = gather_columns(with_names, where)
     names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
         return None
     _check_names(names, ids, where)
-    _check_repeated(names, table, where)
+    first_rows: dict[str, int] = {}
+    for number, name in enumerate(names):
+        before = first_rows.setdefault(name, number)
+        if before != number and any(values[before] != values[number] for values in table.values()):
+            raise DataError(f"{where} names {name!r} twice, with unlike values: keep one row a sample")
     labels, prompts = (_take(table, keys, names) for keys in (LABEL_KEYS, PROMPT_KEYS))
     check_cells(len(table), len(ids), where)
     columns = {}
     for column, values in table.items():
         if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
             columns[column] = [found.get(name, "") for name in ids]
-    unmatched = count_unmatched(names, ids, PurePosixPath(where).name)
+    named, known, file = set(names), set(ids), PurePosixPath(where).name
+    unmatched = {f"{ROWS_OF} {file} without a sample": sum(name not in known for name in names)}
+    unmatched[f"{SAMPLES_WITHOUT} {file}"] = sum(name not in named for name in ids)
+    unmatched = {what: count for what, count in unmatched.items() if count}
     return Metadata(align(labels, ids, "label", where), align(prompts, ids, "prompt", where), columns, unmatched)
-
-
-def _column_of(ids: Sequence[str], row: Any) -> str | None:
-    """Return the key under which a row without a usual key has the name of a sample; None without one."""
-    if not isinstance(row, dict) or any(_usual(key) in NAME_KEYS for key in row if key):
-        return None
-    return next((key for key, one in row.items() if isinstance(one, str) and one in ids), None)
 
 
 def _name_row(row: Any, column: str | None) -> dict[str, Any] | None:
@@ -188,15 +190,6 @@ def _usual(key: str) -> str:
     return plain if plain in (*NAME_KEYS, *LABEL_KEYS, *PROMPT_KEYS) else key
 
 
-def _check_repeated(names: Sequence[str], table: Mapping[str, Sequence[Any]], where: str) -> None:
-    """Raise DataError for a sample that is named in two unlike rows."""
-    first: dict[str, int] = {}
-    for row, name in enumerate(names):
-        before = first.setdefault(name, row)
-        if before != row and any(values[before] != values[row] for values in table.values()):
-            raise DataError(f"{where} names {name!r} twice, with unlike values: keep one row a sample")
-
-
 def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
     """Raise DataError if no name is a sample's, and say how the nearest ones differ."""
     if not ids or not set(ids).isdisjoint(names):
@@ -213,14 +206,6 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
     )
 
 
-def count_unmatched(names: Sequence[str], ids: Sequence[str], table: str) -> dict[str, int]:
-    """Count the rows of a table without a sample, and the samples without a row, by what they are."""
-    named, known = set(names), set(ids)
-    counts = {f"{ROWS_OF} {table} without a sample": sum(name not in known for name in names)}
-    counts[f"{SAMPLES_WITHOUT} {table}"] = sum(name not in named for name in ids)
-    return {what: count for what, count in counts.items() if count}
-
-
 def _take(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Take the value of the first of these columns that has one out of each row, and return it by the row's name."""
     found: dict[str, str] = {}
@@ -233,18 +218,11 @@ def _take(table: dict[str, list[Any]], keys: Sequence[str], names: Sequence[str]
     return found
 
 
-def _key(row: dict[str, Any], keys: Sequence[str]) -> str | None:
-    """Return the first of these keys that has a value."""
-    return next((key for key in keys if row.get(key) is not None), None)
-
-
 def _in_list(ids: Sequence[str], where: str, read: Read) -> Rows | None:
     """Read prompts.txt or prompts.tsv, for samples whose names or folders begin with numbers."""
-    for name in PROMPT_LISTS:
-        if (text := _text(name, read)) is not None:
-            is_numbered = text.strip() and all(NUMBER.match(PurePosixPath(one).parts[0]) for one in ids)
-            return [*_rows_of_lines(text, f"{where}/{name}", ids)] if is_numbered else None
-    return None
+    name, text = next(((name, text) for name in PROMPT_LISTS if (text := _text(name, read)) is not None), ("", ""))
+    is_numbered = text.strip() and all(NUMBER.match(PurePosixPath(one).parts[0]) for one in ids)
+    return [*_rows_of_lines(text, f"{where}/{name}", ids)] if is_numbered else None
 
 
 def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[str]]) -> list[str]:
@@ -277,7 +255,10 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
         is_headed = suffix == ".tsv" and cells and any(cell.strip().lower() in PROMPT_KEYS for cell in cells[0])
         rows = [dict(zip(cells[0] if is_headed else ["prompt"], row, strict=False)) for row in cells[bool(is_headed) :]]
     rows = [{key.strip().lower(): str(value) for key, value in row.items() if key} for row in rows]
-    rows = [{"prompt": row[key], **row} if (key := _key(row, PROMPT_KEYS)) else row for row in rows]
+    rows = [
+        {"prompt": row[key], **row} if (key := next((key for key in PROMPT_KEYS if key in row), "")) else row
+        for row in rows
+    ]
     if not any("prompt" in row for row in rows):
         raise DataError(f"{where} has no prompts: call their column prompt")
     numbers = [NUMBER.match(PurePosixPath(one).parts[0]) for one in ids]
@@ -375,13 +356,3 @@ def _plain(row: Any) -> dict[str, Any] | None:
     if not isinstance(row, dict):
         return None
     return {str(key): value for key, value in row.items() if isinstance(value, str | int | float)}
-
-
-def _from_stylegan(content: Any, ids: Sequence[str], where: str) -> Metadata | None:
-    if not isinstance(content, dict) or "labels" not in content:
-        return None
-    try:
-        labels = {str(name): str(label) for name, label in content["labels"] or []}
-    except (TypeError, ValueError) as error:
-        raise ValueError('"labels" is not a list of [name, label]') from error
-    return Metadata(align(labels, ids, "label", where), None)

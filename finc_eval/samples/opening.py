@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from posixpath import splitext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,7 @@ from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
 from finc_eval.core.remote.urls import disk_path, is_url, place_of, url_of
 from finc_eval.core.words import plural
-from finc_eval.samples.clips import CLIPS
-from finc_eval.samples.encoded_rows import DATA_FILE, LmdbSource, ParquetSource
+from finc_eval.samples.clips import CLIPS, Clip
 from finc_eval.samples.files import (
     VIDEO_SUFFIXES,
     Files,
@@ -35,14 +34,21 @@ from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, iterate, tensor_values
 from finc_eval.samples.metadata import read_prompts
 from finc_eval.samples.reading import Reading, only, split_glob
-from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, check_rows, is_one_image, open_array_file
+from finc_eval.samples.rows import (
+    ARRAY_SUFFIXES,
+    DATA_FILE,
+    ArraySource,
+    LmdbSource,
+    NpzSource,
+    ParquetSource,
+    check_rows,
+    is_one_image,
+    open_array_file,
+)
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Source, reason
 from finc_eval.samples.tar import BRACES, TarSource, open_tar_pattern, refuse_compressed
 from finc_eval.samples.video_files import open_clips
-
-if TYPE_CHECKING:
-    from finc_eval.samples.clips import Clip
 
 Samples = str | Path | npt.NDArray[Any] | Iterable[Any] | Callable[[int], Any]
 """Forms of a set that `open_source` takes: a path, an array or tensor, a dataset, an iterable, a function."""
@@ -142,7 +148,8 @@ def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Sou
 def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
     if isinstance(source, str | Path):
         return _open_path(source, reading)
-    if not _is_numbered(source) and (callable(source) or _is_iterable(source)):
+    is_iterable = hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
+    if not _is_numbered(source) and (callable(source) or is_iterable):
         reading.refuse("the iterator", keys=True)
         return iterate(source, n, reading)
     was_tensor, who = is_tensor(source), "the array"
@@ -188,7 +195,12 @@ def existing_path(given: str | Path) -> Path | None:
         raise UsageError(f"{given} is not a path that can be looked up: {reason(error)}") from error
     if BRACES.search(str(given)) or split_glob(str(given)):
         return None
-    raise DataError(f"{path} does not exist{_close_match(path)}")
+    if not path.parent.is_dir():
+        raise DataError(f"{path} does not exist, nor does the folder {path.parent}")
+    nearest = close_match(path.name, (entry.name for entry in path.parent.iterdir()))
+    raise DataError(
+        f"{path} does not exist: {f'did you mean {path.parent / nearest}?' if nearest else 'check the path'}"
+    )
 
 
 def _open_path(path: Path | str, reading: Reading) -> Source:
@@ -196,9 +208,18 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
     if isinstance(path, str):
         if BRACES.search(path):
             return open_tar_pattern(path, reading)
-        if (found := split_glob(path)) and not is_url(path):
-            return _open_matching(path, *found, reading)
-        return _open_folder(UrlFiles(path), path, reading)
+        if is_url(path) or (found := split_glob(path)) is None:
+            return _open_folder(UrlFiles(path), path, reading)
+        # The other files of the folder are not a part of the set.
+        folder, pattern = found
+        if not folder.is_dir():
+            raise DataError(f"{path}: the folder {folder} does not exist")
+        files = FolderFiles(folder)
+        reading.refuse(str(folder), files=True)
+        ids, ignored = sort_out(files, only(pattern, files.names()), reading)
+        if not ids:
+            raise DataError(f"{path} matches {f'no images, only {in_short(ignored)}' if ignored else 'nothing'}")
+        return ImageFiles(files, ids, ignored)
     if path.is_dir():
         if is_saved(path):
             reading.refuse(str(path), keys=True)
@@ -257,31 +278,8 @@ def _open_folder(files: Files, folder: str | Path, reading: Reading) -> Source:
     raise NoImagesError(files.name, ignored)
 
 
-def _open_matching(path: str, folder: Path, pattern: str, reading: Reading) -> Source:
-    """Open the images of a folder that a path with wildcards names; its other files are not a part of the set."""
-    if not folder.is_dir():
-        raise DataError(f"{path}: the folder {folder} does not exist")
-    files = FolderFiles(folder)
-    reading.refuse(str(folder), files=True)
-    ids, ignored = sort_out(files, only(pattern, files.names()), reading)
-    if not ids:
-        raise DataError(f"{path} matches {f'no images, only {in_short(ignored)}' if ignored else 'nothing'}")
-    return ImageFiles(files, ids, ignored)
-
-
 def _is_numbered(source: Any) -> bool:
     """Return whether items can be read by number, from 0 to a known length."""
     is_mapping = isinstance(source, Mapping | str | bytes)
     is_stream = any(base.__name__ == "IterableDataset" for base in type(source).__mro__)  # inherits __getitem__
     return not is_mapping and not is_stream and hasattr(source, "__len__") and hasattr(source, "__getitem__")
-
-
-def _is_iterable(source: Any) -> bool:
-    return hasattr(source, "__iter__") and not isinstance(source, Mapping | bytes)
-
-
-def _close_match(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f", nor does the folder {path.parent}"
-    nearest = close_match(path.name, (entry.name for entry in path.parent.iterdir()))
-    return f": did you mean {path.parent / nearest}?" if nearest else ": check the path"

@@ -93,7 +93,7 @@ class Profile(Record):
             for one, times in counts.items():
                 if (key := of(one)) is not None:
                     found[key] += times
-            return _sort(found)
+            return dict(sorted(found.items()))
 
         sizes, other_sizes = _most_frequent(counted(lambda one: f"{one.width}x{one.height}"))
         return cls(
@@ -115,7 +115,11 @@ class Profile(Record):
         )
 
     def __add__(self, other: Profile) -> Profile:
-        total = {one.name: _sum(getattr(self, one.name), getattr(other, one.name)) for one in fields(self)}
+        total: dict[str, Any] = {}
+        for one in fields(self):
+            ours, theirs = getattr(self, one.name), getattr(other, one.name)
+            is_table = isinstance(ours, dict)
+            total[one.name] = dict(sorted((Counter(ours) + Counter(theirs)).items())) if is_table else ours + theirs
         total["sizes"], others = _most_frequent(total["sizes"])
         return Profile(**total | {"other_sizes": total["other_sizes"] + others})
 
@@ -131,7 +135,7 @@ class Profile(Record):
         found = Counter[float]()
         for rate, count in self.fps.items():
             found[min(rate, fps)] += count
-        return replace(self, fps=_sort(found))
+        return replace(self, fps=dict(sorted(found.items())))
 
     def share(self, count: int) -> float:
         """Return a number of samples as a share of all samples."""
@@ -173,11 +177,10 @@ def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]
     """Return one warning for each way in which two sets are encoded so differently that scores move."""
     if not gen.n or not ref.n:
         return []
-    checks = (_compression, _quality, _size, _aspect, _gray, _alpha, _fps, _length, _color, _pixel_shape)
-    return [sentence for check in checks for sentence in check(gen, ref, name)]
+    return [*_unlike_pictures(gen, ref, name), *_unlike_videos(gen, ref, name)]
 
 
-def _compression(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+def _unlike_pictures(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     lossy = [one.share(sum(count for name, count in one.formats.items() if name not in LOSSLESS)) for one in (gen, ref)]
     if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
@@ -189,29 +192,18 @@ def _compression(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"gen is mostly {_mostly(gen.formats)} and {name} mostly {_mostly(ref.formats)}: the traces of compression "
             "differ and move the scores; save both sets in the same way, best without loss"
         )
-
-
-def _quality(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    ours, theirs = gen.median_quality, ref.median_quality
-    if ours is not None and theirs is not None and abs(ours - theirs) > MAX_QUALITY_DIFFERENCE:
+    quality = gen.median_quality, ref.median_quality
+    if quality[0] is not None and quality[1] is not None and abs(quality[0] - quality[1]) > MAX_QUALITY_DIFFERENCE:
         yield (
-            f"the JPEGs of gen have the median quality {ours}, those of {name} {theirs}: the traces of compression "
-            "differ and move the scores; save both sets with one quality, best without loss"
+            f"the JPEGs of gen have the median quality {quality[0]}, those of {name} {quality[1]}: the traces of "
+            "compression differ and move the scores; save both sets with one quality, best without loss"
         )
-
-
-def _size(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    sides = ((gen.widths, ref.widths), (gen.heights, ref.heights))
-    if any(_unlike(ours, theirs, MAX_SIZE_RATIO) for ours, theirs in sides):
-        (wide, others_wide), (high, others_high) = ((_span(one), _span(other)) for one, other in sides)
+    if _unlike(gen.widths, ref.widths, MAX_SIZE_RATIO) or _unlike(gen.heights, ref.heights, MAX_SIZE_RATIO):
         yield (
-            f"samples are {wide} pixels wide and {high} high in gen, {others_wide} and {others_high} in {name} (from "
-            "the 10th to the 90th percentile): after resizing for the network, the smaller samples are blurrier; bring "
-            "both sets to one size with one good filter"
+            f"samples are {_span(gen.widths)} pixels wide and {_span(gen.heights)} high in gen, {_span(ref.widths)} "
+            f"and {_span(ref.heights)} in {name} (from the 10th to the 90th percentile): after resizing for the "
+            "network, the smaller samples are blurrier; bring both sets to one size with one good filter"
         )
-
-
-def _aspect(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     levels = [step / 20 for step in range(21)]
     ours, theirs = ([_quantile(one.aspects, level) for level in levels] for one in (gen, ref))
     # Wasserstein distance between the two distributions of logarithms.
@@ -219,45 +211,35 @@ def _aspect(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if distance > log(MAX_ASPECT_RATIO):
         yield (
             f"width to height is {_span(gen.aspects)} in gen and {_span(ref.aspects)} in {name} (from the 10th to the "
-            "90th percentile): "
-            "extractors squash or crop the two sets differently; crop both to one shape"
+            "90th percentile): extractors squash or crop the two sets differently; crop both to one shape"
         )
-
-
-def _gray(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    ours, theirs = gen.share(gen.gray), ref.share(ref.gray)
-    if abs(ours - theirs) > MAX_SHARE_DIFFERENCE:
+    gray = gen.share(gen.gray), ref.share(ref.gray)
+    if abs(gray[0] - gray[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of {name} are gray: color alone separates the sets; "
+            f"{gray[0]:.0%} of gen and {gray[1]:.0%} of {name} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
-
-
-def _alpha(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    ours, theirs = (one.share(sum(n for mode, n in one.modes.items() if _has_alpha(mode))) for one in (gen, ref))
-    if max(ours, theirs) >= MIN_ALPHA_SHARE and min(ours, theirs) == 0:
+    alpha = [one.share(sum(n for mode, n in one.modes.items() if _has_alpha(mode))) for one in (gen, ref)]
+    if max(alpha) >= MIN_ALPHA_SHARE and min(alpha) == 0:
         yield (
-            f"{ours:.0%} of gen and {theirs:.0%} of {name} have an alpha channel, which is dropped, so that "
+            f"{alpha[0]:.0%} of gen and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "
             "the colors it hides become visible: put such samples on a background of your choice"
         )
 
 
-def _fps(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+def _unlike_videos(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if _unlike(gen.fps, ref.fps, MAX_FPS_RATIO):
         yield (
             f"gen has {_span(gen.fps)} frames a second and {name} {_span(ref.fps)} (from the 10th to the 90th "
             "percentile): the same motion looks slower or faster to the network; bring both to the lower rate, as fps "
             "does (--fps on the command line), or use an extractor whose card sets clip.fps"
         )
-    shares = [sum(one.fps.values()) / sum(one.frames.values()) for one in (gen, ref) if one.frames]
-    if len(shares) == 2 and abs(shares[0] - shares[1]) > MAX_SHARE_DIFFERENCE:
+    stated = [sum(one.fps.values()) / sum(one.frames.values()) for one in (gen, ref) if one.frames]
+    if len(stated) == 2 and abs(stated[0] - stated[1]) > MAX_SHARE_DIFFERENCE:
         yield (
-            f"{shares[0]:.0%} of gen and {shares[1]:.0%} of {name} state their frame rate: the others count as having "
+            f"{stated[0]:.0%} of gen and {stated[1]:.0%} of {name} state their frame rate: the others count as having "
             "the extractor's rate, which may be too slow or too fast; store both sets as videos"
         )
-
-
-def _length(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if gen.seconds and ref.seconds:
         unlike = _unlike(gen.seconds, ref.seconds, MAX_LENGTH_RATIO)
         ours, theirs = f"{_span(gen.seconds)} seconds", _span(ref.seconds)
@@ -269,18 +251,14 @@ def _length(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"videos last {ours} in gen and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
             "sees other parts of them, and repeats frames of short videos; cut both to one length"
         )
-
-
-def _color(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    if _unlike_shares(gen.colors, ref.colors):
+    n, m = sum(gen.colors.values()), sum(ref.colors.values())
+    marks = [(gen.colors.get(mark, 0) / n, ref.colors.get(mark, 0) / m) for mark in gen.colors | ref.colors if n and m]
+    if marks and _beyond_chance([*marks, *((theirs, ours) for ours, theirs in marks)], n, m):
         yield (
             f"the colors of gen are marked {_mostly(gen.colors)} and those of {name} {_mostly(ref.colors)} (matrix and "
             "transfer function, ISO 23091-2; 16 and 18 are HDR): the same colors come out differently; encode both "
             "sets alike"
         )
-
-
-def _pixel_shape(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     if _unlike(gen.pixel_aspects, ref.pixel_aspects, MAX_FPS_RATIO):
         yield (
             f"pixels are {_span(gen.pixel_aspects)} times as wide as high in gen and {_span(ref.pixel_aspects)} in "
@@ -301,15 +279,6 @@ def _unlike(ours: dict[Number, int], theirs: dict[Number, int], ratio: float) ->
         for value in one
     ]
     return _beyond_chance(shares, sum(ours.values()), sum(theirs.values()))
-
-
-def _unlike_shares(ours: dict[str, int], theirs: dict[str, int]) -> bool:
-    """Return whether the share of some value differs by more than allowed, and than by chance."""
-    if not ours or not theirs:
-        return False
-    n, m = sum(ours.values()), sum(theirs.values())
-    shares = [(ours.get(key, 0) / n, theirs.get(key, 0) / m) for key in {*ours, *theirs}]
-    return _beyond_chance([*shares, *((theirs, ours) for ours, theirs in shares)], n, m)
 
 
 def _beyond_chance(shares: list[tuple[float, float]], n: int, m: int) -> bool:
@@ -357,12 +326,3 @@ def _most_frequent(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
     """Keep the most frequent sizes, and count the samples of all others."""
     kept = dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:MAX_SIZES])
     return kept, sum(sizes.values()) - sum(kept.values())
-
-
-def _sum(ours: Any, theirs: Any) -> Any:
-    """Add two numbers, or two tables of counts."""
-    return _sort(Counter(ours) + Counter(theirs)) if isinstance(ours, dict) else ours + theirs
-
-
-def _sort(counts: dict[Key, int]) -> dict[Key, int]:
-    return {key: counts[key] for key in sorted(counts)}

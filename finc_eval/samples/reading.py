@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from posixpath import basename, dirname
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,6 @@ from finc_eval.core.record import Record
 
 WILDCARD = re.compile(r"[*?\[]")
 PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
-
-GRIDS = "pictures beside a folder of samples"
-"""Name of the overviews that GenEval keeps, in counts of what is not a sample."""
 
 RANGE_SLACK = 0.02
 """Part of its range by which values of a generator may lie outside."""
@@ -77,7 +73,15 @@ class Reading(Record):
             self._store(**{name: patterns})
         if self.image_key is not None and not isinstance(self.image_key, str):
             raise UsageError(f"image_key must be a text, got {self.image_key!r}")
-        self._store(range=_limits(self.range))
+        if self.range is None:
+            return
+        try:
+            low, high = map(float, self.range)
+        except (TypeError, ValueError):
+            low = high = 0.0
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise UsageError(f"range must be the numbers of black and white, such as (-1, 1), got {self.range!r}")
+        self._store(range=(low, high))
 
     @property
     def choices(self) -> dict[str, Any]:
@@ -148,33 +152,6 @@ def _regex(pattern: str) -> re.Pattern[str]:
             case _:
                 made += re.escape(piece)
     return re.compile(made, re.DOTALL)
-
-
-def without_grids(
-    images: Iterable[str], names: Iterable[str], ignored: Mapping[str, int]
-) -> tuple[list[str], dict[str, int]]:
-    """Sort images, and count the overviews among them with what is ignored: grid.png beside samples/ of GenEval.
-
-    `names` are those of all files of the set; `ignored` counts the other files, by what they are.
-    """
-    folder = {name: dirname(name) for name in images}
-    drawn = {dirname(one) for one in folder.values() if basename(one) == "samples"}
-    prompts = drawn & {dirname(name) for name in names if basename(name) == "metadata.jsonl"}
-    samples = sorted(name for name, one in folder.items() if one not in prompts)
-    grids = {GRIDS: len(folder) - len(samples)} if len(samples) < len(folder) else {}
-    return samples, dict(sorted({**ignored, **grids}.items()))
-
-
-def _limits(given: Sequence[float] | None) -> tuple[float, float] | None:
-    if given is None:
-        return None
-    try:
-        low, high = map(float, given)
-    except (TypeError, ValueError):
-        low = high = 0.0
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise UsageError(f"range must be the numbers of black and white, such as (-1, 1), got {given!r}")
-    return low, high
 
 
 EVERYTHING = Reading()

@@ -1,18 +1,25 @@
-"""Sets whose samples are the rows of one uint8 array: in memory, or streamed from an npz file."""
+"""Sets whose samples are rows: of a uint8 array, in memory or streamed, or of a table that holds encoded images.
+
+Tables are .parquet files, as the Hub has them, and files of LMDB.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header, refuse_objects
+from finc_eval.core.files.parquet import parquet_batches, parquet_schema
 from finc_eval.core.files.tensors import (
     LABEL_ARRAYS,
     TENSOR_SUFFIXES,
@@ -22,14 +29,35 @@ from finc_eval.core.files.tensors import (
     tensors_in,
 )
 from finc_eval.core.memory import check_decoded
+from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import place_of
 from finc_eval.samples.clips import CLIPS
-from finc_eval.samples.images import as_rgb
-from finc_eval.samples.in_memory import VALUES_SEEN, check_dtype, check_numbers, is_tensor, row_traits, tensor_values
+from finc_eval.samples.files import FileSource, NoImagesError, bytes_at, refuse_excess
+from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, as_rgb, decode_image
+from finc_eval.samples.in_memory import (
+    IMAGE_KEYS,
+    VALUES_SEEN,
+    check_dtype,
+    check_numbers,
+    is_tensor,
+    row_traits,
+    tensor_values,
+)
+from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import COPIES, Pixels, RandomAccessSource, Sample, Source, pixels_digest, readable
-
-CHANNELS = 3
+from finc_eval.samples.source import (
+    COPIES,
+    THREADS,
+    RandomAccessSource,
+    Result,
+    Sample,
+    Source,
+    ahead,
+    content_digest,
+    count_decoding,
+    pixels_digest,
+    readable,
+)
 
 BYTES_PER_SAMPLE = 100
 """Bytes that the id of a sample takes, and what else is known of it before it is read."""
@@ -39,6 +67,9 @@ ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
 
 IMAGE_ARRAYS = ("arr_0", "images")
 """Usual names of the array of images."""
+
+DATA_FILE = "data.mdb"
+"""Name of the file in a folder of LMDB."""
 
 
 class ArraySource(RandomAccessSource):
@@ -54,7 +85,7 @@ class ArraySource(RandomAccessSource):
         labels: list[str] | None = None,
     ) -> None:
         """Take the rows, which are uint8, or numbers of the range that `reading` states."""
-        super().__init__(name, _numbers(len(array)), {}, labels)
+        super().__init__(name, [*map(str, range(len(array)))], {}, labels)
         self._array, self.reading = array, reading
 
     def sample(self, number: int) -> Sample:
@@ -91,35 +122,29 @@ class NpzSource(Source):
         shape, _, dtype = header
         self._first = lambda: next(iter(file.rows(chosen).at([0]))) if shape and shape[0] else np.empty(0, dtype)
         self.check_shape(shape, dtype, f"{path}, array {chosen},")
-        copies = COPIES if shape[3:] and shape[-1] == CHANNELS else COPIES * CHANNELS
+        copies = COPIES if shape[3:] and shape[-1] == 3 else 3 * COPIES
         check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen}, of shape {shape[1:]},")
-        self._rows = file.rows(chosen)
+        self.rows = file.rows(chosen)
         check_decoded(BYTES_PER_SAMPLE * shape[0], f"{path}: the list of {shape[0]:,} samples")
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(file, key))), None)
-        super().__init__(place_of(path), _numbers(shape[0]), {}, labels)
+        super().__init__(place_of(path), [*map(str, range(shape[0]))], {}, labels)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
-        rows = zip(numbers, self.rows(numbers), strict=True)
+        rows = zip(numbers, self.rows.at(numbers), strict=True)
         return (_sample(number, row, self.reading) for number, row in rows)
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
-        return map(pixels_digest, self.rows(numbers))
+        return map(pixels_digest, self.rows.at(numbers))
 
     def check_shape(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
         """Raise DataError for an array that is not a set of samples."""
         first = self._first if dtype.kind in "iuf" and dtype != np.uint8 else None
         check_rows(shape, dtype, who, first, self.reading)
-        if is_one_image(shape):
-            raise DataError(f"{who} has shape {shape}, which is a single image: save a set of images, x[None] for one")
-
-    def rows(self, numbers: Sequence[int]) -> Iterator[Pixels]:
-        """Yield the rows with these increasing numbers as they are stored, uint8."""
-        return self._rows.at(numbers)
 
     def _labels(self, file: NpzFile, key: str) -> list[str] | None:
         """Read the labels; None if the array has another shape or type."""
         shape, _, dtype = file.header(key)
-        if shape != self._rows.shape[:1] or dtype.kind not in "biuUS":
+        if shape != self.rows.shape[:1] or dtype.kind not in "biuUS":
             return None
         check_decoded(shape[0] * dtype.itemsize, f"{file.path}: {key}, {shape[0]} labels of type {dtype},")
         with file.opened(key) as (stream, _):
@@ -136,8 +161,6 @@ def open_array_file(path: Path, reading: Reading) -> ArraySource:
             array = array.transpose(0, 2, 3, 1)
     values: npt.NDArray[Any] = array
     check_rows(values.shape, values.dtype, who, lambda: np.atleast_1d(values)[:VALUES_SEEN], reading)
-    if is_one_image(values.shape):
-        raise DataError(f"{who} has shape {values.shape}, which is a single image: save a set, x[None] for one")
     return ArraySource(values, reading, place_of(path), labels)
 
 
@@ -163,10 +186,17 @@ def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | Non
     return chosen, found[chosen], None if labels is None else [*map(_text, labels)]
 
 
-def holds_image_array(path: Path) -> bool:
-    """Return whether an .npy file, or one of tensors, holds images, and not embeddings; False if it is damaged."""
+def holds_images(path: Path) -> bool:
+    """Return whether a file of arrays or a table holds images, and not embeddings; False if it is damaged."""
+    suffix = path.suffix.lower()
+    if suffix not in (*ARRAY_SUFFIXES, ".npz", ".parquet") or not path.is_file():
+        return False
     try:
-        if path.suffix.lower() == ".npy":
+        if suffix == ".npz":
+            return images_in(NpzFile(path)) is not None
+        if suffix == ".parquet":
+            return bool(_image_columns(parquet_schema(path)[0]))
+        if suffix == ".npy":
             with open_file(path) as file:
                 return len(npy_header(file, str(path)).shape) >= 3
         axes = {one.ndim for one in tensors_in(path).values()}
@@ -215,17 +245,153 @@ def check_rows(
         raise DataError(f"{found}, but {forms}: {how}")
     if 0 in shape:
         raise DataError(f"{found}: it holds no pixels")
+    if is_one_image(shape):
+        raise DataError(f"{who} has shape {shape}, which is a single image: save a set of images, x[None] for one")
 
 
 def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
-def _numbers(n: int) -> list[str]:
-    return [str(row) for row in range(n)]
-
-
 def _sample(number: int, row: npt.NDArray[Any], reading: Reading) -> Sample:
     pixels = as_rgb(row if reading.range is None else reading.scaled(row, f"row {number}"))
     traits = row_traits(pixels, 1 if row.ndim == 2 else row.shape[2])
     return Sample(str(number), pixels, None, traits, pixels_digest(row))
+
+
+class ParquetSource(Source):
+    """The images in a column of .parquet files, streamed: {bytes, path} or bytes. Ids are row numbers or file/row."""
+
+    kind = "parquet"
+
+    def __init__(self, name: str, files: list[tuple[str, Path | str]], reading: Reading = EVERYTHING) -> None:
+        """Read the number of rows, the labels and the prompts."""
+        self.reading = reading
+        self._files = [(path if isinstance(path, str) else path.resolve()) for _, path in files]
+        self._columns: list[str] = []
+        self._sizes: list[int] = []
+        ids: list[str] = []
+        found: tuple[list[str | None], list[str | None]] = [], []  # labels and prompts
+        for prefix, path in files:
+            with readable(path):
+                schema, rows = parquet_schema(local(path))
+            self._columns.append(_image_column(schema, self.reading.image_key, str(path)))
+            self._sizes.append(rows)
+            ids += [f"{prefix}/{row}" if len(files) > 1 else str(row) for row in range(rows)]
+            for texts, keys in zip(found, (LABEL_KEYS, PROMPT_KEYS), strict=True):
+                column = next((key for key in keys if key in schema.names), None)
+                texts += [None] * rows if column is None else _texts(local(path), column, schema)
+        if not ids:
+            raise DataError(f"{name} has no rows")
+        labels, prompts = (None if set(texts) <= {None} else [text or "" for text in texts] for texts in found)
+        super().__init__(name, ids, {}, labels, prompts)
+
+    def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
+        return (decode_image(self.ids[number], data, self.reading) for number, data in self._encoded(numbers))
+
+    def mapped(
+        self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
+    ) -> Generator[Result, None, None]:
+        def work(item: tuple[int, bytes | str]) -> Result:
+            return function(decode_image(self.ids[item[0]], item[1], self.reading))
+
+        return ahead(count_decoding(work), self._encoded(numbers), threads, weight=lambda item: len(item[1]))
+
+    def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        return (content_digest(data) for _, data in self._encoded(numbers))
+
+    def _encoded(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes | str]]:
+        """Yield the bytes of the images of these rows; groups of rows without any of them are not read."""
+        first = 0
+        for path, column, rows in zip(self._files, self._columns, self._sizes, strict=True):
+            wanted = [number - first for number in numbers if first <= number < first + rows]
+            if wanted:
+                for row, value in _values(path, column, wanted):
+                    data = value["bytes"] if isinstance(value, dict) else value
+                    yield first + row, "the row has no image" if data is None else data
+            first += rows
+
+
+class LmdbSource(FileSource):
+    """The values of a file of LMDB that are encoded images; ids are their keys."""
+
+    kind = "lmdb"
+
+    def __init__(self, name: str, path: Path, reading: Reading = EVERYTHING) -> None:
+        """Find the place of every image."""
+        self.reading = reading
+        self._path = path.resolve()
+        found: dict[str, tuple[int, int]] = {}
+        others = 0
+        with open_file(path) as file:
+            for key, offset, size in lmdb_values(path):
+                file.seek(offset)
+                if SIGNATURES.match(file.read(min(size, SIGNATURE_BYTES))):
+                    found[key.decode("utf-8", "backslashreplace")] = (offset, size)
+                else:
+                    others += 1
+        ignored = {"other values": others} if others else {}
+        if not found:
+            raise NoImagesError(name, ignored)
+        ids = sorted(found)
+        self._places = [found[key] for key in ids]
+        super().__init__(name, ids, ignored)
+
+    def open(self, number: int) -> IO[bytes]:
+        offset, size = self._places[number]
+        refuse_excess(size)
+        return io.BytesIO(bytes_at(self._path, offset, size))
+
+
+def _image_column(schema: Any, key: str | None, where: str) -> str:
+    """Return the column of the images: the named or only one, or one of a usual name."""
+    found = _image_columns(schema)
+    if not found or (key is not None and key not in found):
+        named = "" if key is None else f" {key!r}{did_you_mean(key, schema.names)}"
+        raise DataError(
+            f"{where} has no column of images{named}: {', '.join(found) or 'none'} of its columns "
+            f"{', '.join(schema.names)} hold the bytes of images"
+        )
+    usual = [name for name in IMAGE_KEYS if name in found]
+    if key is None and not usual and len(found) != 1:
+        raise DataError(f"{where} has the columns of images {', '.join(found)}: name one by image_key")
+    return key or (usual or found)[0]
+
+
+def _image_columns(schema: Any) -> list[str]:
+    from pyarrow import types
+
+    def is_encoded(kind: Any) -> bool:
+        if types.is_struct(kind):
+            inside = {kind.field(number).name: kind.field(number).type for number in range(kind.num_fields)}
+            return "bytes" in inside and is_encoded(inside["bytes"])
+        return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+    return [field.name for field in schema if is_encoded(field.type)]
+
+
+def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
+    """Read a column as texts; numbers of classes get the names that Hugging Face keeps in the schema."""
+    names: list[str] = []
+    try:
+        info = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        names = info["info"]["features"][column]["names"]
+    except (ValueError, KeyError, TypeError):
+        pass
+
+    def text(value: Any) -> str | None:
+        if value is None:
+            return None
+        return str(names[value]) if isinstance(value, int) and 0 <= value < len(names) else str(value)
+
+    return [text(value) for _, value in _values(path, column)]
+
+
+def _values(path: Path | str, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
+    found = parquet_batches(local(path), column, rows)
+    while True:
+        with readable(path):
+            item = next(found, None)
+        if item is None:
+            return
+        yield item

@@ -148,7 +148,10 @@ class Source(ABC):
         A sample in its full size lives only until the function returns. All threads together decode no more than
         `core.memory` allows.
         """
-        return ahead(function, self.take(numbers), threads, weight=_weight)
+        return ahead(
+            *(function, self.take(numbers), threads),
+            weight=lambda sample: 0 if sample.pixels is None else COPIES * sample.pixels.nbytes,
+        )
 
     def samples(self, start: int = 0) -> Iterator[Sample]:
         """Yield every sample from number `start` on, in the order of `ids`, also those that cannot be read."""
@@ -302,10 +305,6 @@ def count_decoding(function: Callable[[Item], Result]) -> Callable[[Item], Resul
             return function(item)
 
     return run
-
-
-def _weight(sample: Sample) -> int:
-    return 0 if sample.pixels is None else COPIES * sample.pixels.nbytes
 
 
 def reason(error: Exception) -> str:

@@ -13,7 +13,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.archives import tar_members
@@ -32,7 +32,7 @@ from finc_eval.samples.files import (
     refuse_excess,
 )
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES
-from finc_eval.samples.metadata import label_and_prompt
+from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import align, reason
 
@@ -73,7 +73,7 @@ class TarSource(FileSource):
             for key, suffix, member, place in _members(path):
                 sample = f"{shard}/{key}"
                 if suffix in (LABEL_SUFFIX, PROMPT_SUFFIX, TABLE_SUFFIX):
-                    label, prompt = _label_and_prompt(suffix, _content(place, member), f"{path}: {member.name}")
+                    label, prompt = _label_and_prompt(path, place, member, suffix)
                     labels |= {} if label is None else {sample: label}
                     prompts |= {} if prompt is None else {sample: prompt}
                 elif not self.reading.takes(member.name):
@@ -204,14 +204,6 @@ def _members(path: Path | str) -> Iterator[tuple[str, str, tarfile.TarInfo, Path
         raise _unreadable(path, error) from error
 
 
-def _content(path: Path, member: tarfile.TarInfo) -> bytes:
-    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{path}: {member.name}")
-    try:
-        return bytes_at(path, member.offset_data, member.size)
-    except UNREADABLE as error:
-        raise _unreadable(path, error) from error
-
-
 def _unreadable(path: object, error: Exception) -> DataError:
     return DataError(
         f"{path} cannot be read as a .tar file ({reason(error)}): "
@@ -219,15 +211,28 @@ def _unreadable(path: object, error: Exception) -> DataError:
     )
 
 
-def _label_and_prompt(suffix: str, data: bytes, where: str) -> tuple[str | None, str | None]:
-    """Read the label or the prompt, or both, in a member."""
+def _label_and_prompt(
+    path: Path | str, place: Path, member: tarfile.TarInfo, suffix: str
+) -> tuple[str | None, str | None]:
+    """Read the label or the prompt, or both, in a member of a shard, whose file is at `place`."""
+    where = f"{path}: {member.name}"
+    check_decoded(BYTES_PER_TEXT_BYTE * member.size, f"{place}: {member.name}")
+    try:
+        data = bytes_at(place, member.offset_data, member.size)
+    except UNREADABLE as error:
+        raise _unreadable(place, error) from error
     try:
         text = data.decode("utf-8")
-        if suffix == LABEL_SUFFIX:
-            return text.strip(), None
-        if suffix == PROMPT_SUFFIX:
-            return None, text.strip()
     except ValueError as error:
         raise DataError(f"{where} cannot be read ({error}): write it again in UTF-8") from error
-    table: Any = foreign_json(text, where)
-    return label_and_prompt(table) if isinstance(table, dict) else (None, None)
+    if suffix == LABEL_SUFFIX:
+        return text.strip(), None
+    if suffix == PROMPT_SUFFIX:
+        return None, text.strip()
+    if not isinstance(table := foreign_json(text, where), dict):
+        return None, None
+    label, prompt = (
+        next((str(table[key]) for key in keys if table.get(key) is not None), None)
+        for keys in (LABEL_KEYS, PROMPT_KEYS)
+    )
+    return label, prompt

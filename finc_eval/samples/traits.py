@@ -22,6 +22,13 @@ IJG_LUMINANCE = np.array(
         [72, 92, 95, 98, 112, 100, 103, 99],
     ]
 ).ravel()
+
+QUALITIES = np.arange(1, 101)
+IJG_TABLES: npt.NDArray[np.int64] = np.clip(
+    (IJG_LUMINANCE * np.where(QUALITIES < 50, 5000 // QUALITIES, 200 - 2 * QUALITIES)[:, None] + 50) // 100, 1, 255
+)
+"""Luminance tables of the qualities 1 to 100, (100, 64), as libjpeg's jpeg_set_quality makes them."""
+
 MAX_TABLE_DEVIATION = 0.1
 """Largest mean deviation of a luminance table from the table of a quality, relative to its mean."""
 
@@ -130,18 +137,9 @@ def jpeg_quality(table: tuple[int, ...]) -> int | None:
 
     None if no quality is close: cameras and some encoders have their own tables.
     """
-    distances = np.abs(_ijg_tables() - np.array(table)).mean(axis=1)
+    distances = np.abs(IJG_TABLES - np.array(table)).mean(axis=1)
     best = int(distances.argmin())
     return best + 1 if distances[best] <= MAX_TABLE_DEVIATION * np.mean(table) else None
-
-
-@lru_cache(maxsize=1)
-def _ijg_tables() -> npt.NDArray[np.int64]:
-    """Compute the (100, 64) luminance tables of qualities 1 to 100, as libjpeg's jpeg_set_quality does."""
-    quality = np.arange(1, 101)
-    factor = np.where(quality < 50, 5000 // quality, 200 - 2 * quality)
-    tables: npt.NDArray[np.int64] = np.clip((IJG_LUMINANCE * factor[:, None] + 50) // 100, 1, 255)
-    return tables
 
 
 def _digits(number: float | None) -> str:

@@ -145,8 +145,7 @@ class _Facts:
 
     def plan(self, clip: Clip, windows: Sequence[int]) -> Plan:
         """Choose the frames of some windows."""
-        plan = plan_windows(self.count, self.rate, unmerge(clip, self.animated), self.shown)
-        return Plan(plan.indices[list(windows)], plan.times[list(windows)])
+        return plan_windows(self.count, self.rate, unmerge(clip, self.animated), self.shown, windows)
 
     @property
     def animated(self) -> Seconds | None:
@@ -350,19 +349,18 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> I
     delays = np.array([delay for _, delay in _frames(stream, count, frozenset())])
     shown: Seconds = np.append(0.0, np.cumsum(delays))
     chosen = unmerge(clip, shown)
-    plan = plan_windows(count, chosen.fps, chosen, shown)
+    plan = plan_windows(count, chosen.fps, chosen, shown, windows)
     if phrase := excess(COPIES * clip.frames * 3 * width * height):
         raise ValueError(f"a window of {phrase}")
     DECODED.take(COPIES * clip.frames * 3 * width * height)
-    indices: FrameIndices = plan.indices[list(windows)]
-    wanted = frozenset(indices.ravel().tolist())
+    wanted = frozenset(plan.indices.ravel().tolist())
     shortest = unmerge(Clip(1, 1, 1, "hold"), shown).fps or 1.0
 
     def frames() -> Generator[tuple[int, Pixels], None, None]:
         with closing(_frames(stream, count, wanted)) as found:
             yield from ((number, pixels) for number, (pixels, _) in enumerate(found) if pixels is not None)
 
-    for pixels, times in zip(gather(indices, frames()), plan.times[list(windows)], strict=True):
+    for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=True):
         gray, seconds = all(map(is_gray, pixels)), float(shown[-1])
         traits = Traits(
             *(name, mode if mode in ("RGB", "L") else "RGB", width, height, gray),

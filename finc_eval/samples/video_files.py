@@ -150,10 +150,18 @@ class FrameFolders(ClipSource):
         return list(self._digests(self._frames[video], self._plan(video, windows).indices, {}))
 
     def _plan(self, video: int, windows: Sequence[int]) -> Plan:
-        if phrase := _missing_frames(self._frames[video]):
-            raise ValueError(phrase)
-        plan = plan_windows(len(self._frames[video]), None, self._clip)
-        return Plan(plan.indices[list(windows)], plan.times[list(windows)])
+        """Choose the frames of some windows; ValueError where a step between frames is unlike the others."""
+        series = list(_find_series(self._frames[video]).values())
+        numbers = sorted(number for number, _ in series[0])
+        steps = [after - before for before, after in pairwise(numbers)]
+        if len(series) == 1 and len(steps) > 1:
+            usual = max(1, int(median(steps)))
+            if gaps := [place for place, step in enumerate(steps) if step >= 2 * usual]:
+                raise ValueError(
+                    f"frames are missing between {numbers[gaps[0]]} and {numbers[gaps[0] + 1]}: restore them, or "
+                    "renumber the others"
+                )
+        return plan_windows(len(self._frames[video]), None, self._clip, windows=windows)
 
     def _digests(self, names: Sequence[str], plan: FrameIndices, seen: dict[int, bytes]) -> Iterator[bytes]:
         """Yield the digest of each window, made of the digests of its frames; some of them are known."""
@@ -206,10 +214,12 @@ def _open_files(files: Files, clip: Clip, reading: Reading) -> Source | None:
             )
         return VideoFiles(files, videos, clip, ignored(videos))
     if frames:
-        folders_of = _by_folder(frames, PurePosixPath(files.name).stem)
-        for folder, inside in folders_of.items():
+        frames_of: dict[str, list[str]] = {}
+        for name in sorted(frames, key=_natural):
+            frames_of.setdefault(name.rpartition("/")[0] or PurePosixPath(files.name).stem, []).append(name)
+        for folder, inside in sorted(frames_of.items()):
             _check_one_video(folder, inside)
-        return FrameFolders(files, folders_of, clip, ignored(frames))
+        return FrameFolders(files, dict(sorted(frames_of.items())), clip, ignored(frames))
     return None
 
 
@@ -230,14 +240,6 @@ def _find_animations(files: Files, names: Sequence[str]) -> list[str]:
         except Exception:  # zipfile's readers raise almost anything on damaged bytes
             continue
     return found
-
-
-def _by_folder(frames: list[str], root: str) -> dict[str, list[str]]:
-    """Gather frames by their folder, in natural order; those at the top belong to the video `root`."""
-    folders: dict[str, list[str]] = {}
-    for name in sorted(frames, key=_natural):
-        folders.setdefault(name.rpartition("/")[0] or root, []).append(name)
-    return dict(sorted(folders.items()))
 
 
 def _check_one_video(folder: str, frames: Sequence[str]) -> None:
@@ -281,20 +283,6 @@ def _find_series(frames: Sequence[str]) -> dict[str, list[tuple[int, str]]]:
             shown = pieces if place is None else [*pieces[:place], "*", *pieces[place + 1 :]]
             series.setdefault("".join(shown), []).append((int(number), name))
     return series
-
-
-def _missing_frames(names: Sequence[str]) -> str | None:
-    """Return a phrase if numbers are missing among the frames of a video; None if each step is like the others."""
-    series = list(_find_series(names).values())
-    if len(series) > 1 or len(names) < 3:
-        return None
-    numbers = sorted(number for number, _ in series[0])
-    steps = [after - before for before, after in pairwise(numbers)]
-    usual = max(1, int(median(steps)))
-    gap = next((place for place, step in enumerate(steps) if step >= 2 * usual), None)
-    if gap is None:
-        return None
-    return f"frames are missing between {numbers[gap]} and {numbers[gap + 1]}: restore them, or renumber the others"
 
 
 def _natural(name: str) -> tuple[list[tuple[str, int, str]], str]:
