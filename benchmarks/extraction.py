@@ -21,7 +21,7 @@ from torchvision import transforms
 
 import finc_eval as fe
 from finc_eval.core.run import WORKERS
-from finc_eval.embeddings.decode import decode_batches
+from finc_eval.embeddings.job import decode_batches
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.extractors.preprocess import normalize_values

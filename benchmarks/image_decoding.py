@@ -17,7 +17,7 @@ from _real import asset
 from _record import record
 from PIL import Image
 
-from finc_eval.embeddings.decode import decode_batches
+from finc_eval.embeddings.job import decode_batches
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import open_source
 

@@ -17,7 +17,7 @@ from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import points
 from finc_eval.embeddings.set_info import SetInfo

@@ -43,9 +43,9 @@ from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.embedding_set import take_arrays
+from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
-from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN

@@ -14,7 +14,7 @@ from pydantic import computed_field
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.naming.causes import CauseKind
 from finc_eval.naming.evidence import Evidence
 

@@ -22,8 +22,8 @@ from finc_eval.core.record import ABSENT, NOT_IN_JSON, Record
 from finc_eval.core.signature import SignatureText
 from finc_eval.embeddings.base import Batch
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.embeddings.space import check_same_space
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.gallery import Captions, check_captions, store_captions

@@ -1,1 +1,1 @@
-from .examples import example_sets as example_sets
+from .planted import example_sets as example_sets

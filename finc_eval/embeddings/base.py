@@ -31,7 +31,7 @@ from finc_eval.embeddings.keys import (
     value_hashes,
 )
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
-from finc_eval.embeddings.space import ARRAY_SPACE, space_named
+from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.source import prefetch

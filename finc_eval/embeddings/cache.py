@@ -17,7 +17,7 @@ from finc_eval.core.files.reading import StoredFile, content_of
 from finc_eval.core.record import structure
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_place
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.columns import to_text, unknown_column
 from finc_eval.embeddings.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array

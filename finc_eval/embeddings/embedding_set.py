@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import UsageError, did_you_mean
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column

@@ -12,9 +12,8 @@ from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
-from finc_eval.embeddings.decode import default_batch_size
 from finc_eval.embeddings.files import replace_columns, with_columns
-from finc_eval.embeddings.job import Job, make_together, unreadable_error
+from finc_eval.embeddings.job import Job, default_batch_size, make_together, unreadable_error
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card

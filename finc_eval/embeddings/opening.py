@@ -15,7 +15,7 @@ from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import SetExtraction, extract_all
-from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
+from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples import Source

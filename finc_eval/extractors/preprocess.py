@@ -14,7 +14,7 @@ from finc_eval.core.memory import max_pixels
 from finc_eval.extractors.card import Preprocessing
 
 if TYPE_CHECKING:
-    # `embeddings.decode` imports this module; torch, which takes seconds, is needed only to normalize.
+    # `embeddings.job` imports this module; torch, which takes seconds, is needed only to normalize.
     import torch
 
 FILTERS = {

@@ -11,8 +11,8 @@ from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, plural
 from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
-from finc_eval.embeddings.space import ARRAY_SPACE
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, round_up, upper_quantile

@@ -12,7 +12,7 @@ from finc_eval.core.checks import check_choice, check_count, check_fraction, che
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
-from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
+from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""

@@ -14,8 +14,8 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.opening import is_samples
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import mean_group_size
-from finc_eval.embeddings.space import extractor_of
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores, widen

@@ -14,8 +14,8 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.opening import is_samples
+from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.partitions.blocks import ID, Pairing, designs, pair

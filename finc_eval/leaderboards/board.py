@@ -14,8 +14,8 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import label_sets
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import LOOK
-from finc_eval.embeddings.space import extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_space
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order

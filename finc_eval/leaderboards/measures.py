@@ -14,7 +14,7 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.space import extractor_of
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.leaderboards.ranks import Estimate, part_sums, unit_sums
 from finc_eval.measures.gaussian import BLOCKS, GaussianStatistics, blocks_of_embeddings, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric

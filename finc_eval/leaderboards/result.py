@@ -10,12 +10,11 @@ from typing import ClassVar, NamedTuple
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
 from finc_eval.core.record import Record, plain
-from finc_eval.core.serialize import Document
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Document, Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import figure, join_words, plural
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.embeddings.space import extractor_of
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.partitions.kind import Kind

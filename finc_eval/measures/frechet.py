@@ -17,8 +17,8 @@ from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.recipe import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.embeddings.repeats import same_embedding
-from finc_eval.embeddings.space import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.measures.gaussian import (
     BLOCKS,
     GaussianStatistics,

@@ -22,8 +22,8 @@ from finc_eval.embeddings.array_files import holds_statistics
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import name_of, open_sets
+from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.embeddings.repeats import LOOK
-from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
 from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL

@@ -20,7 +20,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.storage import write_whole
 from finc_eval.embeddings.array_files import holds_statistics, read_moments
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.samples.rows import holds_images
 

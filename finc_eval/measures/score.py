@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record, plain
-from finc_eval.core.serialize import Document
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Document, Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import join_words
 

@@ -23,6 +23,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings, open_sets
+from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.search.neighbors import (
     Neighbors,
     index_signature,
@@ -32,7 +33,6 @@ from finc_eval.embeddings.search.neighbors import (
     recall_notes,
 )
 from finc_eval.embeddings.set_info import notes_on, set_info
-from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.memorization.attacks import AttackedSets, run_attacks
 from finc_eval.memorization.copying import (

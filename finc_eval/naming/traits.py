@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.embeddings.space import extractor_of
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.evidence import TRAIT, Evidence
 from finc_eval.naming.panel import Panel

@@ -9,7 +9,7 @@ import numpy as np
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes

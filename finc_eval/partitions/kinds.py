@@ -20,9 +20,9 @@ from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import plural
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import label_sets
+from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.embeddings.space import known_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gallery.pictured import Pictured
 from finc_eval.naming.properties import unused_columns

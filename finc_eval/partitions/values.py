@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Name
 from finc_eval.naming.properties import MAX_VALUES, missing_value

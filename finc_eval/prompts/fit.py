@@ -14,8 +14,7 @@ from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.recipe import spaces_of
-from finc_eval.embeddings.space import ARRAY_SPACE, extractor_of
+from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of, spaces_of
 from finc_eval.extractors.catalog import card_again
 from finc_eval.extractors.weights import check_weights
 from finc_eval.numerics.inference import student_quantile

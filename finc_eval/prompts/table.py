@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing

@@ -8,7 +8,7 @@ from functools import partial
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import figure, join_words, percent, plural, points
-from finc_eval.embeddings.space import ARRAY_SPACE
+from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.gallery import Gallery, read_gallery
 from finc_eval.leaderboards.result import Leaderboard, Place, Side

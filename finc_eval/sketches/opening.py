@@ -13,8 +13,8 @@ from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, unmerged_error
+from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
-from finc_eval.embeddings.space import check_alike
 from finc_eval.sketches.sketch import Sketch
 from finc_eval.sketches.stored import SKETCH
 

@@ -16,13 +16,13 @@ from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import plain, settings_from, structure
 from finc_eval.core.run import Run
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import VIDEO, ArrayEmbeddings
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.embeddings.space import ARRAY_SPACE, check_same_space
+from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision

@@ -8,7 +8,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.core import progress
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.demo import example_sets
 from finc_eval.report import RESULTS, result_class
 

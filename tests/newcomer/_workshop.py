@@ -9,7 +9,7 @@ import torch
 from PIL import Image
 
 import finc_eval as fe
-from finc_eval.demo.examples import example_sets
+from finc_eval.demo.planted import example_sets
 
 SAMPLES = 120
 """Samples of each set: an audit needs a hundred."""

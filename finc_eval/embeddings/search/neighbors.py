@@ -21,8 +21,8 @@ from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks, blocks_within
-from finc_eval.embeddings.space import check_alike
 from finc_eval.numerics.names import SearchIndex
 
 EXACT_PAIRS = 10**10

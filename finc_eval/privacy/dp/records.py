@@ -19,7 +19,7 @@ from finc_eval.embeddings.array_files import is_array_file, read_arrays
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.keys import byte_hashes
 from finc_eval.embeddings.opening import unmerged_error
-from finc_eval.embeddings.space import ARRAY_SPACE, space_named
+from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
 from finc_eval.privacy.dp.population import Hashes, Identity, RowViews, mix
 from finc_eval.privacy.dp.public_values import distinct, number_of
 

@@ -22,11 +22,11 @@ from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Shown
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
 from finc_eval.embeddings.opening import as_embeddings, open_sets
-from finc_eval.embeddings.space import check_same_space
+from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.feature_maps.hermite import HermiteFeatures
 from finc_eval.privacy.dp.gaussian_mechanism import class_features, class_indices

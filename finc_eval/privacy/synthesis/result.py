@@ -12,8 +12,7 @@ import torch
 
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, plain
-from finc_eval.core.serialize import Document
-from finc_eval.core.shown import Shown
+from finc_eval.core.serialize import Document, Shown
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.privacy.dp.guarantee import Guarantee

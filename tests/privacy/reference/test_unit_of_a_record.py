@@ -11,7 +11,7 @@ from finc_eval.report.private import show_sketch
 
 @pytest.fixture(scope="module")
 def sketch():
-    from finc_eval.demo.examples import example_sets
+    from finc_eval.demo.planted import example_sets
 
     gen, ref = example_sets(400)
     return fe.privacy.release_sketch(ref, public=gen, epsilon=1, ledger=None)
