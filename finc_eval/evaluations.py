@@ -10,7 +10,7 @@ from finc_eval.comparison.compare import DIRECTIONS, compare, stages_of
 from finc_eval.comparison.inputs import SKETCH
 from finc_eval.comparison.methods import MethodComparison, compare_methods
 from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.scored import SCORE
+from finc_eval.comparison.score_pass import SCORE
 from finc_eval.comparison.settings import Options, Settings, settings_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Stage

@@ -2,71 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, SetLabel, Tail, unique_id
-from finc_eval.comparison.directions import Directions
+from finc_eval.comparison.direction import SETS_OF, Direction, Role, Tail
+from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Estimates
 from finc_eval.comparison.inputs import SketchedSet
-from finc_eval.comparison.scored import ScoredProposal, ScoredSet, adjusted_p_values
+from finc_eval.comparison.score_pass import ScoredSet
 from finc_eval.comparison.settings import Settings
+from finc_eval.core.digest import text_bytes
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance, look_different
 from finc_eval.naming.names import name_modes
 from finc_eval.numerics.exact_tests import clopper_pearson, mover
-from finc_eval.numerics.inference import ALPHA, critical_value, upper_tail
+from finc_eval.numerics.inference import ALPHA, critical_value, holm, upper_tail
+from finc_eval.numerics.thresholds import thresholds_of
 from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind
-
-ANY = (0.0, 1.0)
-"""Interval of a share about which nothing is known."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """A fraction of a set, with an interval."""
-
-    value: float
-    interval: tuple[float, float]
-
-
-def confidence_of(family: int) -> float:
-    """Return the confidence of each of so many intervals that hold simultaneously, each from two correlated halves."""
-    return 1 - 2 * upper_tail(critical_value(family) * sqrt(1 + HALVES_CORRELATION))
-
-
-def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> Share:
-    """Return the share of so many members of a direction, each sample counted in the fold that is held out.
-
-    For a sketch that keeps no samples, the mass is returned with the interval [0, 1]. That is also the interval of a
-    set without enough independent samples.
-    """
-    if not one.scores.n:
-        return Share(float(one.masses[slice(column, column + 1)].pooled()[0]), ANY)
-    if not one.sketched.is_testable:
-        return Share(members / one.scores.n, ANY)
-    return exact_share(members, one.scores.n, float(one.masses.effect[column]), confidence)
-
-
-def exact_share(count: float, n: float, effect: float, confidence: float) -> Share:
-    """Return count / n with the interval of Clopper and Pearson, of n / effect samples (Korn and Graubard 1998)."""
-    low, high = clopper_pearson(count / effect, n / effect, confidence)
-    return Share(count / n, (float(low), float(high)))
-
-
-def difference_of(own: Share, other: Share) -> Share:
-    """Subtract two independent shares, with an interval of the same confidence (MOVER: Zou and Donner 2008)."""
-    first, second = ((one.interval[0], one.value, one.interval[1]) for one in (own, other))
-    low, high = mover(first, second)
-    return Share(own.value - other.value, (float(low), float(high)))
-
 
 NUMERICAL_ZERO = 1e-6
 """Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
@@ -74,173 +34,136 @@ NUMERICAL_ZERO = 1e-6
 LABEL = "label"
 """Column of metadata that decides whether a direction is due to frequency or to appearance."""
 
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A direction that may be reported."""
-
-    role: Role
-    scored: ScoredProposal
-    rank: int  # place of the direction in its proposal
-    sign: int  # sign, 1 or −1, that makes positive the tail of the members
-    estimates: Estimates  # estimates of the proposal
-    own: Share  # share of its members in the set that has more
-    other: Share  # share of its members in the other set
-    threshold: float  # score of a member, mean of the two folds'
-    p_value: float
-    stability: float | None  # share of it that refits find again; None if it is not known
-    # which samples of each set's bottom-k sample are members, by label, shape (m,). No sample helped to decide whether
-    # it is one.
-    members: Mapping[str, torch.Tensor]
-
-    @property
-    def column(self) -> int:
-        """Column of the direction in the score passes."""
-        return self.scored.column(self.rank)
-
-    @property
-    def fitted(self) -> Directions:
-        """The directions of its proposal."""
-        return self.scored.proposal.fit.full
-
-    @property
-    def direction(self) -> torch.Tensor:
-        """v, shape (q,), members positive."""
-        return self.sign * self.fitted.vectors[:, self.rank]
-
-    @property
-    def sets(self) -> tuple[ScoredSet, ScoredSet]:
-        """The set that has more, then the other."""
-        own, other = SETS_OF[self.role]
-        return self.scored.sets[own], self.scored.sets[other]
-
-    def drawn(self, label: str) -> NDArray[np.int64]:
-        """Return indices of members of a set, drawn at random."""
-        return self.scored.sets[label].sketched.drawn(self.members[label])
-
-
-def direction_candidates(proposals: Sequence[ScoredProposal], settings: Settings) -> list[Candidate]:
-    """Return the directions of both roles that have an excess, both in the data and in held-out data, and members.
-
-    Where its members are not more frequent in the set that has more mass, a direction shows no kind. Unrotated
-    eigenvectors all stay whose eigenvalue is positive, as in Algorithm 1: their p-values say which have an excess.
-    """
-    if not any(one.proposal.fit.full.vectors.shape[1] for one in proposals):
-        return []
-    estimates = [one.estimates(settings.rho) for one in proposals]
-    adjusted = adjusted_p_values(proposals, estimates, settings.parts[0])
-    confidence = confidence_of(settings.families * len(adjusted))
-    found = []
-    for role, scored, estimate in zip(ROLES, proposals, estimates, strict=True):
-        fit, thresholds = scored.proposal.fit, scored.thresholds
-        own, other = SETS_OF[role]
-        for rank in range(min(settings.modes, len(estimate.excess))):
-            if settings.by_eigenvalue:
-                least = float(fit.full.eigenvalues[rank])
-            else:
-                least = min(float(fit.full.excess[rank]), float(estimate.excess[rank]))
-            if least <= NUMERICAL_ZERO:
-                continue
-            column = scored.column(rank)
-            members = {label: one.members(column, thresholds[:, rank]) for label, one in scored.sets.items()}
-            shares = {label: share_of(one, column, members[label][0], confidence) for label, one in scored.sets.items()}
-            if not settings.by_eigenvalue and shares[own].value <= settings.rho * shares[other].value:
-                continue
-            energy = scored.energy(rank, settings.rho).tolist()
-            found.append(
-                Candidate(
-                    role=role,
-                    scored=scored,
-                    rank=rank,
-                    sign=1 if energy[0] >= energy[1] else -1,
-                    estimates=estimate,
-                    own=shares[own],
-                    other=shares[other],
-                    threshold=float(thresholds[:, rank].abs().mean()),
-                    p_value=float(adjusted[column]),
-                    stability=None if fit.stability is None else float(fit.stability[rank]),
-                    members={label: mask for label, (_, mask) in members.items()},
-                )
-            )
-    return found
+Members = Mapping[str, torch.Tensor]
+"""Members of a direction among each set's bottom-k sample, by label: True for each, (m,). No sample helped to decide
+whether it is a member."""
 
 
 def assemble_directions(
-    candidates: Sequence[Candidate], family: int, settings: Settings
-) -> list[tuple[Candidate, Direction]]:
-    """Return candidates with their modes: the significant ones first, by the difference of shares.
+    sets: Mapping[str, ScoredSet], fits: Mapping[Role, CrossFit], settings: Settings, *, is_paired: bool = False
+) -> list[tuple[Direction, Members]]:
+    """Return the directions that have an excess, both in the data and in held-out data, and members.
 
-    Unrotated eigenvectors stay in the order of their eigenvalues.
+    The significant directions are first, by the difference of shares. Where its members are not more frequent in the
+    set that has more mass, a direction shows no kind. Unrotated eigenvectors all stay whose eigenvalue is positive, as
+    in Algorithm 1, in the order of their eigenvalues: their p-values say which have an excess.
+
+    Directions, significant or not, are one family: adjusted by Holm's procedure, p-values are 1 if a set has too few
+    independent samples. Paired sets have the same groups.
     """
-    order = list(candidates)
+    family = sum(fit.full.vectors.shape[1] for fit in fits.values())
+    if not family:
+        return []
+    rho, stop = settings.rho, 0
+    estimates: list[Estimates] = []
+    columns: list[range] = []
+    for role, fit in fits.items():
+        start, stop = stop, stop + fit.full.vectors.shape[1]
+        own, other = (sets[label] for label in SETS_OF[role])
+        paired = own.scores.paired_variance(other.scores)[start:stop] if is_paired else None
+        estimates.append(Estimates.of(own.masses[start:stop], other.masses[start:stop], rho, paired))
+        columns.append(range(start, stop))
+    is_testable = all(one.sketched.is_testable for one in sets.values())
+    adjusted = holm(torch.cat([one.p_values() for one in estimates]), settings.parts[0])
+    # Intervals of shares hold simultaneously, each from two correlated halves.
+    width = critical_value(settings.families * family) * sqrt(1 + HALVES_CORRELATION)
+    confidence = 1 - 2 * upper_tail(width)
+    found = []
+    for (role, fit), estimate, places in zip(fits.items(), estimates, columns, strict=True):
+        own, other = (sets[label] for label in SETS_OF[role])
+        thresholds = thresholds_of(own.scores.fitted, other.scores.fitted, slice(places.start, places.stop))
+        for rank, column in enumerate(places[: settings.modes]):
+            in_sample, excess = float(fit.full.excess[rank]), float(estimate.excess[rank])
+            least = float(fit.full.eigenvalues[rank]) if settings.by_eigenvalue else min(in_sample, excess)
+            if least <= NUMERICAL_ZERO:
+                continue
+            counted = {label: one.members(column, thresholds[:, rank]) for label, one in sets.items()}
+            members = {label: mask for label, (_, mask) in counted.items()}
+            shares = {label: share_of(one, column, counted[label][0], confidence) for label, one in sets.items()}
+            more, less = (shares[label][1] for label in SETS_OF[role])
+            if not settings.by_eigenvalue and more <= rho * less:
+                continue
+            gen, ref = shares["gen"], shares["ref"]
+            low, high = mover(gen, ref)
+            energy = own.scores.energy_of(column) - rho * other.scores.energy_of(column)
+            sign = 1 if energy[0] >= energy[1] else -1
+            vector = sign * fit.full.vectors[:, rank]
+            masses = dict(zip(SETS_OF[role], (estimate.mass_first[rank], estimate.mass_second[rank]), strict=True))
+            drawn = {label: one.sketched.drawn(members[label])[:MAX_SHOWN] for label, one in sets.items()}
+            direction = Direction(
+                id="",
+                role=role,
+                name=None,
+                evidence=(),
+                cause=None,
+                looks_different=None,
+                kinds=(),
+                shown_by_kinds=False,
+                share_gen=gen[1],
+                share_ref=ref[1],
+                share_gen_interval=(gen[0], gen[2]),
+                share_ref_interval=(ref[0], ref[2]),
+                share_difference=gen[1] - ref[1],
+                share_difference_interval=(float(low), float(high)),
+                p_value=float(adjusted[column]) if is_testable else 1.0,
+                stability=None if fit.stability is None else float(fit.stability[rank]),
+                threshold=float(thresholds[:, rank].abs().mean()),
+                mass_gen=float(masses["gen"]),
+                mass_ref=float(masses["ref"]),
+                excess=excess,
+                interval=estimate.interval(rank, family, rho) if is_testable else (-rho, 1.0),
+                standard_error=float(estimate.error[rank]),
+                fitted_excess=in_sample,
+                tails=_tails(sets, energy, sign, column),
+                drawn_gen=sets["gen"].sketched.ids_at(drawn["gen"]),
+                drawn_ref=sets["ref"].sketched.ids_at(drawn["ref"]),
+                direction=vector.float().cpu().numpy(),
+            )
+            found.append((direction, less - more, [*own.sketched.typical(vector), str(column)], members))
     if not settings.by_eigenvalue:
-        order.sort(key=lambda one: (one.p_value > ALPHA, one.other.value - one.own.value))
-    found: dict[str, Direction] = {}
-    for one in order:
-        direction = _direction(one, family, settings.rho, found)
-        found[direction.id] = direction
-    return list(zip(order, found.values(), strict=True))
+        found.sort(key=lambda entry: (entry[0].p_value > ALPHA, entry[1]))
+    named: dict[str, tuple[Direction, Members]] = {}
+    for direction, _, samples, members in found:
+        # Directions can share their best sample: the id is the first by a sample that is free, such as "over-1f09ab".
+        digests = (hashlib.blake2b(text_bytes(sample), digest_size=3).hexdigest() for sample in samples)
+        name = next(name for digest in digests if (name := f"{direction.role}-{digest}") not in named)
+        named[name] = replace(direction, id=name), members
+    return list(named.values())
 
 
-def _direction(one: Candidate, family: int, rho: float, taken: Mapping[str, Direction]) -> Direction:
-    is_testable = all(each.sketched.is_testable for each in one.sets)
-    masses = float(one.estimates.mass_first[one.rank]), float(one.estimates.mass_second[one.rank])
-    over = one.role == "over"
-    gen, ref = (one.own, one.other) if over else (one.other, one.own)
-    difference = difference_of(gen, ref)
-    return Direction(
-        id=unique_id(one.role, [*one.sets[0].sketched.typical(one.direction), str(one.column)], taken),
-        role=one.role,
-        name=None,
-        evidence=(),
-        cause=None,
-        looks_different=None,
-        kinds=(),
-        shown_by_kinds=False,
-        share_gen=gen.value,
-        share_ref=ref.value,
-        share_gen_interval=gen.interval,
-        share_ref_interval=ref.interval,
-        share_difference=difference.value,
-        share_difference_interval=difference.interval,
-        p_value=one.p_value,
-        stability=one.stability,
-        threshold=one.threshold,
-        mass_gen=masses[0 if over else 1],
-        mass_ref=masses[1 if over else 0],
-        excess=float(one.estimates.excess[one.rank]),
-        interval=one.estimates.interval(one.rank, family, rho) if is_testable else (-rho, 1.0),
-        standard_error=float(one.estimates.error[one.rank]),
-        fitted_excess=float(one.fitted.excess[one.rank]),
-        tails=_tails(one, rho),
-        drawn_gen=_draw_ids(one, "gen"),
-        drawn_ref=_draw_ids(one, "ref"),
-        direction=one.direction.float().cpu().numpy(),
-    )
+def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> tuple[float, float, float]:
+    """Return the share of so many members of a direction, between the ends of its interval.
+
+    Each sample is counted in the fold that is held out. The interval is that of Clopper and Pearson, of as many samples
+    as are independent (Korn and Graubard 1998). It is [0, 1] where a set has too few, and for a sketch that keeps no
+    samples, whose share is the mass.
+    """
+    n = one.scores.n
+    if not n:
+        return 0.0, float(one.masses[slice(column, column + 1)].pooled()[0]), 1.0
+    if not one.sketched.is_testable:
+        return 0.0, members / n, 1.0
+    effect = float(one.masses.effect[column])
+    low, high = clopper_pearson(members / effect, n / effect, confidence)
+    return float(low), members / n, float(high)
 
 
-def _draw_ids(one: Candidate, label: SetLabel) -> tuple[str, ...]:
-    return one.scored.sets[label].sketched.ids_at(one.drawn(label)[:MAX_SHOWN])
-
-
-def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
-    """Return both tails of a direction, first the one that carries most of the excess.
+def _tails(sets: Mapping[str, ScoredSet], energy: torch.Tensor, sign: int, column: int) -> tuple[Tail, Tail]:
+    """Return both tails of a direction, first the one that carries most of the excess, by the excess of both, (2,).
 
     The excess is quadratic in s, so neither tail alone is the direction.
     """
-    energy = one.scored.energy(one.rank, rho)
     total = float(energy.sum())
-    sets = [one.scored.sets[label] for label in SETS_OF["over"]]
     tails = []
-    for tail in (0, 1) if one.sign > 0 else (1, 0):
-        (gen_index, gen_best), (ref_index, ref_best) = (each.scores.best(tail, one.column) for each in sets)
+    for tail in (0, 1) if sign > 0 else (1, 0):
+        (gen_index, gen_best), (ref_index, ref_best) = (sets[one].scores.best(tail, column) for one in SETS_OF["over"])
         tails.append(
             Tail(
                 share=float(energy[tail]) / total if total > 0 else 0.5,
                 gen=gen_index,
                 ref=ref_index,
-                gen_ids=sets[0].sketched.ids_at(gen_index),
-                ref_ids=sets[1].sketched.ids_at(ref_index),
+                gen_ids=sets["gen"].sketched.ids_at(gen_index),
+                ref_ids=sets["ref"].sketched.ids_at(ref_index),
                 gen_scores=gen_best,
                 ref_scores=ref_best,
             )
@@ -249,29 +172,44 @@ def _tails(one: Candidate, rho: float) -> tuple[Tail, Tail]:
 
 
 def name_directions(
-    directions: Sequence[tuple[Candidate, Direction]], gen: SketchedSet, ref: SketchedSet
+    directions: Sequence[tuple[Direction, Members]], gen: SketchedSet, ref: SketchedSet
 ) -> list[Direction]:
     """Name the significant directions that refits find again, add causes, and link directions of one kind of sample."""
-    chosen = [(one, direction) for one, direction in directions if direction.p_value <= ALPHA and direction.firm]
+    chosen = [(one, members) for one, members in directions if one.p_value <= ALPHA and one.firm]
     if not (chosen and gen.has_rows and ref.has_rows):
-        return [direction for _, direction in directions]
-    sets = {"gen": gen.at_hand, "ref": ref.at_hand}
-    drawn = [{own.sketched.label: one.drawn(own.sketched.label)} for one, _ in chosen for own in one.sets[:1]]
-    names = name_modes(drawn, sets)
-    typical = [{"gen": direction.members("gen"), "ref": direction.members("ref")} for _, direction in chosen]
-    links = look_different(names, [direction.role for _, direction in chosen], typical, sets)
-    labels = {one.label: _labels(one) for one in (gen, ref)}
-    known = {
-        direction.id: replace(
-            direction,
+        return [one for one, _ in directions]
+    both = {one.label: one for one in (gen, ref)}
+    sets = {label: one.at_hand for label, one in both.items()}
+    owners = [(SETS_OF[one.role][0], members) for one, members in chosen]
+    names = name_modes([{own: both[own].drawn(members[own])} for own, members in owners], sets)
+    typical = [{"gen": one.members("gen"), "ref": one.members("ref")} for one, _ in chosen]
+    links = look_different(names, [one.role for one, _ in chosen], typical, sets)
+    # Labels of the bottom-k samples, if both sets have them.
+    labels = {}
+    for label, embeddings in sets.items():
+        if LABEL in embeddings.columns:
+            ids = both[label].sketch.sample.ids
+            known = embeddings.metadata_of({*ids})
+            labels[label] = [known[name][1].get(LABEL, "") for name in ids]
+
+    def cause(role: Role, members: Members) -> CauseKind | None:
+        if len(labels) < len(sets):
+            return None
+        ordered: tuple[str, ...] = SETS_OF[role]
+        places = {label: np.flatnonzero(members[label].numpy()) for label in ordered}
+        return frequency_or_appearance({label: labels[label] for label in ordered}, places).kind
+
+    named = {
+        one.id: replace(
+            one,
             name=name.text,
             evidence=name.evidence,
-            cause=_cause(one, labels),
-            looks_different=None if link is None else chosen[link][1].id,
+            cause=cause(one.role, members),
+            looks_different=None if link is None else chosen[link][0].id,
         )
-        for (one, direction), name, link in zip(chosen, names, links, strict=True)
+        for (one, members), name, link in zip(chosen, names, links, strict=True)
     }
-    return [known.get(direction.id, direction) for _, direction in directions]
+    return [named.get(one.id, one) for one, _ in directions]
 
 
 def place_in_kinds(
@@ -293,21 +231,3 @@ def place_in_kinds(
         kinds=tuple(kinds[place].id for place in most),
         shown_by_kinds=bool(2 * count[alike].sum() >= len(best)),
     )
-
-
-def _labels(one: SketchedSet) -> list[str] | None:
-    """Return the label of each sample of the bottom-k sample; None without labels."""
-    embeddings = one.at_hand
-    if LABEL not in embeddings.columns:
-        return None
-    known = embeddings.metadata_of({*one.sketch.sample.ids})
-    return [known[name][1].get(LABEL, "") for name in one.sketch.sample.ids]
-
-
-def _cause(one: Candidate, labels: dict[str, list[str] | None]) -> CauseKind | None:
-    ordered: tuple[str, ...] = SETS_OF[one.role]
-    known = {label: values for label in ordered if (values := labels[label]) is not None}
-    if len(known) < len(ordered):
-        return None
-    members = {label: np.flatnonzero(one.members[label].numpy()) for label in known}
-    return frequency_or_appearance(known, members).kind

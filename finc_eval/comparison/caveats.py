@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
+import torch
 
 from finc_eval.comparison.fits import constant_features
-from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.inputs import OpenSets, SketchedSet
 from finc_eval.comparison.result import Copies
-from finc_eval.comparison.scored import ScoredSet
+from finc_eval.comparison.score_pass import ScoredSet
+from finc_eval.comparison.settings import Fld, Settings
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import IN_BOTH
 from finc_eval.embeddings.set_info import MAX_EXAMPLES, notes_on
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.naming.properties import unused_columns
+from finc_eval.numerics.kernels import bandwidth_warnings
 from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.folds import FAR
 
@@ -34,66 +37,58 @@ def copies_between(gen: SketchedSet, ref: SketchedSet) -> Copies | None:
     return Copies(len(copied), tuple(zip(gen.ids_at(examples), ref.ids_at(originals), strict=True)))
 
 
-def set_warnings(gen: SketchedSet, ref: SketchedSet, copies: Copies | None, sentences: Sequence[str]) -> list[str]:
-    """Warn of small sets, unreadable samples, windows, unlike encodings, and copies, unless `sentences` name them."""
+def caveats(
+    opened: OpenSets,
+    settings: Settings,
+    scored: Mapping[str, ScoredSet],
+    sample: torch.Tensor,
+    error: KernelError | None,
+    copies: Copies | None,
+) -> list[str]:
+    """Return what to know before trusting the numbers, in sentences.
+
+    `sample` has embeddings of both sets, (m, d), by which the error of the kernel was measured.
+    """
+    gen, ref = sets = opened.sets["gen"], opened.sets["ref"]
+    phi, rho = gen.sketch.feature_map, settings.rho
     found = []
-    for one in (gen, ref):
-        found += [*one.info().warnings(one.label)]
-    for one, cache in ((gen, gen.cache), (ref, ref.cache)):
-        notes = notes_on(one.label, CachedEmbeddings(cache)) if cache else []
+    if rho < 1:
+        found.append(f"with ρ = {rho:g}, below 1, a mode that both sets have equally often counts for both")
+    if phi.sigma is not None:
+        found += bandwidth_warnings(sample, phi.sigma)
+    if error is not None and error.rms > LARGE_KERNEL_ERROR:
+        found.append(
+            f"with features={phi.features}, the kernel has an error of {error.rms:.2f} (rms), so that modes and shares "
+            "depend on the seed: take more, such as the default"
+        )
+    for label, passed in scored.items():
+        if (far := passed.far) is not None:
+            (name,) = passed.sketched.ids_at(np.array([far.farthest]))
+            found.append(
+                f"{label} has {plural(far.count, 'sample')} more than {FAR:g} times as far from its middle as half of "
+                f"the set, {name!r} {far.distance:.3g} times: look whether {'it is' if far.count == 1 else 'they are'} "
+                "broken"
+            )
+    if without := [one.label for one in sets if not one.has_rows]:
+        found.append(
+            f"the sketch of {' and '.join(without)} keeps too few samples to divide into kinds, or not which groups "
+            "they are of: the sets are compared by directions alone, which miss more of the small kinds"
+        )
+    if isinstance(settings.method, Fld):
+        constant = [constant_features(one.embeddings) for one in sets if one.embeddings is not None]
+        if count := int(np.logical_or(*constant).sum()):
+            entries = f"{count} of the {gen.sketch.dim} features"
+            found.append(f"{entries} are constant in one of the sets, and FLD leaves them out there")
+    for one in sets:
+        found += one.info().warnings(one.label)
+    for one in sets:
+        notes = notes_on(one.label, CachedEmbeddings(one.cache)) if one.cache else []
         found += [note for note in notes if note not in found]
-    if copies and copies.count and not any(IN_BOTH in one for one in sentences):
+    if copies and copies.count and not any(IN_BOTH in one for one in opened.warnings):
         are = "is an exact copy" if copies.count == 1 else "are exact copies"
         found.append(f"{plural(copies.count, 'generated sample')} {are} of reference samples")
-    if gen.has_rows and ref.has_rows:
-        found += unused_columns({one.label: one.at_hand for one in (gen, ref)})
+    if not without:
+        found += unused_columns({one.label: one.at_hand for one in sets})
     if gen.cache and ref.cache:
         found += unlike_encodings(gen.cache.seen_profile, ref.cache.seen_profile)
     return found
-
-
-def rho_warnings(rho: float) -> list[str]:
-    """Warn of ρ below 1, under which equal sets differ."""
-    return [f"with ρ = {rho:g}, below 1, a mode that both sets have equally often counts for both"] if rho < 1 else []
-
-
-def kernel_warnings(error: KernelError | None, features: int | None) -> list[str]:
-    """Warn of so few random frequencies that the features are far from the kernel."""
-    if error is None or features is None or error.rms <= LARGE_KERNEL_ERROR:
-        return []
-    return [
-        f"with features={features}, the kernel has an error of {error.rms:.2f} (rms), so that modes and shares depend "
-        "on the seed: take more, such as the default"
-    ]
-
-
-def far_warnings(one: ScoredSet) -> list[str]:
-    """Warn of samples so far from all others that they are probably broken."""
-    if one.far is None:
-        return []
-    far, are = one.far, "it is" if one.far.count == 1 else "they are"
-    (name,) = one.sketched.ids_at(np.array([far.farthest]))
-    return [
-        f"{one.sketched.label} has {plural(far.count, 'sample')} more than {FAR:g} times as far from its middle as "
-        f"half of the set, {name!r} {far.distance:.3g} times: look whether {are} broken"
-    ]
-
-
-def undivided_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
-    """Warn of sketches whose samples cannot be divided into kinds."""
-    without = [one.label for one in (gen, ref) if not one.has_rows]
-    if not without:
-        return []
-    return [
-        f"the sketch of {' and '.join(without)} keeps too few samples to divide into kinds, or not which groups "
-        "they are of: the sets are compared by directions alone, which miss more of the small kinds"
-    ]
-
-
-def fld_warnings(gen: SketchedSet, ref: SketchedSet) -> list[str]:
-    """Warn of features that FLD leaves out because they are constant."""
-    constant = [constant_features(one.embeddings) for one in (gen, ref) if one.embeddings is not None]
-    count = int(np.logical_or(*constant).sum())
-    if not count:
-        return []
-    return [f"{count} of the {gen.sketch.dim} features are constant in one of the sets, and FLD leaves them out there"]

@@ -12,29 +12,15 @@ from typing import Any, Unpack, overload
 
 import torch
 
-from finc_eval.comparison.assemble import (
-    Candidate,
-    assemble_directions,
-    direction_candidates,
-    name_directions,
-    place_in_kinds,
-)
-from finc_eval.comparison.caveats import (
-    copies_between,
-    far_warnings,
-    fld_warnings,
-    kernel_warnings,
-    rho_warnings,
-    set_warnings,
-    undivided_warnings,
-)
+from finc_eval.comparison.assemble import Members, assemble_directions, name_directions, place_in_kinds
+from finc_eval.comparison.caveats import caveats, copies_between
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role
 from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
-from finc_eval.comparison.scored import SCORE, Proposal, Scored, score_sets
-from finc_eval.comparison.settings import Clusters, Finc, Fld, Options, Settings, settings_of, without_clusters
+from finc_eval.comparison.score_pass import SCORE, ScoredSet, score_sets
+from finc_eval.comparison.settings import Clusters, Finc, Options, Settings, settings_of, without_clusters
 from finc_eval.comparison.spaces import Spaces, compare_in_spaces
 from finc_eval.core.errors import UsageError
 from finc_eval.core.progress import Stage
@@ -49,9 +35,8 @@ from finc_eval.embeddings.search.neighbors import index_signature, least_recall,
 from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
-from finc_eval.gallery.gallery import Captions, captions_of
+from finc_eval.gallery.gallery import captions_of
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.numerics.kernels import bandwidth_warnings
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.counts import COUNT, KindsOfSamples
@@ -201,9 +186,8 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
         settings = without_clusters(settings)
     answer = None
     if settings.has_kinds:
-        sets = {one.label: one.at_hand for one in (gen, ref)}
         answer = divide(
-            sets,
+            {one.label: one.at_hand for one in (gen, ref)},
             kinds=kinds,
             rho=settings.rho,
             part=settings.parts[1],
@@ -212,10 +196,9 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
             pairing=opened.pairing,
         )
     fits = _fit(gen, ref, settings, run)
-    proposed = [Proposal(own, other, fits[role]) for role, (own, other) in SETS_OF.items() if role in fits]
+    scored = score_sets(opened.sets, list(fits.values()), run)
     is_paired = opened.pairing is not None and not opened.pairing.is_whole
-    scored = score_sets(opened.sets, proposed, run, is_paired=is_paired)
-    directions = assemble_directions(direction_candidates(scored.proposals, settings), scored.directions, settings)
+    directions = assemble_directions(scored, fits, settings, is_paired=is_paired)
     return _describe(opened, settings, fits, answer, scored, directions, run, kinds)
 
 
@@ -238,25 +221,25 @@ def _describe(
     settings: Settings,
     fits: Mapping[Role, CrossFit],
     answer: Answer | None,
-    scored: Scored,
-    found_directions: Sequence[tuple[Candidate, Direction]],
+    scored: Mapping[str, ScoredSet],
+    found_directions: Sequence[tuple[Direction, Members]],
     run: Run,
     kinds: KindTree | None,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
+    sets = {one.label: one.at_hand for one in (gen, ref)}
     directions = name_directions(found_directions, gen, ref)
     listed: tuple[Kind, ...] = ()
     headings: tuple[Kind, ...] = ()
     divided = None
     if answer is not None:
-        listed, headings = answer.described({one.label: one.at_hand for one in (gen, ref)})
+        listed, headings = answer.described(sets)
         divided = KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies)
         # A kind too rare to be significant among all shows a direction all the same.
         alike = dict(zip(ROLES, answer.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
         directions = [
-            place_in_kinds(one, opened.sets[SETS_OF[one.role][0]].at_hand, listed, alike[one.role], divided)
-            for one in directions
+            place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided) for one in directions
         ]
     phi = gen.sketch.feature_map
     sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
@@ -289,41 +272,20 @@ def _describe(
         pairs=None if opened.pairing is None else opened.pairing.info,
         by=None
         if settings.by is None
-        else shares_by(
-            {one.label: one.at_hand for one in (gen, ref)},
-            settings.by,
-            pairing=opened.pairing,
-            rho=settings.rho,
-            seed=settings.seed,
-        ),
+        else shares_by(sets, settings.by, pairing=opened.pairing, rho=settings.rho, seed=settings.seed),
         prompts=None
         if opened.pairing is None or answer is None
         else prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower),
-        warnings=(
-            *recall_notes(recall),
-            *rho_warnings(settings.rho),
-            *([] if phi.sigma is None else bandwidth_warnings(sample, phi.sigma)),
-            *kernel_warnings(error, phi.features),
-            *(line for one in scored.sets.values() for line in far_warnings(one)),
-            *undivided_warnings(gen, ref),
-            *(fld_warnings(gen, ref) if isinstance(settings.method, Fld) else ()),
-            *set_warnings(gen, ref, copies, opened.warnings),
-            *opened.warnings,
-        ),
+        warnings=(*recall_notes(recall), *caveats(opened, settings, scored, sample, error, copies), *opened.warnings),
         feature_map=phi,
         divided=divided,
         provenance=Provenance.here(run.device),
     )
-    return replace(found, captions=_captions(found, gen, ref, run))
-
-
-def _captions(found: Comparison, gen: SketchedSet, ref: SketchedSet, run: Run) -> Captions:
-    """Describe the samples that a page shows; none without pictures to show."""
-    sets = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
-    if len(sets) < 2 or found.gen.samples is None:
-        return {}
+    shown = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
+    if len(shown) < 2 or found.gen.samples is None:
+        return found  # no pictures to show
     most = found.showing(MAX_SHOWN)
-    return captions_of(sets, {label: most.shown_ids(label) for label in SET_NAMES}, run)
+    return replace(found, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
 
 
 def _signature(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.core.checks import check_fraction
-from finc_eval.core.digest import text_bytes
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
 from finc_eval.core.serialize import Shown
 from finc_eval.naming.causes import CauseKind
@@ -227,12 +225,6 @@ class Direction(Record, Shown):
             "best in gen": ", ".join(self.tails[0].gen_ids[:5]),
             "best in ref": ", ".join(self.tails[0].ref_ids[:5]),
         }
-
-
-def unique_id(role_or_set: str, samples: Iterable[str], taken: Container[str]) -> str:
-    """Return the first name by a sample that is free, such as "over-1f09ab": directions can share their best sample."""
-    digests = (hashlib.blake2b(text_bytes(sample), digest_size=3).hexdigest() for sample in samples)
-    return next(name for digest in digests if (name := f"{role_or_set}-{digest}") not in taken)
 
 
 def significant(directions: Sequence[Tested], alpha: float) -> tuple[Tested, ...]:

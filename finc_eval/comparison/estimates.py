@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -52,14 +52,6 @@ class Masses:
         n = torch.tensor([moments.n for moments in folds], dtype=torch.double)
         return cls(n, mean.cpu(), variance, torch.full((mean.shape[1],), effect, dtype=torch.double))
 
-    def spread(self) -> torch.Tensor:
-        """Return the variance of one sample's s² over both folds, shape (t,)."""
-        return (self.n[:, None] * self.variance).sum(0) / self.n.sum()
-
-    def at_least(self, variance: torch.Tensor) -> Masses:
-        """Return the masses with variances of at least these, shape (t,)."""
-        return Masses(self.n, self.mean, torch.maximum(self.variance, variance), self.effect)
-
     def pooled(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the mass over both folds, shape (t,), and the variance of that estimate."""
         share = (self.n / self.n.sum())[:, None]
@@ -84,9 +76,11 @@ class Estimates:
         """
         floors = variance_floors([first, second], [1.0, rho])
         (mass_first, variance_first), (mass_second, variance_second) = (
-            one.at_least(floor).pooled() for one, floor in zip((first, second), floors, strict=True)
+            replace(one, variance=torch.maximum(one.variance, floor)).pooled()
+            for one, floor in zip((first, second), floors, strict=True)
         )
-        error = standard_error(variance_first + rho**2 * variance_second if paired is None else paired)
+        variance = variance_first + rho**2 * variance_second if paired is None else paired
+        error = ((1 + HALVES_CORRELATION) * variance).sqrt()
         return cls(mass_first, mass_second, mass_first - rho * mass_second, error)
 
     def p_values(self) -> torch.Tensor:
@@ -100,11 +94,6 @@ class Estimates:
         return max(excess - width, -rho), min(excess + width, 1.0)
 
 
-def standard_error(variance: torch.Tensor) -> torch.Tensor:
-    """Return the standard error of masses whose pooled half-sample estimates have this variance if independent."""
-    return ((1 + HALVES_CORRELATION) * variance).sqrt()
-
-
 def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[torch.Tensor]:
     """Return the least variance of s² to assume in each set, shape (t,), from what all sets show together.
 
@@ -115,7 +104,8 @@ def variance_floors(sets: Sequence[Masses], scales: Sequence[float]) -> list[tor
     each set relative to the first, inverted, under the null hypothesis: ρ for the set that ρ multiplies.
     """
     sizes = torch.stack([one.n.sum() / one.effect for one in sets])
-    spreads = torch.stack([scale * one.spread() for scale, one in zip(scales, sets, strict=True)])
+    variances = [(one.n[:, None] * one.variance).sum(0) / one.n.sum() for one in sets]  # over both folds
+    spreads = torch.stack([scale * one for scale, one in zip(scales, variances, strict=True)])
     pooled = (sizes * spreads).sum(0) / sizes.sum(0)
     weights = 1 - (sizes / sizes.amax(0)) ** 4
     return [weight * pooled / scale for weight, scale in zip(weights, scales, strict=True)]

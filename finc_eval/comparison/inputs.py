@@ -53,12 +53,8 @@ class SketchedSet:
     @cached_property
     def sample(self) -> tuple[torch.Tensor, torch.Tensor]:
         """φ of the bottom-k sample, shape (m, q), on its device, and the fold of each row, shape (m,), on the CPU."""
-        return self.sketch.feature_map(self.sketch.sample.rows), self.sample_folds
-
-    @cached_property
-    def sample_folds(self) -> torch.Tensor:
-        """Fold of each row of the bottom-k sample, shape (m,), on the CPU."""
-        return torch.from_numpy(fold_of(self.sketch.sample.keys))
+        kept = self.sketch.sample
+        return self.sketch.feature_map(kept.rows), torch.from_numpy(fold_of(kept.keys))
 
     @cached_property
     def moments(self) -> FoldedMoments:
@@ -85,12 +81,6 @@ class SketchedSet:
         """The embeddings, without vectors of prompts, or the sample that the sketch kept; only if it `has_rows`."""
         held = self.embeddings or cast(Embeddings, self.sketch.held(self.label))
         return held.source if isinstance(held, Joint) else held
-
-    @cached_property
-    def group_numbers(self) -> NDArray[np.int64] | None:
-        """Number of each sample's group, shape (n,); None if ungrouped."""
-        hashes = None if self.embeddings is None else self.embeddings.group_hashes()
-        return None if hashes is None else np.unique(hashes, return_inverse=True)[1]
 
     @property
     def cache(self) -> EmbeddingCache | None:
@@ -148,18 +138,36 @@ class OpenSets:
 def sketch_sets(
     sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
 ) -> OpenSets:
-    """Open, check and sketch the sets of a comparison, "gen" and "ref"; ref decides bandwidth and center.
+    """Open, pair, check and sketch the sets of a comparison, "gen" and "ref"; ref decides bandwidth and center.
 
     A source is an array, a tensor, an `EmbeddingCache`, a `Sketch`, or the path of a file or of samples.
     """
     inputs, warnings = open_inputs(sources, settings, run, extractor)
-    inputs, pairing, sentences = _pair(inputs, settings)
+    embeddings = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
+    sketched = next((label for label in inputs if label not in embeddings), None)
+    pairing: Pairing | None = None
+    sentences: list[str] = []
+    if sketched is None:
+        pairing, sentences = pair(embeddings, settings.pairs, settings.groups if settings.rho == 1 else None)
+        embeddings = embeddings if pairing is None else pairing.sets
+        inputs = {**embeddings}
+    elif settings.pairs is not None:
+        raise UsageError(
+            f"{sketched} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
+            "embeddings, or leave pairs out"
+        )
     near = near_repeat_warnings(view_rows(inputs), run)
     for label, opened in inputs.items():
         if opened.n < MIN_SAMPLES:
             raise _too_few(label, opened.n)
     if settings.text is not None:
-        inputs, settings, unread = _join_text(inputs, settings, settings.text)
+        if sketched is not None:
+            raise UsageError(
+                f"{sketched} is a sketch, which has no prompts, and text asks for them: pass its embeddings"
+            )
+        column = settings.pairs if all(settings.pairs in one.columns for one in embeddings.values()) else None
+        joint, sigma, unread = join_text(embeddings, ["ref"], settings.text, column, settings.sigma)
+        inputs, settings = {**joint}, replace(settings, sigma=sigma)
         sentences += [unread] if unread else []
     phi, sigma_rule = _common_feature_map(inputs, settings, run)
     runs = run.over(SKETCH, [0 if isinstance(opened, Sketch) else opened.n for opened in inputs.values()])
@@ -180,44 +188,14 @@ def open_inputs(
     sources: Mapping[str, object], settings: Settings, run: Run, extractor: AnyExtractor = None
 ) -> tuple[dict[str, SetInput], tuple[str, ...]]:
     """Open what the caller has of each set, by label, grouped; return sentences on groups and exact repeats."""
-    opened = open_sets(sources, lambda source, label: _open(source, label, run), extractor, run)
+    opened = open_sets(
+        sources,
+        lambda source, label: as_sketch(source, run.torch_device) or as_embeddings(source, label),
+        extractor,
+        run,
+    )
     grouped, sentences = group_sets(opened, settings.groups, run)
-    found = {**opened, **grouped}
-    return found, tuple(sentences)
-
-
-def _pair(inputs: Mapping[str, SetInput], settings: Settings) -> tuple[dict[str, SetInput], Pairing | None, list[str]]:
-    """Pair the sets by the column of the settings, or by the column of their groups; see `pair`."""
-    sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
-    if len(sets) < len(inputs):
-        if settings.pairs is not None:
-            label = next(label for label in inputs if label not in sets)
-            raise UsageError(
-                f"{label} is a sketch, which does not keep the column {settings.pairs!r} that pairs asks for: pass its "
-                "embeddings, or leave pairs out"
-            )
-        return dict(inputs), None, []
-    pairing, sentences = pair(sets, settings.pairs, settings.groups if settings.rho == 1 else None)
-    return dict(inputs) if pairing is None else {**pairing.sets}, pairing, sentences
-
-
-def _join_text(
-    inputs: Mapping[str, SetInput], settings: Settings, text: str
-) -> tuple[dict[str, SetInput], Settings, str]:
-    """Put the vector of its prompt beside each embedding, and state the bandwidth and what is not read."""
-    sets = {label: one for label, one in inputs.items() if isinstance(one, Embeddings)}
-    if len(sets) < len(inputs):
-        label = next(label for label in inputs if label not in sets)
-        raise UsageError(f"{label} is a sketch, which has no prompts, and text asks for them: pass its embeddings")
-    column = settings.pairs if all(settings.pairs in one.columns for one in sets.values()) else None
-    joint, sigma, unread = join_text(sets, ["ref"], text, column, settings.sigma)
-    return {**joint}, replace(settings, sigma=sigma), unread
-
-
-def _open(source: object, label: str, run: Run) -> SetInput:
-    """Return the sketch or the embeddings in an array, a tensor, an `EmbeddingCache`, a `Sketch`, or a file."""
-    sketch = as_sketch(source, run.torch_device)
-    return as_embeddings(source, label) if sketch is None else sketch
+    return {**opened, **grouped}, tuple(sentences)
 
 
 def _with_map(settings: Settings, phi: FeatureMap) -> Settings:

@@ -14,7 +14,7 @@ from finc_eval.comparison.compare import DIRECTIONS, compare_opened
 from finc_eval.comparison.direction import ROLES, Direction, Role, SetLabel, significant
 from finc_eval.comparison.inputs import SKETCH, SketchedSet, sketch_sets
 from finc_eval.comparison.result import Comparison, SideBySide
-from finc_eval.comparison.scored import SCORE
+from finc_eval.comparison.score_pass import SCORE
 from finc_eval.comparison.settings import DIRECTION_METHODS, AnyMethod, Options, Settings, methods_of, settings_of
 from finc_eval.core.errors import UsageError
 from finc_eval.core.progress import Stage

@@ -1,23 +1,31 @@
-"""Scores of a set on directions, in one streaming pass: masses, histograms, and the best samples of each."""
+"""Scores of sets on directions, in one streaming pass each: masses, histograms, and the best samples of each."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
+from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.estimates import Masses
+from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.core.device import send
+from finc_eval.core.progress import Stage
+from finc_eval.core.run import Run
 from finc_eval.gallery.counts import KEPT
-from finc_eval.numerics.design_effects import GroupedShares, GroupSizes
+from finc_eval.numerics.arrays import rows_of
+from finc_eval.numerics.design_effects import GroupedShares, GroupSizes, design_effects
 from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.numerics.thresholds import BINS, bins_of
+from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+SCORE = Stage("score samples", cost=0.6)
+"""Name in the progress."""
 
 FAR_TAIL = 0.999
 """Confidence at which Student's quantile is compared with the normal one: p-values of directions are adjusted for some
@@ -75,10 +83,7 @@ class ScorePass:
         self._histograms[fold].scatter_add_(0, places, torch.ones_like(places))
         if groups is not None:
             self._group_sums.index_add_(0, groups, squares)
-        self._keep_best(shown, index)
-
-    def _keep_best(self, scores: torch.Tensor, index: torch.Tensor) -> None:
-        tails = torch.stack([scores.T, -scores.T])
+        tails = torch.stack([shown.T, -shown.T])
         self._energy += tails.clamp_min(0).double().square().sum(2)
         # Rounded, so that the last bit of a matrix product does not decide between equal samples. The earlier
         # sample is kept: score and index are one number, so that no two are equal.
@@ -195,12 +200,94 @@ class Scores:
             histogram, threshold = histogram.flip(0), -threshold
         return int(histogram[ceil((threshold + 1) * (BINS / 2)) :].sum())
 
-    def energies(self) -> torch.Tensor:
-        """Return the means of s₊² and of s₋² over the set, shape (2, k)."""
-        return self.energy / self.folds.sum()
+    def energy_of(self, column: int) -> torch.Tensor:
+        """Return the means of s₊² and of s₋² of a direction over the set, shape (2,)."""
+        return self.energy[:, column] / self.folds.sum()
 
     def best(self, tail: int, column: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return indices and scores of the samples furthest along a tail (0: positive) of a direction, best first."""
         scores, index = self.scores[tail, column], self.index[tail, column]
         there = scores > 0
         return index[there].numpy(), scores[there].numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredSet:
+    """A set after its score pass."""
+
+    sketched: SketchedSet
+    scores: Scores
+    masses: Masses
+    sample: torch.Tensor  # scores of its bottom-k sample on directions that were not fitted to them, (m, t), on the CPU
+    far: Far | None  # samples far from all others; None if there is none, and of a sketch
+
+    def members(self, column: int, thresholds: torch.Tensor) -> tuple[int, torch.Tensor]:
+        """Return how many samples lie beyond the thresholds of a direction, and which of the bottom-k sample, (m,)."""
+        count = sum(self.scores.beyond(fold, column, float(least)) for fold, least in enumerate(thresholds))
+        least_of_samples = thresholds[self.sketched.sample[1]]
+        return count, self.sample[:, column] * least_of_samples.sign() >= least_of_samples.abs()
+
+
+def score_sets(sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], run: Run) -> dict[str, ScoredSet]:
+    """Score sets on the directions of all fits, side by side in columns, in one pass over the embeddings of each.
+
+    For a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
+    """
+    phi = next(iter(sets.values())).sketch.feature_map
+    none = torch.empty(phi.size, 0, device=phi.device)
+    shown = torch.cat([none, *(one.full.vectors for one in fits)], 1)
+    first, second = (torch.cat([none, *(one.scoring[fold] for one in fits)], 1) for fold in (0, 1))
+    runs = run.over(SCORE, [0 if one.embeddings is None else one.embeddings.n for one in sets.values()])
+    passed = {
+        label: _pass(one, shown, (first, second), each) for (label, one), each in zip(sets.items(), runs, strict=True)
+    }
+    effects = _effects({label: one for label, (one, _) in passed.items() if sets[label].embeddings is not None})
+    found = {}
+    for label, one in sets.items():
+        scores, far = passed[label]
+        if label in effects:
+            masses = scores.masses(effects[label])
+        else:
+            sketch, concentration = one.sketch, scores.concentration()
+            masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
+        features, folds = one.sample
+        with arithmetic("float32"):
+            of_first, of_second = (features @ torch.cat([first, second], 1)).cpu().tensor_split(2, 1)
+        sample = torch.where(folds[:, None] == 0, of_first, of_second)
+        found[label] = ScoredSet(one, scores, masses, sample, far)
+    return found
+
+
+def _pass(
+    one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run
+) -> tuple[Scores, Far | None]:
+    """Score a set, and look for samples far from all others; of a sketch, score the bottom-k sample."""
+    phi, hashes = one.sketch.feature_map, None if one.embeddings is None else one.embeddings.group_hashes()
+    groups = None if hashes is None else np.unique(hashes, return_inverse=True)[1]
+    found = ScorePass(shown, scoring, None if groups is None else np.bincount(groups))
+    if one.embeddings is None:
+        features, folds = one.sample
+        for fold in (0, 1):
+            index = send(rows_of(folds, fold), features.device)
+            found.update(features[index], fold, index)
+        return found.result(), None
+    numbers = None if groups is None else send(torch.from_numpy(groups), phi.device)
+    far = FarSamples(one.sketch.sample.rows, phi.device)
+    for chunk in fold_chunks(one.embeddings, run, phi.prepared, SCORE):
+        own = None if numbers is None else numbers[chunk.index]
+        found.update(phi.apply(chunk.rows), chunk.fold, chunk.index, own)
+        far.update(chunk)
+    return found.result(), far.result(one.embeddings)
+
+
+def _effects(scores: Mapping[str, Scores]) -> dict[str, torch.Tensor]:
+    """Return the design effects of all directions in sets whose embeddings were scored."""
+    if not scores:
+        return {}
+    second, fourth = torch.stack([one.powers.sum(0) for one in scores.values()]).sum(0)
+    typical = fourth / second.clamp_min(torch.finfo(second.dtype).tiny)
+    grouped = [one.grouped(typical) for one in scores.values()]
+    return {
+        label: torch.from_numpy(np.maximum(effect, one.even))
+        for label, effect, one in zip(scores, design_effects(grouped), grouped, strict=True)
+    }

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from math import sqrt
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,14 +10,13 @@ import torch
 from scipy.stats import beta
 
 import finc_eval as fe
-from finc_eval.comparison import scored as scored_sets
-from finc_eval.comparison.assemble import Share, confidence_of, difference_of, direction_candidates, exact_share
+from finc_eval.comparison import score_pass
+from finc_eval.comparison.assemble import assemble_directions, share_of
 from finc_eval.comparison.direction import significant
 from finc_eval.comparison.estimates import HALVES_CORRELATION, Masses, variance_floors
 from finc_eval.comparison.fits import finc_fit
 from finc_eval.comparison.inputs import sketch_sets
-from finc_eval.comparison.score_pass import ScorePass
-from finc_eval.comparison.scored import Proposal, score_sets
+from finc_eval.comparison.score_pass import ScorePass, score_sets
 from finc_eval.core.run import Run
 from finc_eval.numerics.arrays import rows_of
 from finc_eval.numerics.inference import critical_value, upper_tail
@@ -94,27 +94,25 @@ def test_shares_are_fractions_of_held_out_members(n):
     opened = sketch_sets({"gen": gen, "ref": ref}, fe.Settings(features=60, modes=3, method=ALONE), Run())
     sets = opened.sets
     fit = finc_fit(opened.settings, sets["gen"], sets["ref"])
-    pairs = (("gen", "ref"), ("ref", "gen"))
-    passed = score_sets(sets, [Proposal(own, other, fit(sets[own], sets[other])) for own, other in pairs], Run())
-    found = direction_candidates(passed.proposals, opened.settings)
-    assert {one.role for one in found[:1] + found[-1:]} == {"over", "under"}
-    for one in found:
-        own, other = ("gen", "ref") if one.role == "over" else ("ref", "gen")
+    fits = {"over": fit(sets["gen"], sets["ref"]), "under": fit(sets["ref"], sets["gen"])}
+    found = assemble_directions(score_sets(sets, list(fits.values()), Run()), fits, opened.settings)
+    assert {one.role for one, _ in found} == {"over", "under"}
+    for one, members in found:
         # The bottom-k sample is the whole set. A histogram is exact to a bin.
-        assert one.own.value == pytest.approx(float(one.members[own].double().mean()), abs=0.009)
-        assert one.other.value == pytest.approx(float(one.members[other].double().mean()), abs=0.009)
+        assert one.share_gen == pytest.approx(float(members["gen"].double().mean()), abs=0.009)
+        assert one.share_ref == pytest.approx(float(members["ref"].double().mean()), abs=0.009)
 
 
 def test_a_direction_whose_members_are_not_more_frequent_shows_no_kind(monkeypatch):
     gen, ref = kinds([0.3, 0.1, 0.3, 0.3], 300, 0), kinds([0.1, 0.3, 0.3, 0.3], 300, 1)
     assert fe.compare(gen, ref, features=60, modes=3, method=ALONE).over
-    members = scored_sets.ScoredSet.members
+    members = score_pass.ScoredSet.members
 
     def of_ref_alone(self, column, thresholds):
         found = members(self, column, thresholds)
         return (0, found[1]) if self.sketched.label == "gen" else found
 
-    monkeypatch.setattr(scored_sets.ScoredSet, "members", of_ref_alone)
+    monkeypatch.setattr(score_pass.ScoredSet, "members", of_ref_alone)
     found = fe.compare(gen, ref, features=60, modes=3, method=ALONE)
     assert found.under and not found.over
 
@@ -125,7 +123,6 @@ def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():
     )
     assert significant(found.directions, 0.05)
     confidence = 1 - 2 * upper_tail(sqrt(1 + HALVES_CORRELATION) * critical_value(found.tested))
-    assert confidence_of(found.tested) == pytest.approx(confidence)
     for mode in found.directions:
         assert mode.share_gen_interval == pytest.approx(
             clopper_pearson(round(600 * mode.share_gen), 600, confidence), abs=1e-6
@@ -155,16 +152,18 @@ def test_a_sketch_without_samples_says_that_a_share_can_be_anything():
 
 
 def test_an_interval_of_groups_is_that_of_fewer_samples():
-    one, grouped = (exact_share(10, 100, effect, 0.95) for effect in (1.0, 5.0))
-    assert one.interval == pytest.approx(clopper_pearson(10, 100, 0.95))
-    assert grouped.interval == pytest.approx(clopper_pearson(2, 20, 0.95))
-    assert one.value == grouped.value == 0.1
-
-
-def test_the_interval_of_a_difference_is_that_of_movers():
-    found = difference_of(Share(0.3, (0.2, 0.45)), Share(0.1, (0.06, 0.2)))
-    assert found.value == pytest.approx(0.2)
-    assert found.interval == pytest.approx((0.2 - np.hypot(0.1, 0.1), 0.2 + np.hypot(0.15, 0.04)))
+    sets = [
+        SimpleNamespace(
+            scores=SimpleNamespace(n=100),
+            sketched=SimpleNamespace(is_testable=True),
+            masses=SimpleNamespace(effect=torch.tensor([effect])),
+        )
+        for effect in (1.0, 5.0)
+    ]
+    (low, value, high), grouped = (share_of(one, 0, 10, 0.95) for one in sets)
+    assert (low, high) == pytest.approx(clopper_pearson(10, 100, 0.95))
+    assert grouped[::2] == pytest.approx(clopper_pearson(2, 20, 0.95))
+    assert value == grouped[1] == 0.1
 
 
 def masses(n, variance, effect=1.0):
@@ -212,7 +211,7 @@ def scores_of(squares, sizes):
 def effects_of(*sets):
     """Design effects of sets of which s² and the sizes of groups are given."""
     scores = {str(number): scores_of(*one) for number, one in enumerate(sets)}
-    return [effect.numpy() for effect in scored_sets._effects(scores).values()]
+    return [effect.numpy() for effect in score_pass._effects(scores).values()]
 
 
 @pytest.mark.parametrize("copies", [1, 5])
