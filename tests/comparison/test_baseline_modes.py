@@ -69,15 +69,16 @@ def test_a_mode_of_a_baseline_is_consistent_in_itself(found, planted, name):
     assert result.signature.metric == name
 
 
+@pytest.mark.parametrize("runs, most", [(2, 0), pytest.param(5, 1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", BASELINES)
-def test_a_baseline_rarely_finds_anything_in_two_halves_of_one_set(digits, name):
+def test_a_baseline_rarely_finds_anything_in_two_halves_of_one_set(digits, name, runs, most):
     rows, false = digits[0][:, ::4], 0
-    for seed in range(5):
+    for seed in range(runs):
         order = np.random.default_rng(seed).permutation(len(rows))[:400]
         one, other = rows[order[:200]], rows[order[200:]]
         found = fe.compare(one, other, method=name, features=50, modes=3, seed=seed)
         false += bool(significant(found.directions, 0.05))
-    assert false <= 1
+    assert false <= most
 
 
 def test_each_half_of_the_samples_is_scored_by_what_the_other_half_proposes(planted, monkeypatch):

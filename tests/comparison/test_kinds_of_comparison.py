@@ -129,7 +129,7 @@ def test_kinds_alone_fit_no_directions(without_two):
     assert found.significant() and "direction" not in found.headline
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_a_small_and_a_large_sample_of_one_law_do_not_differ(seed):
     found = fe.compare(tight(even(), 100, seed), tight(even(), 5000, 100 + seed), features=100, seed=seed)
     assert found.significant() == significant(found.directions, 0.05) == ()

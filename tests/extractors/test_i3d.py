@@ -140,7 +140,11 @@ def clips(*size, seed=0):
 
 
 # Even and odd sides give TensorFlow's padding an odd and an even number of zeros.
-@pytest.mark.parametrize("size", [(16, 64, 64), (9, 33, 47), (11, 50, 36), (1, 40, 40)])
+@pytest.mark.parametrize(
+    "size",
+    [(9, 33, 47), (1, 40, 40), *(pytest.param(one, marks=pytest.mark.long) for one in ((16, 64, 64), (11, 50, 36)))],
+    ids=str,
+)
 @torch.inference_mode()
 def test_the_trunk_equals_a_second_formulation(network, tensors, size):
     # In float64, where a remaining difference is not rounding.

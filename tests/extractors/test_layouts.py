@@ -69,7 +69,7 @@ def bicubic(old, new):
     return matrix.float()
 
 
-@pytest.mark.parametrize("side", [224, 280])
+@pytest.mark.parametrize("side", [224, pytest.param(280, marks=pytest.mark.long)])
 def test_dinov2_equals_a_plain_implementation(saliency, side):
     card = with_weights(load_card("dinov2-vits14"), saliency, options={"img_size": side})
     images = torch.randn(2, 3, side, side, generator=torch.Generator().manual_seed(side))

@@ -71,16 +71,17 @@ def test_without_metadata_and_pictures_modes_have_no_names():
     assert named([], Described(1000), Described(1000)) == []
 
 
-def test_random_members_are_hardly_ever_described():
+@pytest.mark.parametrize("runs, most", [(12, 2), pytest.param(40, 4, marks=pytest.mark.long)])
+def test_random_members_are_hardly_ever_described(runs, most):
     rng = np.random.default_rng(0)
     described = 0
-    for _ in range(40):
+    for _ in range(runs):
         columns = {"label": rng.integers(0, 10, 500), "style": rng.random(500) < 0.5}
         prompts = [" ".join(words) for words in rng.choice(WORDS, (500, 8), p=ZIPF)]
         sets = {name: Described(500, columns | {"prompt": prompts}) for name in ("gen", "ref")}
         members = [{name: rng.permutation(500)[:50] for name in sets} for _ in range(4)]
         described += any(name.evidence for name in name_modes(members, sets))
-    assert described <= 4  # 40 at 5 %: 5 or more in 5 % of runs, and exact tests are conservative
+    assert described <= most  # 40 at 5 %: 5 or more in 5 % of runs, and exact tests are conservative
 
 
 WORDS = [f"word{number}" for number in range(300)]

@@ -47,6 +47,9 @@ CASES = {
         tuple(torch.tensor([[7], [7]])), doubles(3)
     ),
 }
+LEADING = ("a few leading eigenvalues in noise", "all negative but three", "zero")
+"""Cases of which one end alone is decomposed, too."""
+
 DEGENERATE = ("zero", "identity", "minus rank one", "one entry")
 
 
@@ -76,8 +79,14 @@ def full_decompositions(monkeypatch):
     return sizes
 
 
-@pytest.mark.parametrize("both", [False, True], ids=["leading", "both ends"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case, both",
+    [
+        *((case, True) for case in CASES),
+        *(pytest.param(case, False, marks=[pytest.mark.long] * (case not in LEADING)) for case in CASES),
+    ],
+    ids=lambda value: ("leading", "both ends")[value] if isinstance(value, bool) else value,
+)
 def test_the_eigenpairs_at_the_ends_are_those_of_a_full_decomposition(case, both, full_decompositions, monkeypatch):
     if case in DEGENERATE:
         monkeypatch.setattr(spectrum, "MAX_RESTARTS", 2)  # they may fall back, and need not be waited for

@@ -162,13 +162,13 @@ def test_two_blobs_that_are_linked_are_one_kind(seed):
 
 
 @pytest.mark.parametrize("n, m", [(500, 500), (60, 1500)])
-@pytest.mark.parametrize("runs, most", [(10, 2), pytest.param(30, 5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs, most", [(5, 1), pytest.param(30, 5, marks=pytest.mark.long)])
 def test_sets_of_one_law_seldom_have_a_kind_that_differs(n, m, runs, most):
     false = sum(bool(fe.kinds({"a": blobs(n, run), "b": blobs(m, 1000 + run)}).significant()) for run in range(runs))
     assert false <= most
 
 
-@pytest.mark.parametrize("runs, most", [(8, 2), pytest.param(20, 4, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs, most", [(5, 1), pytest.param(20, 4, marks=pytest.mark.long)])
 def test_windows_of_videos_of_one_law_seldom_have_a_kind_that_differs(runs, most):
     """Each video has eight windows that are nearly alike: as independent samples, nearly every run has a kind."""
 

@@ -49,7 +49,13 @@ def clip(rng, shares=None):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [(bursts, bursts), (bursts, bursts_one_by_one), (powers, powers), (powers, powers_one_by_one), (clip, clip)],
+    [
+        (bursts, bursts_one_by_one),
+        (clip, clip),
+        pytest.param(bursts, bursts, marks=pytest.mark.long),
+        pytest.param(powers, powers, marks=pytest.mark.long),
+        pytest.param(powers, powers_one_by_one, marks=pytest.mark.long),
+    ],
 )
 def test_sets_of_one_law_are_seldom_called_different(first, second):
     false, different = 0, 0

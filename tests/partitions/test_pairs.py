@@ -90,7 +90,9 @@ def test_counts_of_random_draws_are_not_a_design():
     assert dispersion(np.array([50, 50])) == 1
 
 
-@pytest.mark.parametrize(("values", "n", "m"), [(10, 60, 60), (30, 100, 300), (100, 400, 200)])
+@pytest.mark.parametrize(
+    ("values", "n", "m"), [(10, 60, 60), (30, 100, 300), pytest.param(100, 400, 200, marks=pytest.mark.long)]
+)
 def test_values_that_random_draws_lack_are_rarely_named(values, n, m):
     rng, runs = np.random.default_rng(values), 120
     shares = rng.dirichlet(np.ones(values))

@@ -177,7 +177,7 @@ def test_missing_weights_leave_the_fit_unmeasured(vectors, clip, tmp_path):
     assert "absent.safetensors, are not at" in found.unmeasured
 
 
-@pytest.mark.parametrize("runs", [10, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runs", [5, pytest.param(60, marks=pytest.mark.long)])
 def test_equal_models_have_words_of_unlike_fit_as_often_as_stated(vectors, clip, monkeypatch, runs):
     """A third of 5 % of the runs may have such a word, and p-values of models hold; effects of prompts are large."""
     rng = np.random.default_rng(3)
