@@ -21,11 +21,8 @@ from _record import record
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import (
-    fourier_table_statistics,
-    paper_table_statistics,
-    table_statistics,
-)
+from finc_eval.privacy.synthesis.released_features import table_statistics
+from finc_eval.privacy.synthesis.settings import DpHp, DpHpFew, DpHpPaper, DpMerf
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 FRESH = 1000
@@ -143,9 +140,9 @@ def statistics_by_method(table, degree, seed):
     """Return what each method releases of a table; None for real data."""
     return {
         "real data": None,
-        "DP-HP": lambda: table_statistics(table, degree),
-        "DP-HP, the paper's features": lambda: paper_table_statistics(table, seed),
-        "DP-MERF": lambda: fourier_table_statistics(table, seed),
+        "DP-HP": lambda: table_statistics(DpHpFew() if degree == 1 else DpHp(), table),
+        "DP-HP, the paper's features": lambda: table_statistics(DpHpPaper(), table, seed),
+        "DP-MERF": lambda: table_statistics(DpMerf(), table, seed),
     }
 
 

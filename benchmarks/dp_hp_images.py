@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from finc_eval.privacy import DpHpPaper, Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import Bounded, FullyConnected, Network
-from finc_eval.privacy.synthesis.released_features import paper_image_statistics
+from finc_eval.privacy.synthesis.released_features import image_statistics
 
 MEMBERS, BATCH, RATE, TRAIN, SEED, SHOWN = 10_000, 20, 0.01, 2000, 0, 50
 SETTINGS = [{"ε": epsilon, "steps": steps} for epsilon, steps in ((1, 250), ("∞", 250), (1, 3000))]
@@ -30,7 +30,7 @@ SETTINGS = [{"ε": epsilon, "steps": steps} for epsilon, steps in ((1, 250), ("�
 def row(epsilon, steps):
     """Return the loss over the steps, and what classifiers learn from the digits that are made."""
     begun = time.process_time()
-    statistics = paper_image_statistics((28, 28, 1), SEED, DpHpPaper(gamma=20))
+    statistics = image_statistics(DpHpPaper(gamma=20), (28, 28, 1), SEED)
     guarantee = None if epsilon == "∞" else Guarantee.of(epsilon, 1e-5)
     target = release_embedding(members, labels, statistics, guarantee, ledger=None, classes=10, bound="paper")
     generator = Network(FullyConnected(10, (500, 500), 784), Bounded(784), 10, BATCH, SEED)

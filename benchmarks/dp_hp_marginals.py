@@ -16,11 +16,8 @@ from _record import record
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
 from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import (
-    fourier_table_statistics,
-    paper_table_statistics,
-    table_statistics,
-)
+from finc_eval.privacy.synthesis.released_features import table_statistics
+from finc_eval.privacy.synthesis.settings import DpHp, DpHpPaper, DpMerf
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
@@ -67,10 +64,10 @@ def main():
         table = described(real.max(0) - lowest + 1)
         records = table.one_hot(torch.from_numpy(real - lowest))
         statistics = {
-            "DP-HP, sum + total degree 2": lambda seed, table=table: table_statistics(table),
-            "DP-HP, sum alone": lambda seed, table=table: table_statistics(table)[:1],
-            "DP-HP, sum + products (paper)": lambda seed, table=table: paper_table_statistics(table, seed),
-            "DP-MERF, Fourier": lambda seed, table=table: fourier_table_statistics(table, seed),
+            "DP-HP, sum + total degree 2": lambda seed, table=table: table_statistics(DpHp(), table),
+            "DP-HP, sum alone": lambda seed, table=table: table_statistics(DpHp(), table)[:1],
+            "DP-HP, sum + products (paper)": lambda seed, table=table: table_statistics(DpHpPaper(), table, seed),
+            "DP-MERF, Fourier": lambda seed, table=table: table_statistics(DpMerf(), table, seed),
         }
         for epsilon in (0.3, 0.1):
             guarantee = Guarantee.of(epsilon, DELTA)

@@ -19,7 +19,7 @@ from dp_hp_marginals import DELTA, SUBSETS, described
 from finc_eval.privacy import DpHpPaper, Guarantee
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
 from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import paper_table_statistics
+from finc_eval.privacy.synthesis.released_features import table_statistics
 
 COMPONENTS, STEPS, SEED = 100, 100, 0
 TABLES = published("dp_hp")
@@ -48,7 +48,7 @@ def main():
         guarantee = None if epsilon is None else Guarantee.of(epsilon, DELTA)
         begun = time.perf_counter()
         asked = DpHpPaper(product_order=order, product_columns=columns, gamma=gamma)
-        statistics = paper_table_statistics(table, SEED, asked)
+        statistics = table_statistics(asked, table, SEED)
         target = release_embedding(records, None, statistics, guarantee, ledger=None, bound="paper")
         generator = ProductMixture(table, COMPONENTS, SEED)
         course = fit(generator, target, steps=STEPS, rate=0.1, until=asked.until)

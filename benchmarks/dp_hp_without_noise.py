@@ -13,7 +13,8 @@ from dp_hp_classification import FRESH, PUBLISHED, TABLES, split
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import ProductMixture
-from finc_eval.privacy.synthesis.released_features import fourier_table_statistics, table_statistics
+from finc_eval.privacy.synthesis.released_features import table_statistics
+from finc_eval.privacy.synthesis.settings import DpHp, DpMerf
 
 
 def main():
@@ -27,7 +28,8 @@ def main():
     private, test = split("adult", labels, np.random.default_rng(FRESH))
     private = torch.from_numpy(private)
     rows = []
-    for method, statistics in (("DP-HP", table_statistics(table)), ("DP-MERF", fourier_table_statistics(table, FRESH))):
+    for method, asked in (("DP-HP", DpHp()), ("DP-MERF", DpMerf())):
+        statistics = table_statistics(asked, table, FRESH)
         for epsilon in (1, None):
             guarantee = None if epsilon is None else Guarantee.of(epsilon, 1e-5)
             target = release_embedding(records[private], known[private], statistics, guarantee, ledger=None, classes=2)

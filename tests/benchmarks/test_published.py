@@ -6,7 +6,7 @@ from _papers import published
 
 import finc_eval as fe
 from finc_eval.privacy.synthesis.dp_hp import MAX_RELEASED
-from finc_eval.privacy.synthesis.released_features import paper_image_statistics, paper_table_statistics
+from finc_eval.privacy.synthesis.released_features import image_statistics, table_statistics
 from finc_eval.privacy.synthesis.synthesize import IMAGE_RATE, _network
 from finc_eval.privacy.synthesis.tabular import Category, Table
 
@@ -14,7 +14,7 @@ from finc_eval.privacy.synthesis.tabular import Category, Table
 @pytest.mark.parametrize("data_set", ["mnist", "fashion-mnist"])
 def test_kernels_of_pixels_have_the_length_scales_of_their_row_of_table_9(data_set):
     (row,) = [one for one in published("dp_hp")["table_9"] if one["data set"] == data_set]
-    single, *products = paper_image_statistics((28, 28, 1), 0, fe.privacy.DpHpPaper(data_set=data_set))
+    single, *products = image_statistics(fe.privacy.DpHpPaper(data_set=data_set), (28, 28, 1))
     assert single.phi.length_scale**2 == pytest.approx(row["l² of the sum"])
     assert {round(one.phi.length_scale**2, 9) for one in products} == {row["l² of the products"]}
     assert (single.phi.order, products[0].phi.order) == (row["order of the sum"], row["order of the products"])
@@ -36,7 +36,7 @@ def test_kernels_of_tables_can_have_the_settings_of_the_published_code(row):
     asked = fe.privacy.DpHpPaper(
         sum_order=row["order of the sum"], product_order=order, product_columns=columns, draws=epochs, gamma=row["γ"]
     )
-    single, *products = paper_table_statistics(table, 0, asked)
+    single, *products = table_statistics(asked, table)
     assert single.phi.size == 14 * (row["order of the sum"] + 1)
     assert [one.phi.size for one in products] == [(order + 1) ** columns] * epochs
     assert [one.weight for one in products] == [row["γ"] / epochs] * epochs

@@ -16,7 +16,7 @@ from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.synthesis import synthesize as synthesis
 from finc_eval.privacy.synthesis.dp_hp import release_embedding
 from finc_eval.privacy.synthesis.files import read_columns, read_images, write_arrays
-from finc_eval.privacy.synthesis.released_features import paper_image_statistics, paper_table_statistics
+from finc_eval.privacy.synthesis.released_features import image_statistics, table_statistics
 from finc_eval.privacy.synthesis.settings import SYNTHESIS_METHODS
 from finc_eval.privacy.synthesis.tabular import Category, Number
 
@@ -106,10 +106,10 @@ def test_every_method_goes_with_the_papers_networks(network, method):
 def test_presets_have_the_papers_orders_and_its_bound():
     assert [one.bound for one in SYNTHESIS_METHODS.values()] == ["tight", "tight", "paper", "tight"]
     assert [one.until for one in SYNTHESIS_METHODS.values()] == [1, 1, 0, 1]
-    images = paper_image_statistics((28, 28, 1), 0)
+    images = image_statistics(fe.privacy.DpHpPaper(), (28, 28, 1))
     assert [one.phi.size for one in images] == [784 * 101] + [21**2] * 10
     assert images[0].budget / sum(one.budget for one in images) == pytest.approx(0.8)
-    table = paper_table_statistics(TABLE, 0)
+    table = table_statistics(fe.privacy.DpHpPaper(), TABLE)
     assert [one.phi.size for one in table] == [2 * 101] + [11**2] * 8
     assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
 
@@ -118,7 +118,7 @@ def test_presets_have_the_papers_orders_and_its_bound():
 def test_gamma_multiplies_the_loss_of_the_sum_for_images_and_that_of_the_products_for_tables(of_images):
     """Both losses, as the paper has them, up to a factor: the mean over epochs of a weighted sum of two distances."""
     asked = fe.privacy.DpHpPaper(gamma=20, draws=3)
-    statistics = paper_image_statistics((4, 4, 1), 0, asked) if of_images else paper_table_statistics(TABLE, 0, asked)
+    statistics = image_statistics(asked, (4, 4, 1)) if of_images else table_statistics(asked, TABLE)
     width = 16 if of_images else statistics[0].view.shape[0]
     private, made = torch.rand(2, 30, width, generator=torch.Generator().manual_seed(0))
     target = release_embedding(private, None, statistics, None, ledger=None)
@@ -138,7 +138,7 @@ def test_gamma_multiplies_the_loss_of_the_sum_for_images_and_that_of_the_product
 def test_the_papers_own_kernels_can_be_asked_for():
     wide = Table(tuple(Category(f"column {place}", ("no", "yes")) for place in range(9)))
     asked = fe.privacy.DpHpPaper(product_order=13, product_columns=5, draws=2, sum_share=0.5, sum_order=20, gamma=3)
-    single, *products = paper_table_statistics(wide, 0, asked)
+    single, *products = table_statistics(asked, wide)
     assert [one.phi.size for one in (single, *products)] == [9 * 21, 537_824, 537_824]
     assert [one.weight for one in (single, *products)] == [1, 1.5, 1.5]  # γ over the products of all epochs
     assert [one.budget for one in (single, *products)] == [1, 0.5, 0.5]

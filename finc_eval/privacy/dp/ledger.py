@@ -29,7 +29,6 @@ from finc_eval.privacy.dp.ledger_lines import (
     SALT,
     Spending,
     check_of,
-    digits_of,
     parse_line,
     root_of,
     seal,
@@ -254,7 +253,7 @@ class Ledger:
             os.fsync(file.fileno())
             # A kill in between leaves a number that is too small, and nothing is lost by that.
             file.seek(0)
-            file.write(seal(header | {COUNT: digits_of(len(lines) + 1)}))
+            file.write(seal(header | {COUNT: f"{len(lines) + 1:0{COUNT_DIGITS}d}"}))
             file.flush()
             os.fsync(file.fileno())
 
@@ -280,7 +279,7 @@ class PlannedLedger(Ledger):
             "delta": self.budget.delta,
             "adjacency": self.budget.adjacency,
             SALT: self._salt,
-            COUNT: digits_of(len(spendings)),
+            COUNT: f"{len(spendings):0{COUNT_DIGITS}d}",
         }
         lines, before = seal(header), root_of(header)
         for spending in spendings:
@@ -288,7 +287,13 @@ class PlannedLedger(Ledger):
             before = check_of(asdict(spending), before)
         with write_whole(self.path) as temporary, create_file(temporary, private=True) as file:
             file.write(lines)
-        _sync_folder(self.path)
+        if os.name != "nt":  # Windows cannot open folders
+            # The new file's name must survive a power cut: a ledger that vanishes would give its budget back.
+            folder = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
 
     def _content(self) -> tuple[dict[str, Any], list[Spending]]:
         if not self.path.exists():
@@ -349,14 +354,3 @@ def _lock(path: Path) -> Iterator[None]:
         with disk_errors(path):
             held.enter_context(after_other_writers_of(path))
         yield
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a new file's name survive a power cut: a ledger that vanishes would give its budget back."""
-    if os.name == "nt":  # Windows cannot open folders
-        return
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -65,11 +65,6 @@ def _without(content: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name != key}
 
 
-def digits_of(count: int) -> str:
-    """Return the number of releases as the first line has it."""
-    return str(count).zfill(COUNT_DIGITS)
-
-
 def spending_in(line: Any, before: str) -> Spending | None:
     """Return the spending in a line, or None if the line is not valid after the lines before."""
     match line or {}:

@@ -100,7 +100,12 @@ class Sketches:
 
     def texts(self) -> tuple[str, ...]:
         """Return the sketches as texts of a ledger."""
-        return tuple(map(_text, self._counted))
+        texts = []
+        for numbers, counts in self._counted:
+            entries = np.zeros(len(numbers[:KEPT]), ENTRY)
+            entries["hash"], entries["count"] = numbers[:KEPT], np.minimum(counts[:KEPT], np.iinfo(np.uint32).max)
+            texts.append(base64.b64encode(entries.tobytes()).decode())
+        return tuple(texts)
 
     def common(self, texts: Sequence[str]) -> float:
         """Return the share of the smaller set that both sets have in common; 0 unless they look alike."""
@@ -142,13 +147,6 @@ def _measure(values: NDArray[np.float64], step: float) -> Hashes:
     places = np.floor(values @ signs / step + shifts / 2.0**64).astype(np.int64).astype(np.uint64)
     numbers: Hashes = (places * (factors | np.uint64(1))).sum(1, dtype=np.uint64)
     return numbers
-
-
-def _text(counted: tuple[Hashes, NDArray[np.int64]]) -> str:
-    numbers, counts = counted[0][:KEPT], counted[1][:KEPT]
-    entries = np.zeros(len(numbers), ENTRY)
-    entries["hash"], entries["count"] = numbers, np.minimum(counts, np.iinfo(np.uint32).max)
-    return base64.b64encode(entries.tobytes()).decode()
 
 
 def _common(one: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDArray[np.int64]]) -> float:

@@ -50,11 +50,6 @@ class Records:
         for start in range(0, self.m, size):
             yield start, self.rows(start, min(start + size, self.m))
 
-    def evenly_spread(self, count: int) -> torch.Tensor:
-        """Return at most `count` rows, evenly spread over the set."""
-        step = -(-self.m // count)
-        return torch.cat([rows[-start % step :: step] for start, rows in self.batches()])
-
     def identity(self, rows: RowViews) -> Identity:
         """Return what identifies the set in a ledger; `rows` has seen all its rows."""
         return Identity(self.identities, (self.content, *rows.views()))
@@ -141,10 +136,6 @@ class PassingIdentity:
     def digests(self) -> tuple[str, str]:
         """Return the digest of all records, and the digest of their contents in any order."""
         return self._sha.hexdigest(), _content_digest(self.content())
-
-    def identity(self, rows: RowViews) -> Identity:
-        """Return what identifies the records in a ledger; `rows` has seen all of them."""
-        return Identity(self.digests(), (self.content(), *rows.views()))
 
 
 def _content_digest(content: Hashes) -> str:

@@ -112,7 +112,12 @@ def release_sketch(
     class_count = len(classes or (1,))
     phi = feature_map or _default_map(transform, guarantee, records.m, class_count)
     _check_size(phi, transform, class_count)
-    places = None if classes is None else _class_places(records, labels, classes)
+    places = None
+    if classes is not None:
+        given = records.labels if labels is None else labels
+        if given is None:
+            raise DataError("the private set has no labels: pass labels, or leave the classes out")
+        places = class_indices(given, classes, records.m)
     weighted = largest_tail(phi, transform.radius) > NEGLIGIBLE_TAIL
     sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, chosen.bound, SQUARE_WEIGHT if weighted else 0.0)
     noise = guarantee.noise(sensitivity)
@@ -179,13 +184,6 @@ def _check_size(phi: HermiteFeatures, transform: PublicTransform, classes: int) 
             f"{phi.size * classes:,} features are more than {MAX_SKETCH_FEATURES:,}, and error bars need their "
             "covariance: take fewer dimensions, a lower degree or fewer classes"
         )
-
-
-def _class_places(records: Records, labels: Sequence[object] | None, classes: Sequence[str]) -> torch.Tensor:
-    given = records.labels if labels is None else labels
-    if given is None:
-        raise DataError("the private set has no labels: pass labels, or leave the classes out")
-    return class_indices(given, classes, records.m)
 
 
 def _mean(

@@ -354,6 +354,10 @@ class PrivateSketch(Shown):
         ref = self.noisy_mean
         whole = estimate_part("all", ref, sample, confidence)
         hidden = any(release.sampling < 0 for release in self.releases)
+        degrees = self.feature_map.degrees.repeat(len(self.classes or (1,)))
+        by_degree = {f"degree {one}": (degrees == one).nonzero()[:, 0] for one in sorted(set(degrees.tolist()))}
+        entries = torch.arange(self.size).view(-1, self.feature_map.size)
+        by_class = {f"class {name}": entries[place] for place, name in enumerate(self.classes or ())}
         return PrivateScore(
             provenance=Provenance.here("cpu"),
             name=name,
@@ -364,8 +368,8 @@ class PrivateSketch(Shown):
             noise_interval=noise_interval(ref, sample, confidence),
             confidence=confidence,
             smallest_detected=smallest_detected(ref, confidence),
-            degrees=estimate_parts(ref, sample, self._entries_by_degree(), confidence),
-            classes=estimate_parts(ref, sample, self._entries_by_class(), confidence),
+            degrees=estimate_parts(ref, sample, by_degree, confidence),
+            classes=estimate_parts(ref, sample, by_class, confidence),
             guarantees=self.guarantees,
             signature=self.signature,
             notes=(VARIATION_HIDDEN,) if hidden else (),
@@ -388,11 +392,3 @@ class PrivateSketch(Shown):
             here = None if places is None else places[batch.start : stop]
             yield class_features(self.feature_map, self.transform(batch.rows.cpu()), here, len(self.classes or (1,)))
             run.progress("score", stop, embeddings.n)
-
-    def _entries_by_degree(self) -> dict[str, torch.Tensor]:
-        degrees = self.feature_map.degrees.repeat(len(self.classes or (1,)))
-        return {f"degree {degree}": (degrees == degree).nonzero()[:, 0] for degree in sorted(set(degrees.tolist()))}
-
-    def _entries_by_class(self) -> dict[str, torch.Tensor]:
-        entries = torch.arange(self.size).view(-1, self.feature_map.size)
-        return {f"class {name}": entries[place] for place, name in enumerate(self.classes or ())}

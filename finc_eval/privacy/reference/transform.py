@@ -104,7 +104,8 @@ class PublicTransform:
         axes = axes * axes[axes.abs().argmax(0), torch.arange(kept)].sign()  # libraries differ in the signs
         if whiten:
             axes = axes * values[-kept:].flip(0).rsqrt()
-        rows = records.evenly_spread(MAX_PUBLIC_ROWS)
+        step = -(-records.m // MAX_PUBLIC_ROWS)
+        rows = torch.cat([rows[-start % step :: step] for start, rows in records.batches()])
         rows = rows[rows.isfinite().all(1)]  # samples that could not be read are also records
         shown = (rows.double() - statistics.mean) @ axes
         return cls(

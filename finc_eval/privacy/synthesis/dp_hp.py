@@ -146,7 +146,8 @@ def release_embedding(
     exact = [sums / m for sums in _sums(records, known, statistics, classes, seen, progress)]
     counts = torch.bincount(known[(known >= 0) & (known < classes)], minlength=classes).double()
     if seen is not None:
-        identity = seen[0].identity(seen[1])
+        passed, views = seen
+        identity = Identity(passed.digests(), (passed.content(), *views.views()))
     if ledger is not None and guarantee is not None and identity is not None:
         record_spending(ledger, identity, name, guarantee, "data generation")
 

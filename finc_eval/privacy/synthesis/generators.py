@@ -239,7 +239,14 @@ class ProductMixture:
         if isinstance(phi, TotalDegree) and phi.order <= 2 and not phi.center.any():
             return self._second_order(phi, columns, codes)
         if isinstance(phi, RandomFourierFeatures):
-            return self._fourier(phi, columns, codes)
+            # E cos and E sin, the parts of E exp(iω·x): the product of the columns' characteristic functions.
+            product = torch.exp(-1j * (phi.center @ phi.frequencies)).expand(len(self.logits), -1)
+            start = 0
+            for p, code in zip(columns, codes, strict=True):
+                phases = code @ phi.frequencies[start : start + code.shape[1]]
+                product = product * torch.complex(p @ phases.cos(), p @ phases.sin())
+                start += code.shape[1]
+            return self._by_class(torch.cat([product.real, product.imag], 1) * phi.features**-0.5)
         raise UsageError(
             f"the expectation of {phi!r} under a mixture is not known: fit a network, or use Fourier features, sum or "
             "product features with one coordinate per column, or total-degree features to degree 2 without a center"
@@ -274,18 +281,6 @@ class ProductMixture:
             rows, cols = torch.triu_indices(phi.dim, phi.dim, device=pairs.device)
             parts.append(pairs[:, rows, cols])
         return torch.cat(parts, 1)
-
-    def _fourier(
-        self, phi: RandomFourierFeatures, columns: list[torch.Tensor], codes: list[torch.Tensor]
-    ) -> torch.Tensor:
-        """Return E cos and E sin, the parts of E exp(iω·x): the product of the columns' characteristic functions."""
-        product = torch.exp(-1j * (phi.center @ phi.frequencies)).expand(len(self.logits), -1)
-        start = 0
-        for p, code in zip(columns, codes, strict=True):
-            phases = code @ phi.frequencies[start : start + code.shape[1]]
-            product = product * torch.complex(p @ phases.cos(), p @ phases.sin())
-            start += code.shape[1]
-        return self._by_class(torch.cat([product.real, product.imag], 1) * phi.features**-0.5)
 
     def _by_class(self, features: torch.Tensor) -> torch.Tensor:
         """Average over the components of each class."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import comb, exp, factorial, pi, prod, sqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,15 +17,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree, best_rho, rho_of
-from finc_eval.privacy.synthesis.settings import (
-    FREQUENCIES,
-    AnySynthesis,
-    DpHp,
-    DpHpFew,
-    DpHpPaper,
-    DpMerf,
-    ImageDataSet,
-)
+from finc_eval.privacy.synthesis.settings import AnySynthesis, DpHp, DpHpFew, DpHpPaper, DpMerf, ImageDataSet
 from finc_eval.privacy.synthesis.tabular import MAX_POSITION, Table
 
 if TYPE_CHECKING:
@@ -96,83 +88,51 @@ class Statistic:
         return rows if self.view is None else rows @ self.view
 
 
-def table_statistics_of(method: AnySynthesis, table: Table, seed: int) -> tuple[Statistic, ...]:
+def table_statistics(method: AnySynthesis, table: Table, seed: int = 0) -> tuple[Statistic, ...]:
     """Return the statistics that a method releases of a table."""
     match method:
-        case DpHpPaper():
-            return paper_table_statistics(table, seed, method)
-        case DpMerf():
-            return fourier_table_statistics(table, seed, method.frequencies)
-        case _:
-            return table_statistics(table, 1 if isinstance(method, DpHpFew) else 2)
-
-
-def image_statistics_of(method: AnySynthesis, shape: Shape, seed: int) -> tuple[Statistic, ...]:
-    """Return the statistics that a method releases of images."""
-    match method:
-        case DpHpPaper():
-            return paper_image_statistics(shape, seed, method)
-        case DpMerf():
-            scale = sqrt(prod(shape) * DRAWING_SQUARE) / 2
-            phi = RandomFourierFeatures(prod(shape), method.frequencies, sigma=scale, seed=seed, orthogonal=False)
-            return (Statistic(phi),)
         case DpHp():
-            return image_statistics(shape)
+            # For a small Mehler ρ the weight of degree k at x is Poisson with mean ‖x‖²/l²: l² is half the mean square.
+            scale = sqrt(table.mean_square(table.codes) / 2)
+            pairs = TotalDegree(table.codes.shape[1], 2, length_scale=scale, rho=min(MAX_MEHLER_RHO, rho_of(scale)))
+            order, mehler_rho = round(3.5 * MAX_POSITION), best_rho(MAX_POSITION, LEVEL_SCALE)
+            single = CoordinateSum(len(table.columns), order, length_scale=LEVEL_SCALE, rho=mehler_rho)
+            return Statistic(single, table.positions), Statistic(pairs, table.codes, JOINT_BUDGET)
+        case DpHpFew():
+            # The relation of the class to each column: bounded first moments suit a few hundred records.
+            scale = sqrt(RARE_CLASS_SQUARE * table.mean_square(table.amounts))
+            return (Statistic(BoundedMoments(table.amounts.shape[1], 1, length_scale=scale), table.amounts),)
+        case DpHpPaper():
+            # Each column is one number. Length scales come from the public positions, where the paper's code takes
+            # medians of the private data.
+            defaults = DpHpPaper(product_order=10, product_columns=3, draws=8, sum_share=0.6)
+            return _paper_statistics(method, defaults, len(table.columns), LEVEL_SCALE, seed, table.positions)
+        case DpMerf():
+            scale, dim = sqrt(table.mean_square(table.codes) / 2), table.codes.shape[1]
+            phi = RandomFourierFeatures(dim, method.frequencies, sigma=scale, seed=seed, orthogonal=False)
+            return (Statistic(phi, table.codes),)
+
+
+def image_statistics(method: AnySynthesis, shape: Shape, seed: int = 0) -> tuple[Statistic, ...]:
+    """Return the statistics that a method releases of images."""
+    pixels = prod(shape)
+    match method:
+        case DpHp():
+            # First moments of all pixels, second moments of a coarser image, whose norm is at most the image's.
+            view = pool(shape)
+            first = BoundedMoments(pixels, 1, length_scale=sqrt(pixels * DRAWING_SQUARE))
+            second = BoundedMoments(view.shape[1], 2, lowest=2, length_scale=sqrt(pixels * DRAWING_SQUARE / 2))
+            return Statistic(first), Statistic(second, view, SECOND_BUDGET)
         case DpHpFew():
             raise UsageError("the method dp-hp-few is for tables: for images choose dp-hp, dp-hp-paper or dp-merf")
-
-
-def table_statistics(table: Table, degree: Literal[1, 2] = 2) -> tuple[Statistic, ...]:
-    """Return our statistics of a table.
-
-    Degree 2 is a sum kernel over the positions with total-degree features of the codes. Degree 1 is bounded first
-    moments alone, the relation of the class to each column, which suits a few hundred records.
-    """
-    if degree == 1:
-        scale = sqrt(RARE_CLASS_SQUARE * table.mean_square(table.amounts))
-        return (Statistic(BoundedMoments(table.amounts.shape[1], 1, length_scale=scale), table.amounts),)
-    # For a small Mehler ρ the weight of degree k at x is Poisson with mean ‖x‖²/l², so l² is half the mean square.
-    scale = sqrt(table.mean_square(table.codes) / 2)
-    pairs = TotalDegree(table.codes.shape[1], 2, length_scale=scale, rho=min(MAX_MEHLER_RHO, rho_of(scale)))
-    order, mehler_rho = round(3.5 * MAX_POSITION), best_rho(MAX_POSITION, LEVEL_SCALE)
-    single = CoordinateSum(len(table.columns), order, length_scale=LEVEL_SCALE, rho=mehler_rho)
-    return Statistic(single, table.positions), Statistic(pairs, table.codes, JOINT_BUDGET)
-
-
-def paper_table_statistics(table: Table, seed: int, method: DpHpPaper | None = None) -> tuple[Statistic, ...]:
-    """Return the paper's statistics of a table: a sum kernel of high order, and products of a few random columns.
-
-    Each column is one number, and the orders are the paper's. Length scales come from the public positions, where the
-    paper's code takes medians of the private data.
-    """
-    defaults = DpHpPaper(product_order=10, product_columns=3, draws=8, sum_share=0.6)
-    return _paper_statistics(method or defaults, defaults, len(table.columns), LEVEL_SCALE, seed, table.positions)
-
-
-def fourier_table_statistics(table: Table, seed: int, frequencies: int = FREQUENCIES) -> tuple[Statistic, ...]:
-    """Return the statistics of DP-MERF of a table: random Fourier features of the codes, with our length scale."""
-    scale = sqrt(table.mean_square(table.codes) / 2)
-    phi = RandomFourierFeatures(table.codes.shape[1], frequencies, sigma=scale, seed=seed, orthogonal=False)
-    return (Statistic(phi, table.codes),)
-
-
-def image_statistics(shape: Shape) -> tuple[Statistic, ...]:
-    """Return our statistics of images: first moments of all pixels, second moments of a coarser image, both bounded."""
-    view, pixels = pool(shape), prod(shape)
-    first = BoundedMoments(pixels, 1, length_scale=sqrt(pixels * DRAWING_SQUARE))
-    # The norm of the pooled image is at most the norm of the image.
-    second = BoundedMoments(view.shape[1], 2, lowest=2, length_scale=sqrt(pixels * DRAWING_SQUARE / 2))
-    return Statistic(first), Statistic(second, view, SECOND_BUDGET)
-
-
-def paper_image_statistics(shape: Shape, seed: int, method: DpHpPaper | None = None) -> tuple[Statistic, ...]:
-    """Return the paper's statistics of images (Table 9): a sum kernel of high order, and products of random pixels.
-
-    The paper's pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖².
-    """
-    defaults = DpHpPaper(product_order=20, product_columns=2, draws=10, sum_share=0.8)
-    asked = method or defaults
-    return _paper_statistics(asked, defaults, prod(shape), PIXEL_SCALES[asked.data_set], seed)
+        case DpHpPaper():
+            # Table 9. Pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖².
+            defaults = DpHpPaper(product_order=20, product_columns=2, draws=10, sum_share=0.8)
+            return _paper_statistics(method, defaults, pixels, PIXEL_SCALES[method.data_set], seed)
+        case DpMerf():
+            scale = sqrt(pixels * DRAWING_SQUARE) / 2
+            phi = RandomFourierFeatures(pixels, method.frequencies, sigma=scale, seed=seed, orthogonal=False)
+            return (Statistic(phi),)
 
 
 def _paper_statistics(

@@ -39,7 +39,7 @@ from finc_eval.privacy.synthesis.generators import (
     ProductMixture,
     Smooth,
 )
-from finc_eval.privacy.synthesis.released_features import Shape, image_statistics_of, table_statistics_of
+from finc_eval.privacy.synthesis.released_features import Shape, image_statistics, table_statistics
 from finc_eval.privacy.synthesis.result import (
     SyntheticImages,
     SyntheticTable,
@@ -114,7 +114,7 @@ def synthesize_table(
     target = release_embedding(
         records,
         labels,
-        table_statistics_of(chosen.method, table, chosen.seed),
+        table_statistics(chosen.method, table, chosen.seed),
         guarantee,
         ledger=ledger,
         identity=None if ledger is None else table_identity(columns),
@@ -181,7 +181,7 @@ def synthesize_images(
     progress, where = Run.of(run).progress, usable_device(Run.of(run).device)
     shape: Shape = (*images.shape[1:3], images.shape[3] if len(images.shape) == 4 else 1)
     places = None if labels is None else class_indices(labels, classes, len(images))
-    statistics = image_statistics_of(chosen.method, shape, chosen.seed)
+    statistics = image_statistics(chosen.method, shape, chosen.seed)
     generator = _network(chosen.network, shape, max(len(classes), 1), chosen.seed, where)
     target = release_embedding(
         _image_records(images, shape),
@@ -196,9 +196,13 @@ def synthesize_images(
     ).to(where)
     course = _fit(generator, target, chosen, IMAGE_RATE, progress)
     drawn = draw_labels(target.shares, chosen.count or len(images), chosen.seed)
+    height, width, channels = shape
     made = np.concatenate(
-        [_as_images(batch, shape, images.shape[1:]) for batch in generator.sample_batches(drawn, chosen.seed)]
-    )
+        [
+            (batch * 255).round().to(torch.uint8).numpy().reshape(-1, channels, height, width).transpose(0, 2, 3, 1)
+            for batch in generator.sample_batches(drawn, chosen.seed)
+        ]
+    ).reshape(-1, *images.shape[1:])
     named = np.array(classes, dtype=str)[drawn.numpy()] if classes else None
     synthesis = synthesis_of(str(chosen.method), generator, target, classes, drawn, course)
     return SyntheticImages(made, named, replace(synthesis, shown=first_of_each(drawn, classes)))
@@ -238,10 +242,3 @@ def _image_records(images: PrivateImages, shape: Shape) -> PassingRecords:
             yield torch.from_numpy(planes.reshape(len(pixels), -1)).float() / 255
 
     return PassingRecords(len(images), prod(shape), batches)
-
-
-def _as_images(records: torch.Tensor, shape: Shape, form: tuple[int, ...]) -> np.ndarray:
-    """Return records as uint8 images of this form, (h, w) or (h, w, c)."""
-    height, width, channels = shape
-    pixels = (records * 255).round().to(torch.uint8).numpy()
-    return pixels.reshape(-1, channels, height, width).transpose(0, 2, 3, 1).reshape(-1, *form)
