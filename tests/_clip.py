@@ -3,7 +3,7 @@
 import torch
 from safetensors.torch import save_file
 
-from finc_eval.numerics.process import kept_random_states
+from finc_eval.numerics.precision import kept_random_states
 
 WIDTH, DIMENSION = 32, 16
 

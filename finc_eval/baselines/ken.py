@@ -24,7 +24,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
 from finc_eval.numerics.kernels import PairKernel, gaussian_kernel, median_bandwidth
-from finc_eval.numerics.process import single_threaded
+from finc_eval.numerics.precision import single_threaded
 
 Factorization = Literal["cholesky", "eigen"]
 

@@ -22,8 +22,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.naming.causes import CauseKind, frequency_or_appearance, look_different
 from finc_eval.naming.names import name_modes
-from finc_eval.numerics.exact_tests import clopper_pearson, mover
-from finc_eval.numerics.inference import ALPHA, critical_value, holm, upper_tail
+from finc_eval.numerics.inference import ALPHA, clopper_pearson, critical_value, holm, mover, upper_tail
 from finc_eval.numerics.thresholds import thresholds_of
 from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind

@@ -21,8 +21,7 @@ from finc_eval.core.serialize import Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import points
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gallery.gallery import Gallery, Pictures
-from finc_eval.gallery.pictured import Pictured
+from finc_eval.gallery.pictured import Gallery, Pictured, Pictures
 from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import choose, kind_id

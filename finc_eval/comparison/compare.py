@@ -35,7 +35,7 @@ from finc_eval.embeddings.search.neighbors import index_signature, least_recall,
 from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
-from finc_eval.gallery.gallery import captions_of
+from finc_eval.gallery.pictured import captions_of
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide

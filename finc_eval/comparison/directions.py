@@ -15,9 +15,15 @@ from scipy.optimize import linear_sum_assignment
 
 from finc_eval.core.device import send
 from finc_eval.numerics.arrays import rows_of
-from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, Eigenpairs, LowRank, extreme_eigenpairs, top_eigenpairs
+from finc_eval.numerics.eigen import (
+    RESIDUAL_TOLERANCE,
+    Eigenpairs,
+    LowRank,
+    extreme_eigenpairs,
+    top_eigenpairs,
+    varimax,
+)
 from finc_eval.numerics.moments import Moments, weighted_sum
-from finc_eval.numerics.varimax import varimax
 
 OVERSAMPLING = 1.3
 """Rotated directions per direction asked for: the varimax rotation needs some room. Over 18 draws of digits and

@@ -9,7 +9,7 @@ from finc_eval.comparison.direction import Direction, Interval, significant
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.embeddings.repeats import REPEATS_ITSELF
-from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind

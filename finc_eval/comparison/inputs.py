@@ -27,8 +27,7 @@ from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.numerics.arrays import fold_of, rows_of
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
 from finc_eval.partitions.blocks import Pairing, pair
-from finc_eval.partitions.counts import DRAWN
-from finc_eval.partitions.sets import MIN_SAMPLES
+from finc_eval.partitions.counts import DRAWN, MIN_SAMPLES
 from finc_eval.prompts.text import Joint, card_of_text, join_text
 from finc_eval.sketches.opening import SetInput, as_sketch, group_sets, view_rows
 from finc_eval.sketches.reference import reference_feature_map

@@ -26,8 +26,7 @@ from finc_eval.embeddings.recipe import check_same_space
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
-from finc_eval.gallery.gallery import Captions, check_captions, store_captions
-from finc_eval.gallery.pictured import Pictured
+from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store_captions
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.kind import Kind, shown_of

@@ -1,4 +1,4 @@
-"""`Pictured`: a result whose page shows samples, and whose file keeps small pictures of them."""
+"""Pictures and captions of samples, and `Pictured`: a result whose page shows them, and whose file keeps them small."""
 
 from __future__ import annotations
 
@@ -6,59 +6,188 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, get_args
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, get_args
 
 import numpy as np
 
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import check_target
 from finc_eval.core.files.reading import StoredFile, existing_file
 from finc_eval.core.files.writing import NewFile, new_file
 from finc_eval.core.record import NOT_IN_JSON
+from finc_eval.core.run import Run
 from finc_eval.core.serialize import LAYOUT, Document
 from finc_eval.core.storage import write_together
+from finc_eval.core.words import join_words
+from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
+from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
+from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
-from finc_eval.gallery.gallery import Gallery, Pictures, Thumbnails, read_gallery
-from finc_eval.gallery.thumbnails import MAX_EDGE, Kind, Thumbnail
-from finc_eval.samples import Samples
+from finc_eval.gallery.thumbnails import DEFAULT_FPS, MAX_EDGE, Kind, Thumbnail, preview, thumbnail
+from finc_eval.samples import Samples, open_source
+from finc_eval.samples.clips import Clip
+
+Thumbnails = dict[str, Thumbnail]
+
+Pictures = dict[str, Thumbnails]
+"""Thumbnails by the label of their set and their id."""
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Pictures of the samples that a result shows."""
+
+    pictures: Pictures  # thumbnails by the label of their set and their id, without missing pictures
+    notes: tuple[str, ...] = ()  # why pictures are missing, at most one sentence for each reason
+
+
+def read_gallery(
+    sets: Mapping[str, SetInfo],
+    shown: Mapping[str, Iterable[str]],
+    given: Mapping[str, Samples],
+    *,
+    kept: Mapping[str, Thumbnails] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Gallery:
+    """Gather the pictures of the samples that a result shows, all by the label of their set.
+
+    Pictures of a set come from what the caller gives, else from what the file of the result kept, else from the samples
+    that were compared in this process. A path that a file names is never opened. Sentences call the sets by `names`.
+    """
+    for label, samples in given.items():
+        if label not in sets:
+            raise UsageError(f"the result has no set {label!r}: it has {', '.join(sets)}")
+        open_source(samples, clip=sets[label].clip)  # what a caller names must be there; the rest may be gone
+    pictures: Pictures = {}
+    missing: dict[str, list[tuple[str, str]]] = {}
+    for label, info in sets.items():
+        wanted = set(shown[label])
+        source = given.get(label, info.samples)
+        if label not in given and (kept is not None or source is None):
+            held, reason = (kept or {}).get(label, {}), "only their ids are at hand"
+            pictures[label] = {name: one for name, one in held.items() if name in wanted}
+        else:
+            pictures[label], reason = read_thumbnails(source, wanted, info.clip)
+        if lacking := len(wanted) - len(pictures[label]):
+            count = "the" if lacking == len(wanted) else f"{lacking} of the {len(wanted)}"
+            missing.setdefault(reason, []).append((label, f"{count} samples of {(names or {}).get(label, label)}"))
+    return Gallery(pictures, tuple(_note(reason, dict(found)) for reason, found in missing.items()))
+
+
+def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails, str]:
+    """Read samples from anything `open_source` takes; return their pictures, and why some are missing if some are."""
+    found: Thumbnails = {}
+    if not wanted:
+        return found, ""
+    try:
+        if isinstance(source, EmbeddedSamples | HeldSamples):
+            place, samples = f"{source.place}, or are not the samples that were embedded", source.read(wanted)
+        else:
+            opened = open_source(source, clip=clip)
+            place, samples = opened.name, opened.take([n for n, name in enumerate(opened.ids) if name in wanted])
+        for sample in samples:
+            pixels, traits = sample.pixels, sample.traits
+            if pixels is not None and pixels.ndim > 3 and len(pixels) > 1:
+                fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
+                found[sample.id] = preview(pixels, fps / clip.stride if clip else fps)
+            elif pixels is not None:
+                found[sample.id] = thumbnail(pixels if pixels.ndim == 3 else pixels[0])
+    except (FincEvalError, OSError) as error:
+        return found, f"they cannot be read ({error})"
+    return found, f"they cannot be found or read in {place}"
+
+
+def _note(reason: str, missing: Mapping[str, str]) -> str:
+    """Return why pictures are missing, from the words for the samples of each set by its label."""
+    first, *_ = missing
+    where = f"samples={{{', '.join(f'{label!r}: …' for label in missing)}}} or --samples {first}=…"
+    sentence = f"{join_words([*missing.values()])} are not shown, because {reason}: pass {where}"
+    return f"{sentence[0].upper()}{sentence[1:]}, the folder, zip, npz or array that holds them."
+
+
+class Caption(NamedTuple):
+    """Facts of a sample, and the reference sample that is nearest to it."""
+
+    facts: tuple[str, ...]  # its metadata, one line a column
+    # id of the nearest reference sample of a generated one, and its distance; None for a reference sample
+    nearest: tuple[str, float] | None = None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines under a picture."""
+        if self.nearest is None:
+            return self.facts
+        return (*self.facts, f"nearest reference sample: {self.nearest[0]}, at distance {self.nearest[1]:.3g}")
+
+
+Captions = dict[str, dict[str, Caption]]
+"""Captions by the label of the set and the id of the sample."""
+
+MAX_LENGTH = 300
+"""Characters of a value of the metadata; prompts may be pages long."""
+
+
+def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str]], run: Run) -> Captions:
+    """Describe the samples that a page shows, and the reference samples nearest to the generated ones."""
+    gen, beside = sets["gen"].metadata_of(set(shown.get("gen", ()))), dict[str, tuple[str, float]]()
+    if gen:
+        own = sets["gen"].rows_at(np.array([row for row, _ in gen.values()], np.int64))
+        near = nearest(ArrayEmbeddings(own), sets["ref"], 1, device=run.device)
+        others = sets["ref"].ids_at(near.indices[:, 0])
+        beside = dict(zip(gen, zip(others, near.distances[:, 0].tolist(), strict=True), strict=True))
+    ref = sets["ref"].metadata_of({*shown.get("ref", ()), *(other for other, _ in beside.values())})
+    return {
+        "gen": {name: Caption(_facts(values), beside[name]) for name, (_, values) in gen.items()},
+        "ref": {name: Caption(_facts(values)) for name, (_, values) in ref.items()},
+    }
+
+
+def store_captions(captions: Captions, shown: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """Return the captions of the samples that a page shows as plain JSON types."""
+    wanted = {label: {*shown[label]} for label in captions}
+    return {
+        label: {name: list(one) for name, one in of_set.items() if name in wanted[label]}
+        for label, of_set in captions.items()
+    }
+
+
+def check_captions(stored: Any) -> Captions:
+    """Return captions that `store_captions` gave and a file kept."""
+    found: Captions = {}
+    for label, of_set in stored.items():
+        captions = found[str(label)] = {}
+        for name, (facts, near) in of_set.items():
+            other = None if near is None else (str(near[0]), float(near[1]))
+            captions[str(name)] = Caption(tuple(map(str, facts)), other)
+    return found
+
+
+def _facts(values: Mapping[str, str]) -> tuple[str, ...]:
+    cut = {name: value if len(value) <= MAX_LENGTH else f"{value[:MAX_LENGTH]}…" for name, value in values.items()}
+    return tuple(f"{name}: {value}" for name, value in cut.items())
+
 
 PICTURES = "pictures"
 """Key of the index of the pictures in the header, and beginning of the names of the arrays with their bytes."""
 
 
-def write_pictures(file: NewFile, pictures: Mapping[str, Thumbnails]) -> None:
-    """Write pictures into the file of a result."""
-    index = []
-    for number, (label, of_set) in enumerate(pictures.items()):
-        entries = [[name, one.kind, one.width, one.height, len(one.data)] for name, one in sorted(of_set.items())]
-        index.append({"set": label, "pictures": entries})
-        data = b"".join(one.data for _, one in sorted(of_set.items()))
-        file.array(f"{PICTURES}/{number}", np.frombuffer(data, np.uint8))
-    file.header[PICTURES] = index
-
-
 def read_pictures(file: StoredFile) -> Pictures:
-    """Read the pictures that `write_pictures` wrote; call it in `content_of`."""
+    """Read the pictures of the file of a result; call it in `content_of`."""
     found: Pictures = {}
     for number, head in enumerate(file.header[PICTURES]):
         data, start = file.array(f"{PICTURES}/{number}", None, dtype="|u1").tobytes(), 0
         of_set = found[str(head["set"])] = {}
         for entry in head["pictures"]:
-            name, kind, width, height, length = _check(*entry)
-            of_set[name] = Thumbnail(data[start : start + length], kind, width, height)
-            start += length
+            name, kind, *sizes = entry
+            whole = len(sizes) == 3 and all(isinstance(one, int) and one > 0 for one in sizes)
+            if kind not in get_args(Kind) or not whole or max(sizes[:2]) > MAX_EDGE:
+                raise ValueError("the index of its pictures is wrong")
+            of_set[str(name)] = Thumbnail(data[start : start + sizes[2]], kind, *sizes[:2])
+            start += sizes[2]
         if start != len(data):
             raise ValueError("its pictures do not match their index")
     return found
-
-
-def _check(name: str, kind: Kind, width: int, height: int, length: int) -> tuple[str, Kind, int, int, int]:
-    sizes: tuple[Any, ...] = (width, height, length)
-    whole = all(isinstance(one, int) and one > 0 for one in sizes)
-    if kind not in get_args(Kind) or not whole or max(width, height) > MAX_EDGE:
-        raise ValueError("the index of its pictures is wrong")
-    return str(name), kind, width, height, length
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,12 +246,18 @@ class Pictured(Document):
             UsageError: the path ends in .json.
             DataError: the path holds another kind of file, or cannot be written.
         """
-        twin = self.twin(path)
+        twin, index = self.twin(path), []
         with write_together():
             with new_file(path, self.type_name, LAYOUT) as file:
                 file.header["result"] = self.to_dict()
                 self._write(file)
-                write_pictures(file, self.gallery.pictures)
+                for number, (label, of_set) in enumerate(self.gallery.pictures.items()):
+                    pictures = sorted(of_set.items())
+                    entries = [[name, one.kind, one.width, one.height, len(one.data)] for name, one in pictures]
+                    index.append({"set": label, "pictures": entries})
+                    data = b"".join(one.data for _, one in pictures)
+                    file.array(f"{PICTURES}/{number}", np.frombuffer(data, np.uint8))
+                file.header[PICTURES] = index
             self.to_json(twin)
 
     @classmethod

@@ -14,8 +14,6 @@ from PIL import Image, ImageDraw, ImageSequence
 from torch.nn.functional import adaptive_avg_pool2d
 
 from finc_eval.extractors.networks.flow import optical_flow
-from finc_eval.samples import Traits
-from finc_eval.samples.clips import Clip
 
 Kind = Literal["png", "webp", "jpeg"]
 
@@ -130,16 +128,6 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
     whole = max(MIN_PREVIEW_MS, 1000 * len(frames) / fps)
     moving = {"save_all": True, "append_images": pictures[1:], "duration": round(whole / len(pictures)), "loop": 0}
     return _webp(pictures[0], lossless=is_small, quality=CLIP_QUALITY, **moving)
-
-
-def sample_thumbnail(pixels: npt.NDArray[np.uint8], traits: Traits | None, clip: Clip | None) -> Thumbnail:
-    """Show an image as it is, and a clip of several frames playing."""
-    if pixels.ndim == 3:
-        return thumbnail(pixels)
-    if len(pixels) == 1:
-        return thumbnail(pixels[0])
-    fps = (clip and clip.fps) or (traits and traits.fps) or DEFAULT_FPS
-    return preview(pixels, fps / clip.stride if clip else fps)
 
 
 def _spread(count: int, most: int) -> npt.NDArray[np.int64]:

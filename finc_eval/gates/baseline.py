@@ -39,8 +39,8 @@ from finc_eval.embeddings.opening import open_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.sets import GEN
 from finc_eval.gates.verdict import Limit, Verdict
+from finc_eval.partitions.counts import OpenedSet, countable_set
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.sets import OpenedSet, countable_set
 
 TYPE_NAME, KINDS_TYPE, LAYOUT = "baseline", "baseline-kinds", 1
 

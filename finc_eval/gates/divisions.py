@@ -20,9 +20,8 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import kind_id, node_tallies
 from finc_eval.partitions.counts import COUNT, Counted, Counter, tally_sets
 from finc_eval.partitions.kind import names_of_unions
-from finc_eval.partitions.kind_tree import DIVIDE, KindTree
+from finc_eval.partitions.kind_tree import DIVIDE, KindTree, Tree
 from finc_eval.partitions.tests import Tally
-from finc_eval.partitions.tree import Tree
 from finc_eval.partitions.values import count_values
 
 OF_ALL = "all-"

@@ -18,7 +18,7 @@ from scipy.special import gammaincinv
 from finc_eval.gates.evidence import Evidence, Side
 from finc_eval.gates.shares import SHARE_PART, SIDES, power_beside, ratio_bound, share_bound, whole_of
 from finc_eval.numerics.design_effects import GroupedKinds, design_effects
-from finc_eval.numerics.exact_tests import mover
+from finc_eval.numerics.inference import mover
 from finc_eval.numerics.thresholds import smallest_between
 
 Interval = tuple[float, float, float]

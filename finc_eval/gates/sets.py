@@ -19,7 +19,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.partitions.blocks import ID, Pairing, designs, pair
-from finc_eval.partitions.sets import MIN_SAMPLES, countable_sets
+from finc_eval.partitions.counts import MIN_SAMPLES, countable_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
 """Labels of the sets; with replicates, the baselines are called baseline-1, baseline-2 …"""

@@ -18,8 +18,7 @@ from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
 from finc_eval.gates.evidence import Evidence, Side, upper_quantile
-from finc_eval.numerics.exact_tests import mover
-from finc_eval.numerics.inference import ALPHA, POWER
+from finc_eval.numerics.inference import ALPHA, POWER, mover
 from finc_eval.numerics.thresholds import smallest, smallest_between
 
 SIDES: tuple[Side, Side] = ("low", "high")

@@ -27,8 +27,8 @@ from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.registry import get_metric, say_substitute
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.blocks import Pairing, pair
+from finc_eval.partitions.counts import OpenedSet, countable_sets
 from finc_eval.partitions.kind_tree import DIVIDE
-from finc_eval.partitions.sets import OpenedSet, countable_sets
 
 
 @show_options(LeaderboardSettings)

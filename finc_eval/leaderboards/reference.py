@@ -31,12 +31,10 @@ from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
 from finc_eval.partitions.blocks import Pairing, designs
-from finc_eval.partitions.counts import Counted, Examples, count
-from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.sets import OpenedSet
+from finc_eval.partitions.counts import Counted, Examples, OpenedSet, count
+from finc_eval.partitions.kind_tree import KindTree, Tree
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tests import Tally
-from finc_eval.partitions.tree import Tree
 from finc_eval.partitions.values import ValueCounts
 
 TYPE_NAME = "leaderboard-reference"

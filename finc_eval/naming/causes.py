@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import MOST, TRAIT, Name
-from finc_eval.naming.panel import OTHERS_PER_SET, Indices, smallest_hashes
+from finc_eval.naming.properties import OTHERS_PER_SET, Indices, smallest_hashes
 from finc_eval.naming.questions import Counts, enrichment_p
-from finc_eval.numerics.exact_tests import hypergeometric_masses
-from finc_eval.numerics.inference import ALPHA, holm
+from finc_eval.numerics.inference import ALPHA, holm, hypergeometric_masses
 
 SMALL_PART = 0.2
 """Part of the difference below which a significant cause is not called one."""

@@ -1,10 +1,15 @@
-"""Evidence for the name of a mode: properties of its members, each with its shares and its p-value."""
+"""Names of modes and kinds, the evidence for each, and unlike names for all that one result shows."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from finc_eval.core.record import Record
+from finc_eval.core.words import quote
 
 CLASSIFIER, TRAIT = "classifier", "trait"
 """Sources of evidence that are not columns of metadata."""
@@ -45,3 +50,136 @@ class Name(Record):
 
     text: str | None
     evidence: tuple[Evidence, ...] = ()
+
+
+WORD = re.compile(r"[^\W_]+")
+
+
+PARTLY = "partly "
+"""Beginning of the name of a mode if no value describes most of its members."""
+
+LOOKS_LIKE = "looks like "
+"""Beginning of a name that the extractor's classes gave, which need not be the classes of the samples."""
+
+SHARES = re.compile(r" \([\d %,]+\)")
+"""The shares of members in a name, such as " (50 %, 41 %)"."""
+
+BETWEEN_PARTS = re.compile(r", | and ")
+"""Words between the parts of a name, which may come in any order."""
+
+
+class _Titled(Protocol):
+    """Whatever has an id, and a title that is the id where there is not a name."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+
+
+class _Named(_Titled, Protocol):
+    """Whatever has a name with evidence: a mode, or a kind."""
+
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def evidence(self) -> tuple[Evidence, ...]: ...
+
+
+AnyNamed = TypeVar("AnyNamed", bound=_Named)
+
+
+class UniqueNames:
+    """Names of the modes or kinds of a result, no two of which read the same.
+
+    A name is as short as the others allow: without the shares of members and, where it says more, without traits. Where
+    another has the same short name, traits distinguish them, or else ids.
+    """
+
+    def __init__(self, modes: Iterable[_Named]) -> None:
+        known = [*modes]
+        self._short = Counter(_reading(_without_traits(one)) for one in known)
+        self._full = Counter(_reading(_without_shares(one)) for one in known)
+
+    def words(self, one: _Named) -> str:
+        """Return the name, with traits only if they distinguish it; the id without a name."""
+        short, full = _without_traits(one), _without_shares(one)
+        return full if self._short[_reading(short)] > 1 and self._full[_reading(full)] == 1 else short
+
+    def is_shared(self, one: _Named) -> bool:
+        """Return whether others have the same words, so that ids must distinguish them."""
+        return self._short[_reading(self.words(one))] > 1
+
+    def title(self, one: _Named) -> str:
+        """Return the whole name, with the id where others read the same but for their shares."""
+        return f"{one.title}, {one.id}" if self._full[_reading(_without_shares(one))] > 1 else one.title
+
+    def kind(self, one: _Named) -> str:
+        """Return the kind of samples as the object of a sentence."""
+        if one.name is None:
+            return f"samples without a name, {one.id}"
+        words = self.words(one)
+        if _has_only_traits(one):
+            text = f"samples that are {quote(words)}"
+        elif one.name.startswith(LOOKS_LIKE):
+            text = f"samples that look like {quote(words)}"
+        elif words.startswith(PARTLY):
+            text = f"samples that are partly {quote(words.removeprefix(PARTLY))}"
+        else:
+            text = quote(words)
+        return f"{text}, {one.id}" if self.is_shared(one) else text
+
+    def examples(self, groups: Iterable[Sequence[AnyNamed]], count: int) -> list[list[AnyNamed]]:
+        """Return the first modes of each group, up to a number, without modes that read like an earlier one."""
+        taken: set[frozenset[str]] = set()
+        chosen: list[list[AnyNamed]] = []
+        for group in groups:
+            chosen.append([])
+            for one in group:
+                reading = _reading(self.words(one))
+                if len(chosen[-1]) < count and reading not in taken:
+                    taken.add(reading)
+                    chosen[-1].append(one)
+        return chosen
+
+
+def with_id(one: _Titled) -> str:
+    """Return the name with the id, as tables have it; the id alone without a name."""
+    return one.id if one.title == one.id else f"{one.title}, {one.id}"
+
+
+def _without_shares(one: _Named) -> str:
+    return SHARES.sub("", one.title).removeprefix("mostly ").removeprefix(LOOKS_LIKE)
+
+
+def _without_traits(one: _Named) -> str:
+    """Return a name without shares and traits; traits alone stay."""
+    text = _without_shares(one)
+    for evidence in () if _has_only_traits(one) else one.evidence:
+        if evidence.source == TRAIT:
+            text = text.replace(f", {evidence.value}", "")
+    return text
+
+
+def _has_only_traits(one: _Named) -> bool:
+    """Return whether a name has traits alone: they stand behind whatever else it has."""
+    return any(part.source == TRAIT and (one.name or "").startswith(part.value) for part in one.evidence)
+
+
+def _reading(text: str) -> frozenset[str]:
+    """Return what a reader takes from a name: its parts, in whatever order."""
+    return frozenset(BETWEEN_PARTS.split(text))
+
+
+def in_common(kinds: Sequence[_Named], others: Iterable[_Named]) -> str | None:
+    """Return the words that all names of some kinds share and no others have, as "coloured" of coloured-0; or None."""
+    own = [_words(kind) for kind in kinds]
+    taken = {word for kind in others for word in _words(kind)}
+    shared = [word for word in own[0] if all(word in words for words in own)] if len(own) > 1 else []
+    return " ".join(shared) if shared and taken and taken.isdisjoint(shared) else None
+
+
+def _words(kind: _Named) -> list[str]:
+    """Return the words of the values that name a kind, without the traits of its pictures."""
+    named = [one.value for one in kind.evidence if one.source != TRAIT and one.value in (kind.name or "")]
+    return list(dict.fromkeys(word for value in named for word in WORD.findall(value)))

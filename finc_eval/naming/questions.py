@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.naming.evidence import Evidence
-from finc_eval.naming.panel import Panel
-from finc_eval.naming.properties import TEXT_COLUMNS, Properties
+from finc_eval.naming.properties import TEXT_COLUMNS, Panel, Properties
 
 MIN_WITH = 3
 """Samples that must have a property before it is tested; rarer ones cannot become significant (Tarone 1990)."""

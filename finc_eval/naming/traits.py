@@ -12,7 +12,7 @@ from PIL import Image
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.evidence import TRAIT, Evidence
-from finc_eval.naming.panel import Panel
+from finc_eval.naming.properties import Panel
 from finc_eval.naming.questions import Question, larger_p
 
 SIDE = 64

@@ -19,8 +19,7 @@ from scipy.optimize import brentq
 from finc_eval.core.checks import check_fraction
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
-from finc_eval.numerics.exact_tests import clopper_pearson, share_bounds
-from finc_eval.numerics.inference import normal_quantile
+from finc_eval.numerics.inference import clopper_pearson, normal_quantile, share_bounds
 
 MIN_FALSE_ALARMS = 10
 """False alarms that an operating point must allow for; with this many, their rate is known to about a third."""

@@ -19,8 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.numerics.exact_tests import detectable_share
-from finc_eval.numerics.inference import POWER, normal_quantile
+from finc_eval.numerics.inference import POWER, detectable_share, normal_quantile
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

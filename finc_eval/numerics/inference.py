@@ -1,16 +1,17 @@
-"""Statistical inference: quantiles, confidence intervals, and corrections for many tests."""
+"""Statistical inference: quantiles, intervals, exact tests of shares from counts, and corrections for many tests."""
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from math import sqrt
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincinv, gammaln, ndtr, ndtri, stdtrit
 
-from finc_eval.core.checks import check_fraction
+from finc_eval.core.checks import check_fraction, check_positive
 
 DEFAULT_CONFIDENCE = 0.95
 """Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""
@@ -76,3 +77,145 @@ def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     adjusted = torch.empty_like(p_values)
     adjusted[order] = (p_values[order] * steps / part).cummax(0).values.clamp_max(1.0)
     return adjusted
+
+
+Array = NDArray[np.float64]
+
+Number = Array | float
+
+TIE = 1 + 1e-9
+"""Factor within which two p-values are equal: they are sums of rounded numbers."""
+
+MAX_STEPS = 256
+"""Tests whose correction is computed at once; most families end in the first lot, with adjusted p-values of 1."""
+
+
+class ShareTests:
+    """One-sided exact tests of "the first share is at most ρ times the second", and their correction.
+
+    Whole numbers and ρ = 1: Fisher's exact test, the upper tail of the hypergeometric distribution. Otherwise the
+    conditional binomial test (Przyborowski and Wilenski 1940): of k + l members, each is one of the first set with
+    probability at most π = ρ·n₁ / (ρ·n₁ + n₂), so p = P(Binomial(k + l, π) ≥ k) = I_π(k, l + 1). This is exact for
+    counts of rare members, which are Poisson, and conservative for binomial counts, which vary less given their sum.
+    I_π(k, l + 1) is also defined for the effective counts of grouped samples, which are not whole. Numbers of members k
+    and sizes n of the sets have the shape (t,), or are one for all tests.
+    """
+
+    def __init__(
+        self, k_first: ArrayLike, n_first: ArrayLike, k_second: ArrayLike, n_second: ArrayLike, rho: float = 1.0
+    ) -> None:
+        counts = np.broadcast_arrays(*(np.asarray(c, float).ravel() for c in (k_first, n_first, k_second, n_second)))
+        k, n, other, m = counts
+        self._total, self.rho = k + other, check_positive("rho", rho)
+        self._pi = rho * n / (rho * n + m)
+        self._whole = all(bool(np.all(count == np.floor(count))) for count in counts)
+        self._fisher = self._whole and rho == 1
+        if self._fisher:
+            cases, place = np.unique(np.stack([self._total, n, m]).astype(int), axis=1, return_inverse=True)
+            self._case = place.ravel()  # NumPy 2.0.0 gives it two axes
+            self._tails = [hypergeometric_tails(*case) for case in cases.T.tolist()]
+            found = [self._tails[case][int(a)] for case, a in zip(self._case, k, strict=True)]
+            self.p_values: Array = np.array(found)  # shape (t,)
+        else:
+            self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
+
+    def of_one_set(self, k: Array, n: float, m: float) -> Array:
+        """Return the p-values of k members that all are in the first set, of n samples; the other has m."""
+        if self._fisher:
+            return np.asarray(np.exp(log_choose(n, k) - log_choose(n + m, k)))
+        return np.asarray((self.rho * n / (self.rho * n + m)) ** k)
+
+    def family_level(self, p: ArrayLike) -> Array:
+        """Return Σ P(pᵢ ≤ p) over all tests i: the family-wise error of rejecting at p, or a bound of it.
+
+        Given its number of members, a test can take few p-values, and most tests of rare kinds none that is small.
+        """
+        return np.asarray(self._reach(np.atleast_1d(np.asarray(p, float))).sum(0))
+
+    @cached_property
+    def adjusted(self) -> Array:
+        """Adjusted p-values, shape (t,): rejecting those ≤ α keeps the family-wise error at α.
+
+        Step-down, with P(pᵢ ≤ p) instead of p (Westfall and Wolfinger 1997). Holm's correction is the same for
+        continuous tests, and Tarone's (1990) removal of tests that cannot become significant is a part of it.
+        """
+        order = self.p_values.argsort(kind="stable")
+        steps = np.ones(len(order))
+        for start in range(0, len(order), MAX_STEPS):
+            stop = min(start + MAX_STEPS, len(order))
+            reached = self._reach(self.p_values[order[start:stop]])[order]
+            left = np.cumsum(reached[::-1], axis=0)[::-1]
+            steps[start:stop] = left[np.arange(start, stop), np.arange(stop - start)]
+            if steps[stop - 1] >= 1:
+                break
+        adjusted = np.empty(len(order))
+        adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+        return adjusted
+
+    def _reach(self, p: Array) -> Array:
+        """Return P(pᵢ ≤ p) for each test and each p, shape (t, len(p)): the largest attainable p-value up to p."""
+        if not self._fisher:
+            smallest = self._pi**self._total
+            return np.where(p * TIE >= smallest[:, None], p, 0.0)
+        found = np.empty((len(self._tails), len(p)))
+        for row, tails in enumerate(self._tails):
+            attainable = tails[::-1]
+            place = attainable.searchsorted(p * TIE, side="right")
+            found[row] = np.where(place > 0, attainable[place - 1], 0.0)
+        return found[self._case]
+
+
+@lru_cache(maxsize=2048)
+def hypergeometric_tails(total: int, n: int, m: int) -> Array:
+    """Return P(K ≥ k) for k = 0 … total, of the K of `hypergeometric_masses`."""
+    return np.asarray(np.minimum(np.cumsum(hypergeometric_masses(total, n, m)[::-1])[::-1], 1.0))
+
+
+def hypergeometric_masses(total: int, n: int, m: int) -> Array:
+    """Return P(K = k) for k = 0 … total: K of `total` members are in the first set, of n samples; the other has m."""
+    k = np.arange(total + 1.0)
+    possible = (k <= n) & (total - k <= m)
+    log = np.full(total + 1, -np.inf)
+    log[possible] = log_choose(n, k[possible]) + log_choose(m, total - k[possible])
+    return np.asarray(np.exp(log - log_choose(n + m, np.array(float(total)))))
+
+
+def log_choose(n: float, k: Array) -> Array:
+    """Return the logarithm of the number of ways to choose k of n; both may be fractions."""
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> tuple[Array, Array]:
+    """Return the exact intervals of shares k / n (Clopper and Pearson 1934), as arrays (low, high).
+
+    Effective numbers k need not be whole.
+    """
+    return share_bounds(k, n, (1 - check_fraction("confidence", confidence)) / 2)
+
+
+def share_bounds(k: ArrayLike, n: ArrayLike, error: float) -> tuple[Array, Array]:
+    """Return exact lower and upper bounds of shares k / n, each with this one-sided error."""
+    k, n = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float))
+    low = np.where(k > 0, betaincinv(np.maximum(k, np.finfo(float).tiny), n - k + 1, error), 0.0)
+    high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, np.finfo(float).tiny), 1 - error), 1.0)
+    return low, high
+
+
+def mover(first: tuple[Number, Number, Number], second: tuple[Number, Number, Number]) -> tuple[Array, Array]:
+    """Return the interval of a difference from the intervals of its parts (MOVER; Zou and Donner 2008).
+
+    With Wilson's intervals this is Newcombe's method 10 (1998). Each part is its low end, estimate and high end.
+    """
+    (l1, p1, u1), (l2, p2, u2) = first, second
+    difference = np.asarray(p1 - p2)
+    return difference - np.hypot(p1 - l1, u2 - p2), difference + np.hypot(u1 - p1, p2 - l2)
+
+
+def detectable_share(count: ArrayLike, n: ArrayLike, power: float = POWER) -> Array:
+    """Return the share at which at least `count` of n samples are members with this probability.
+
+    From P(Binomial(n, share) ≥ count) = I_share(count, n − count + 1).
+    """
+    count, n = np.asarray(count, float), np.asarray(n, float)
+    reachable = count <= n
+    return np.where(reachable, betaincinv(count, np.where(reachable, n - count + 1, 1), power), 1.0)

@@ -13,19 +13,16 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.evidence import Name
-from finc_eval.naming.unique_names import UniqueNames, in_common
+from finc_eval.naming.evidence import Name, UniqueNames, in_common
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairing, designs
 from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, Examples, count, tally_sets
 from finc_eval.partitions.difference import Difference, paired_variation, total_variation
 from finc_eval.partitions.kind import Kind, describe_kinds, names_of_unions
-from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.partitions.mix import Mixes
+from finc_eval.partitions.kind_tree import KindTree, Tree
 from finc_eval.partitions.settings import MAIN_LEVEL
-from finc_eval.partitions.tests import EffectiveCounts, KindTests, Tally, test_kinds, test_within_blocks
-from finc_eval.partitions.tree import Tree
+from finc_eval.partitions.tests import EffectiveCounts, KindTests, Mixes, Tally, test_kinds, test_within_blocks
 from finc_eval.partitions.values import count_values
 
 LARGEST = 3

@@ -13,11 +13,9 @@ from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
 from finc_eval.naming.names import name_modes
-from finc_eval.numerics.exact_tests import clopper_pearson, mover
-from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE
+from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pearson, mover
 from finc_eval.partitions.counts import Counted, Examples
-from finc_eval.partitions.mix import Mix
-from finc_eval.partitions.tests import KindTests
+from finc_eval.partitions.tests import KindTests, Mix
 
 NOT_ZERO = float(np.finfo(np.float32).eps)
 """End of an interval that leaves out 0 and nothing else."""

@@ -29,11 +29,10 @@ from finc_eval.naming.properties import unused_columns
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.blocks import Pairs, pair
-from finc_eval.partitions.counts import COUNT, KindsOfSamples, read_kinds
+from finc_eval.partitions.counts import COUNT, KindsOfSamples, countable_sets, read_kinds
 from finc_eval.partitions.difference import Difference
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.partitions.kind_tree import DIVIDE
-from finc_eval.partitions.sets import countable_sets
 from finc_eval.partitions.settings import KindOptions, KindSettings
 from finc_eval.partitions.values import SharesBy, shares_by
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from finc_eval.core.words import figure, join_words, percent, plural
-from finc_eval.gallery.gallery import Gallery, read_gallery
+from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.memorization.attacks import CONTROL_AUC_RANGE, Attack, AttackName
 from finc_eval.memorization.copying import SUSPICIOUS_SHARE, Measure, MeasureName
 from finc_eval.memorization.result import Audit, SuspiciousPair

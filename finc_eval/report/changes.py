@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from finc_eval.comparison.changes import ORDER, Change, Changes
 from finc_eval.comparison.direction import Role
 from finc_eval.core.words import percent, plural, points
-from finc_eval.naming.unique_names import with_id
+from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.exports.made import call

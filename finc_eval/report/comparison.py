@@ -15,7 +15,7 @@ from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.headline import drifts
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
 from finc_eval.core.words import join_words, percent, plural
-from finc_eval.naming.unique_names import UniqueNames, with_id
+from finc_eval.naming.evidence import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.report.cards.card import Card, Cards, Link, Row, Rows, anchor

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from finc_eval.core.words import join_words, percent
 from finc_eval.gallery.counts import SHOWN_SAMPLES
-from finc_eval.gallery.gallery import Gallery, read_gallery
+from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.gates.rule import Verb
 from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report.cards.card import LEAD_SAMPLES, Card, Cards, Grid, View, anchor

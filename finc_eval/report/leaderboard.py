@@ -10,11 +10,11 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import figure, join_words, percent, plural, points
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
-from finc_eval.gallery.gallery import Gallery, read_gallery
+from finc_eval.gallery.pictured import Gallery, read_gallery
 from finc_eval.leaderboards.result import Leaderboard, Place, Side
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.measures.frechet import not_fid
-from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.report.cards.card import LEAD_SAMPLES, anchor

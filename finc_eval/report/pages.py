@@ -18,7 +18,7 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import figure, plural, points
-from finc_eval.gallery.gallery import Gallery
+from finc_eval.gallery.pictured import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Cards
 from finc_eval.report.drawings import Axis

@@ -8,7 +8,7 @@ from dataclasses import replace
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.spaces import SAME, SeenKind, Spaces
 from finc_eval.core.words import join_words, percent, plural
-from finc_eval.naming.unique_names import with_id
+from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.texts import TEXT_SAMPLES, kind_row
 from finc_eval.report.comparison import titles

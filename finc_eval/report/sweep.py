@@ -13,7 +13,7 @@ from finc_eval.comparison.direction import Direction, Role
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import percent, plural, points
-from finc_eval.naming.unique_names import with_id
+from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card
 from finc_eval.report.cards.modes import mode_card, scale_of

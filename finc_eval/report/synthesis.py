@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import percent, plural
-from finc_eval.gallery.gallery import Gallery, Thumbnails, read_thumbnails
+from finc_eval.gallery.pictured import Gallery, Thumbnails, read_thumbnails
 from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
 from finc_eval.report.drawings import bar
 from finc_eval.report.exports.made import call

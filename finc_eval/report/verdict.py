@@ -17,7 +17,7 @@ from finc_eval.comparison.headline import (
 )
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import join_words, percent, plural
-from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.report.cards.card import of_kinds

@@ -25,10 +25,9 @@ from finc_eval.comparison.directions import (
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.signature import Signature
-from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, LowRank, top_eigenpairs
+from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, LowRank, top_eigenpairs, varimax
 from finc_eval.numerics.inference import critical_value, holm
 from finc_eval.numerics.moments import Moments
-from finc_eval.numerics.varimax import varimax
 
 
 @pytest.mark.parametrize("size", [60, 900])

@@ -8,7 +8,7 @@ from finc_eval.comparison.result import Comparison
 from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.gallery.counts import MAX_SHOWN
-from finc_eval.gallery.gallery import MAX_LENGTH, Caption, captions_of
+from finc_eval.gallery.pictured import MAX_LENGTH, Caption, captions_of
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.report.comparison import page
 

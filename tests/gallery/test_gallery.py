@@ -18,7 +18,7 @@ from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gallery.counts import SHOWN_SAMPLES
-from finc_eval.gallery.gallery import read_gallery
+from finc_eval.gallery.pictured import read_gallery
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.report.comparison import page
 from finc_eval.samples import Sample
@@ -145,7 +145,7 @@ def test_only_the_samples_shown_are_read_and_none_is_held(monkeypatch):
                 assert sum(reference() is not None for reference in read) <= 2
                 yield Sample(str(number), image)
 
-    monkeypatch.setattr("finc_eval.gallery.gallery.open_source", lambda source, clip: Recorder())
+    monkeypatch.setattr("finc_eval.gallery.pictured.open_source", lambda source, clip: Recorder())
     gallery = read_gallery({"x": a_set(samples="x")}, {"x": [str(i) for i in range(0, 2000, 10)]}, {})
     assert gallery.notes == () and len(gallery.pictures["x"]) == 200
     assert asked == list(range(0, 2000, 10))

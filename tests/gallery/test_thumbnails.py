@@ -10,7 +10,7 @@ from _videos import scene
 from PIL import Image
 
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gallery.gallery import read_gallery
+from finc_eval.gallery.pictured import read_gallery
 from finc_eval.gallery.thumbnails import draw_motion, preview, thumbnail
 from finc_eval.samples.clips import Clip
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from _pages import OVER, SEVENS, THREES, UNDER, named
 
-from finc_eval.naming.unique_names import UniqueNames, with_id
+from finc_eval.naming.evidence import UniqueNames, with_id
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finc_eval.numerics.exact_tests import ShareTests, clopper_pearson, detectable_share, hypergeometric_tails, mover
+from finc_eval.numerics.inference import ShareTests, clopper_pearson, detectable_share, hypergeometric_tails, mover
 
 TABLES = [(15, 1000, 0, 1000), (3, 1000, 5, 500), (0, 1000, 3, 200), (7, 1000, 7, 900), (40, 40, 0, 40)]
 

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from finc_eval.numerics import eigen
-from finc_eval.numerics.process import single_threaded
-from finc_eval.numerics.varimax import varimax
+from finc_eval.numerics.eigen import varimax
+from finc_eval.numerics.precision import single_threaded
 
 
 @pytest.fixture(autouse=True)

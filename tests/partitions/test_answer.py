@@ -10,9 +10,8 @@ import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.partitions.answer import Choice, divide, name_headings, node_tallies
 from finc_eval.partitions.counts import Counts, tally_sets
-from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.partitions.kind_tree import KindTree, Tree
 from finc_eval.partitions.tests import test_kinds as tests_of
-from finc_eval.partitions.tree import Tree
 
 TOGETHER = Tree(FIVE.joins, np.array([9.0, 3.0, 2.0, 1.5]))
 """All nodes of the tree lie together."""

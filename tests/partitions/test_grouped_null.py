@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from finc_eval.numerics.exact_tests import clopper_pearson
+from finc_eval.numerics.inference import clopper_pearson
 from finc_eval.partitions.counts import Counts, tally_sets
 from finc_eval.partitions.difference import total_variation
 from finc_eval.partitions.tests import test_kinds as tests_of

@@ -6,7 +6,7 @@ from scipy import stats
 
 import finc_eval as fe
 from finc_eval import report
-from finc_eval.partitions.mix import Mixes
+from finc_eval.partitions.tests import Mixes
 
 EVERY = np.arange(40)
 CENTERS = np.random.default_rng(0).normal(size=(40, 8)) * 6

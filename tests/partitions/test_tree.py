@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from finc_eval.partitions.counts import Counts
-from finc_eval.partitions.tree import Tree
+from finc_eval.partitions.kind_tree import Tree
 
 #        8            depth 0
 #     6     7         depth 1

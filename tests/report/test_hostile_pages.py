@@ -13,7 +13,7 @@ from finc_eval.comparison.changes import Change, Changes
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.demo import example_sets
 from finc_eval.embeddings.set_info import SetInfo
-from finc_eval.gallery.gallery import Caption
+from finc_eval.gallery.pictured import Caption
 from finc_eval.gallery.thumbnails import thumbnail
 from finc_eval.naming.evidence import Evidence
 from finc_eval.report import fragment

@@ -22,7 +22,7 @@ from finc_eval.core.files.csv_text import cell
 from finc_eval.core.storage import write_whole
 from finc_eval.core.words import percent, plural
 from finc_eval.extractors.settings import Extraction
-from finc_eval.naming.unique_names import with_id
+from finc_eval.naming.evidence import with_id
 from finc_eval.report.terminal import print_notes, print_table
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateFeatures, CoordinateSum, SumAndProduct, factors_of
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.numerics.process import kept_random_states
+from finc_eval.numerics.precision import kept_random_states
 from finc_eval.privacy.synthesis.released_features import (
     BoundedMoments,
     Shape,

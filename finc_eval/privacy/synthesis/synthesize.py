@@ -18,7 +18,7 @@ from finc_eval.core.files.npz import NpzRows
 from finc_eval.core.progress import Progress
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
-from finc_eval.numerics.process import kept_random_states
+from finc_eval.numerics.precision import kept_random_states
 from finc_eval.privacy.dp.gaussian_mechanism import class_indices
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.public_values import column_arrays

@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from finc_eval.comparison.headline import top_level
 from finc_eval.core.words import plural, quote
-from finc_eval.naming.evidence import Evidence
-from finc_eval.naming.unique_names import in_common
+from finc_eval.naming.evidence import Evidence, in_common
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.report.drawings import Ink

@@ -11,7 +11,7 @@ from finc_eval.comparison.direction import FIRM_STABILITY, SETS_OF, Direction, R
 from finc_eval.comparison.result import SET_NAMES
 from finc_eval.core.words import percent, points
 from finc_eval.naming.causes import CauseKind
-from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import DRAWN, LEAD_SAMPLES, TYPICAL, Card, Grid, Link, Row, View, anchor
 from finc_eval.report.drawings import Axis, Drawn, forest, forest_scale

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from finc_eval.comparison.headline import top_level
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import join_words, percent, plural, points
-from finc_eval.naming.unique_names import UniqueNames
+from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, KindShare, choose_sets
 from finc_eval.report.cards.card import (

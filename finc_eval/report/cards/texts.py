@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from finc_eval.core.words import points
-from finc_eval.naming.unique_names import with_id
+from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, choose_sets
 from finc_eval.partitions.values import SharesBy
