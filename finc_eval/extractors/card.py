@@ -271,7 +271,7 @@ def check_rules(card: Card, where: str) -> None:
 
 
 def _faults(card: Card) -> Iterator[str]:
-    how, golden = card.preprocessing, card.golden
+    how, golden, weights = card.preprocessing, card.golden, card.weights
     if not how.range[0] < how.range[1]:
         yield f'"preprocessing.range" must be a lower and a higher value, got {list(how.range)}'
     for name, possible in RESIZE_METHODS[how.method].items():
@@ -287,11 +287,8 @@ def _faults(card: Card) -> Iterator[str]:
     axes = ("frames", "height", "width", "3") if card.clip else ("height", "width", "3")
     if golden and (len(golden.shape) != len(axes) or golden.shape[-1] != 3):
         yield f'"golden.shape" must be [{", ".join(axes)}], got {list(golden.shape)}'
-    if card.weights:
-        yield from _faults_of_weights(card.weights)
-
-
-def _faults_of_weights(weights: Weights) -> Iterator[str]:
+    if weights is None:
+        return
     if Path(weights.file).name in ("", "..") or "\0" in weights.file:
         yield f'"weights.file" must name a file, got {weights.file!r}'
     if not re.fullmatch("[0-9a-f]{8,64}", weights.sha256 or "0" * 64):

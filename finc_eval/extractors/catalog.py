@@ -67,7 +67,11 @@ def load_card(name_or_path: str | Path) -> Card:
             text = read_text(path, copies=BYTES_PER_TEXT_BYTE)
         except (OSError, ValueError, RuntimeError) as error:  # no such file, not UTF-8, no such home
             raise DataError(f"the card {name} cannot be read ({error}): check the path") from error
-        return _with_own_weights(_read(text, name), path)
+        card = _read(text, name)
+        if card.weights is None or Path(card.weights.file).name == card.weights.file:
+            return card
+        file = path.absolute().parent / Path(card.weights.file).expanduser()  # it is stated relative to the card
+        return replace(card, weights=replace(card.weights, file=str(file)))
     known = available_cards()
     if name not in known:
         raise UsageError(
@@ -92,14 +96,6 @@ def _read(text: str, name: str) -> Card:
     card = read_table(Card, parse_toml(text, where), where)
     check_rules(card, where)
     return card
-
-
-def _with_own_weights(card: Card, path: Path) -> Card:
-    """Make a path of weights absolute that a user's card states relative to itself."""
-    if card.weights is None or Path(card.weights.file).name == card.weights.file:
-        return card
-    file = path.absolute().parent / Path(card.weights.file).expanduser()
-    return replace(card, weights=replace(card.weights, file=str(file)))
 
 
 def card_again(made_by: str) -> str:

@@ -12,6 +12,7 @@ import os
 import shutil
 import urllib.error
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from finc_eval.core.digest import sha256_of
@@ -58,34 +59,30 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     target = weights_folder() / weights.file
     with disk_errors(target, kept="what has arrived is kept"), after_other_writers_of(target):
         # The process that held the lock may just have fetched the file.
-        if not target.is_file() or objection_to(weights, target, file_digest(target)):
-            _fetch_to(target, card, weights, progress)
-    return target
-
-
-def _fetch_to(target: Path, card: Card, weights: Weights, progress: Progress) -> None:
-    part, problems = target.with_name(f"{target.name}.part"), []
-    for url in _addresses(card, weights):
-        try:
-            download(url, part, progress, f"fetch {weights.file}")
-        except DataError as error:
-            problems.append(str(error))
-            continue
-        digest = hash_file(part)
-        if objection := objection_to(weights, target, digest):
-            part.unlink()
+        if target.is_file() and not objection_to(weights, target, file_digest(target)):
+            return target
+        part, problems = target.with_name(f"{target.name}.part"), []
+        for url in _addresses(card, weights):
+            try:
+                download(url, part, progress, f"fetch {weights.file}")
+            except DataError as error:
+                problems.append(str(error))
+                continue
+            digest = hash_file(part)
+            if objection := objection_to(weights, target, digest):
+                part.unlink()
+            else:
+                part.replace(target)
             note_of(part).unlink()
+            if objection is None:
+                remember_digest(target, digest)
+                pin_first_use(weights, target, digest)
+                return target
             problems.append(f"the file at {url} {objection}, and was removed")
-            continue
-        part.replace(target)
-        note_of(part).unlink()
-        remember_digest(target, digest)
-        pin_first_use(weights, target, digest)
-        return
-    raise DataError(
-        f"{weights.file} could not be fetched: {'; '.join(problems)}: try again, set {MIRROR_VARIABLE} to a mirror, "
-        f"or copy the file to {target.parent}"
-    )
+        raise DataError(
+            f"{weights.file} could not be fetched: {'; '.join(problems)}: try again, set {MIRROR_VARIABLE} to a "
+            f"mirror, or copy the file to {target.parent}"
+        )
 
 
 def _addresses(card: Card, weights: Weights) -> list[str]:
@@ -141,7 +138,12 @@ def note_of(part: Path) -> Path:
 
 
 def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
-    have, (validator, total) = _size(part), _read_note(part, url)
+    have, validator, total = _size(part), "", 0
+    address = url if (shown := redact_word(url)) == url else f"{shown} {sha256_of(url)}"  # without password, signature
+    with suppress(DataError, ValueError, KeyError, TypeError):  # the note is missing or damaged
+        note = read_json(note_of(part))
+        if note["url"] == address:
+            validator, total = str(note["validator"]), int(note["total"])
     if have and have == total:
         return
     answer = _open(url, have, validator)
@@ -159,7 +161,11 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
         with open_to_change(part) if resumed else create_file(part) as file:
             file.seek(have)
-            _note(part, url, answer.headers, total)
+            etag = answer.headers.get("ETag") or ""
+            # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
+            validator = etag if etag.startswith('"') else answer.headers.get("Last-Modified") or ""
+            with create_text(note_of(part)) as text:
+                json.dump({"url": address, "validator": validator, "total": total}, text)
             while chunk := _read(answer):
                 file.write(chunk)
                 have += len(chunk)
@@ -192,29 +198,6 @@ def _read(answer: http.client.HTTPResponse) -> bytes:
         return answer.read(CHUNK_BYTES)
     except (http.client.HTTPException, OSError) as error:
         raise _Cut(_reason(error)) from error
-
-
-def _note(part: Path, url: str, headers: http.client.HTTPMessage, total: int) -> None:
-    etag = headers.get("ETag") or ""
-    # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
-    validator = etag if etag.startswith('"') else headers.get("Last-Modified") or ""
-    with create_text(note_of(part)) as note:
-        json.dump({"url": _redact_address(url), "validator": validator, "total": total}, note)
-
-
-def _read_note(part: Path, url: str) -> tuple[str, int]:
-    """Return the validator and the size of the file in `part`, from its note; ("", 0) if it is for another URL."""
-    try:
-        note = read_json(note_of(part))
-        return (str(note["validator"]), int(note["total"])) if note["url"] == _redact_address(url) else ("", 0)
-    except (DataError, ValueError, KeyError, TypeError):
-        return "", 0
-
-
-def _redact_address(url: str) -> str:
-    """Return an address as a note has it: a digest stands for its password and signature."""
-    shown = redact_word(url)
-    return url if shown == url else f"{shown} {sha256_of(url)}"
 
 
 def _size(path: Path) -> int:

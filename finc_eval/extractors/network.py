@@ -16,7 +16,7 @@ import torch
 from finc_eval.core.device import send, usable_device
 from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.extractors.card import Card, NetworkPrecision, Output
+from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.networks.tensors import fill_network, load_tensors
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
@@ -80,7 +80,15 @@ class Embedder:
             except RuntimeError as error:
                 if not _out_of_memory(error):
                     raise
-            self._make_room(len(part))  # when the error no longer holds the tensors of the attempt
+            # The error no longer holds the tensors of the attempt.
+            if len(part) == 1:
+                raise UsageError(
+                    f"{self.device} has too little memory for one sample of {self._card.name}: choose a smaller "
+                    "extractor, another device, or free some memory"
+                )
+            self._most, self._compiled = len(part) // 2, None
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
         return torch.cat(rows)
 
     @arithmetic("float32")
@@ -99,7 +107,20 @@ class Embedder:
             outputs = {name: rows[: len(batch)] for name, rows in self._run(self._compiled, filled).items()}
         wanted = {"output": self._card.output}
         wanted |= {f"extra.{name}": output for name, output in self._card.extra.items()}
-        return torch.cat([self._checked(outputs, name, output) for name, output in wanted.items()], dim=1)
+        card, rows = self._card.name, []
+        for name, output in wanted.items():
+            if output.layer not in outputs:
+                raise DataError(
+                    f'card {card}: the network has no layer "{output.layer}"{did_you_mean(output.layer, outputs)}: '
+                    f"set {name}.layer to one of {', '.join(outputs)}"
+                )
+            rows.append(outputs[output.layer].float())
+            if rows[-1].shape[1:] != (output.dimension,):
+                raise DataError(
+                    f"card {card}: the network gives {output.layer} of shape {tuple(rows[-1].shape[1:])}, "
+                    f"the card says {output.dimension}: correct {name}.dimension"
+                )
+        return torch.cat(rows, dim=1)
 
     def _run(self, network: Network, batch: torch.Tensor) -> dict[str, torch.Tensor]:
         kind = getattr(torch, self._precision)
@@ -129,31 +150,6 @@ class Embedder:
         except Exception:  # this machine has no compiler, or it cannot compile this network
             return None
         return compiled
-
-    def _checked(self, outputs: dict[str, torch.Tensor], name: str, wanted: Output) -> torch.Tensor:
-        card = self._card.name
-        if wanted.layer not in outputs:
-            raise DataError(
-                f'card {card}: the network has no layer "{wanted.layer}"{did_you_mean(wanted.layer, outputs)}: '
-                f"set {name}.layer to one of {', '.join(outputs)}"
-            )
-        rows = outputs[wanted.layer]
-        if rows.shape[1:] != (wanted.dimension,):
-            raise DataError(
-                f"card {card}: the network gives {wanted.layer} of shape {tuple(rows.shape[1:])}, "
-                f"the card says {wanted.dimension}: correct {name}.dimension"
-            )
-        return rows.float()
-
-    def _make_room(self, tried: int) -> None:
-        if tried == 1:
-            raise UsageError(
-                f"{self.device} has too little memory for one sample of {self._card.name}: choose a smaller extractor, "
-                "another device, or free some memory"
-            )
-        self._most, self._compiled = tried // 2, None
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
 
 
 def _out_of_memory(error: Exception) -> bool:

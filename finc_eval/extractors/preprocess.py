@@ -38,13 +38,21 @@ def resize_frames(pixels: Bytes, how: Preprocessing) -> Resized:
     if pixels.ndim == 4:
         frames: list[npt.NDArray[Any]] = [resize_frames(frame, how) for frame in pixels]
         return np.stack(frames)
-    whole = _resized_size(pixels.shape[:2], how)
+    # The size before the center is cropped: sides are rounded as in timm and, for a square target, as in torchvision.
+    height, width = pixels.shape[:2]
+    whole = math.floor(how.size[0] / how.crop_fraction), math.floor(how.size[1] / how.crop_fraction)
+    if how.geometry == "crop" and whole[0] == whole[1]:
+        short = whole[0]
+        whole = (short, int(short * width / height)) if height < width else (int(short * height / width), short)
+    elif how.geometry == "crop":
+        shrink = min(height / whole[0], width / whole[1])
+        whole = round(height / shrink), round(width / shrink)
     if math.prod(whole) > pixels[..., 0].size and math.prod(whole) > max_pixels():
-        raise ValueError(
-            f"{pixels.shape[1]}x{pixels.shape[0]} pixels become {whole[1]}x{whole[0]} before they are cropped"
-        )
-    image = pixels if pixels.shape[:2] == whole else _METHODS[how.method](pixels, whole, how)
-    image = _center(image, how.size)
+        raise ValueError(f"{width}x{height} pixels become {whole[1]}x{whole[0]} before they are cropped")
+    image = pixels if (height, width) == whole else _METHODS[how.method](pixels, whole, how)
+    # The center is cropped at the offsets of torchvision's CenterCrop: halves are rounded to the even pixel.
+    top, left = (round((side - kept) / 2) for side, kept in zip(whole, how.size, strict=True))
+    image = image[top : top + how.size[0], left : left + how.size[1]]
     if how.rounding == "none":
         return image.astype(np.float32, copy=False)
     # Halves are rounded to the even number, as torch.round does.
@@ -74,28 +82,6 @@ def _repeat(values: tuple[float, ...], times: int, device: torch.device) -> torc
     import torch
 
     return torch.tensor(values * times, dtype=torch.float32, device=device)
-
-
-def _resized_size(size: Size, how: Preprocessing) -> Size:
-    """Return the (height, width) of the resized image, before its center is cropped.
-
-    Sides are rounded as in timm and, for a square target, as in torchvision's Resize.
-    """
-    target = math.floor(how.size[0] / how.crop_fraction), math.floor(how.size[1] / how.crop_fraction)
-    if how.geometry == "squash":
-        return target
-    height, width = size
-    if target[0] == target[1]:
-        short = target[0]
-        return (short, int(short * width / height)) if height < width else (int(short * height / width), short)
-    shrink = min(height / target[0], width / target[1])
-    return round(height / shrink), round(width / shrink)
-
-
-def _center(image: Resized, size: Size) -> Resized:
-    """Crop the center at the offsets of torchvision's CenterCrop: halves are rounded to the even pixel."""
-    top, left = (round((side - kept) / 2) for side, kept in zip(image.shape[:2], size, strict=True))
-    return image[top : top + size[0], left : left + size[1]]
 
 
 def _pil(image: Bytes, size: Size, how: Preprocessing) -> Resized:

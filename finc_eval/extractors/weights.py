@@ -62,7 +62,11 @@ def locate(weights: Weights) -> Path | None:
     It is looked for in the installed package that contains it, which is found without importing it, and then in the
     folder of weights.
     """
-    return next((path for path in (*_places_in_package(weights), _locate(weights)) if path.is_file()), None)
+    name, _, inside = (weights.package or "").partition("/")
+    spec = importlib.util.find_spec(name) if name else None
+    places = spec.submodule_search_locations or () if spec else ()
+    paths = [*(Path(place) / inside / weights.file for place in places), _locate(weights)]
+    return next((path for path in paths if path.is_file()), None)
 
 
 class MissingWeightsError(DataError):
@@ -88,7 +92,28 @@ def check_weights(card: Card) -> tuple[Path, str] | None:
 
 def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[WeightState]:
     """Return the states of the weights of those cards that have any; `rehash` also hashes files that seem unchanged."""
-    return [_state(card.name, card.weights, rehash) for card in cards if card.weights]
+    found = []
+    for name, weights in ((card.name, card.weights) for card in cards if card.weights):
+        path, place, stated = locate(weights), _locate(weights), len(weights.sha256 or "")
+        digest = None if path is None else file_digest(path, rehash=rehash)
+        state: Literal["here", "in package", "missing", "wrong"] = "here" if path == place else "in package"
+        if path is None or digest is None:
+            state = "missing"
+        elif objection_to(weights, path, digest):
+            state = "wrong"
+        found.append(
+            WeightState(
+                name=name,
+                file=weights.file,
+                state=state,
+                trust="card" if stated == SHA256_DIGITS else "prefix" if stated else "first use",
+                path=path or place,
+                size=path.stat().st_size if path else weights.size,
+                sha256=digest,
+                license=weights.license,
+            )
+        )
+    return found
 
 
 def missing_message(card: Card, weights: Weights) -> str:
@@ -135,41 +160,9 @@ def _needs_pin(weights: Weights, path: Path) -> bool:
     return len(weights.sha256 or "") < SHA256_DIGITS and path == _locate(weights) and path.name == weights.file
 
 
-def _state(name: str, weights: Weights, rehash: bool) -> WeightState:
-    path, stated = locate(weights), len(weights.sha256 or "")
-    digest = None if path is None else file_digest(path, rehash=rehash)
-    return WeightState(
-        name=name,
-        file=weights.file,
-        state=(
-            "missing"
-            if path is None or digest is None
-            else "wrong"
-            if objection_to(weights, path, digest)
-            else "here"
-            if path == _locate(weights)
-            else "in package"
-        ),
-        trust="card" if stated == SHA256_DIGITS else "prefix" if stated else "first use",
-        path=path or _locate(weights),
-        size=path.stat().st_size if path else weights.size,
-        sha256=digest,
-        license=weights.license,
-    )
-
-
 def _locate(weights: Weights) -> Path:
     """Return the file's place in the folder of weights, or the absolute path that a user's card states."""
     return weights_folder() / weights.file
-
-
-def _places_in_package(weights: Weights) -> list[Path]:
-    if weights.package is None:
-        return []
-    name, _, inside = weights.package.partition("/")
-    spec = importlib.util.find_spec(name)
-    places = spec.submodule_search_locations if spec else None
-    return [Path(place) / inside / weights.file for place in places or ()]
 
 
 def weights_folder() -> Path:

@@ -46,7 +46,20 @@ class I3D(nn.Module):
 
     def __init__(self, epsilon: float = 1e-3) -> None:
         super().__init__()
-        self.trunk = _trunk(epsilon)
+        self.trunk = nn.Sequential()
+        self.trunk.add_module("conv_1a", Unit(3, 64, 7, epsilon, stride=2))
+        self.trunk.add_module("pool_2a", Pool((1, 3, 3), (1, 2, 2)))
+        self.trunk.add_module("conv_2b", Unit(64, 64, 1, epsilon))
+        self.trunk.add_module("conv_2c", Unit(64, 192, 3, epsilon))
+        self.trunk.add_module("pool_3a", Pool((1, 3, 3), (1, 2, 2)))
+        pools = {"mixed_3c": ("pool_4a", 3), "mixed_4f": ("pool_5a", 2)}
+        width = 192
+        for name, channels in INCEPTION.items():
+            self.trunk.add_module(name, Inception(width, channels, epsilon))
+            width = channels[0] + channels[2] + channels[4] + channels[5]
+            if name in pools:
+                pool, kernel = pools[name]
+                self.trunk.add_module(pool, Pool((kernel, kernel, kernel), (2, 2, 2)))
         self.logits = nn.Linear(WIDTH, CLASSES)
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -120,24 +133,6 @@ def create(card: Card) -> I3D:
             f"got {card.loader.model!r} and {card.loader.options}: correct the table [loader]"
         )
     return I3D(epsilon)
-
-
-def _trunk(epsilon: float) -> nn.Sequential:
-    trunk = nn.Sequential()
-    trunk.add_module("conv_1a", Unit(3, 64, 7, epsilon, stride=2))
-    trunk.add_module("pool_2a", Pool((1, 3, 3), (1, 2, 2)))
-    trunk.add_module("conv_2b", Unit(64, 64, 1, epsilon))
-    trunk.add_module("conv_2c", Unit(64, 192, 3, epsilon))
-    trunk.add_module("pool_3a", Pool((1, 3, 3), (1, 2, 2)))
-    pools = {"mixed_3c": ("pool_4a", 3), "mixed_4f": ("pool_5a", 2)}
-    width = 192
-    for name, channels in INCEPTION.items():
-        trunk.add_module(name, Inception(width, channels, epsilon))
-        width = channels[0] + channels[2] + channels[4] + channels[5]
-        if name in pools:
-            pool, kernel = pools[name]
-            trunk.add_module(pool, Pool((kernel, kernel, kernel), (2, 2, 2)))
-    return trunk
 
 
 def _same(x: torch.Tensor, kernel: tuple[int, ...], stride: tuple[int, ...]) -> tuple[torch.Tensor, list[int]]:

@@ -108,6 +108,8 @@ def _join_histograms(
     sharp = _log_sharpness(gray)[:, 1:]
     before, after = ((sharp * (third == part)).sum(1, keepdim=True) for part in (0, 2))
     sharper = (after - before) / (third == 0).sum(1, keepdim=True).clamp_min(1)
+    left = torch.where(valid, unexplained, 0.0)
+    above_mean = left.amax(1, keepdim=True) - left.sum(1, keepdim=True) / valid.sum(1, keepdim=True).clamp_min(1)
     along, most = (velocity[:, 1:] * velocity[:, :-1]).sum(2), lengths[:, 1:] * lengths[:, :-1] + SPEED**2
     turned = -along.sum((2, 3)) / most.sum((2, 3))
     inner = both[:, 1:] & both[:, :-1]
@@ -123,7 +125,7 @@ def _join_histograms(
         _over_time(_hats(5 * unexplained, 6), valid).sqrt(),
         _over_time(_hats(_log(change, CHANGE), 1), valid).sqrt(),
         _hats(3 + 1.5 * sharper, 6)[:, 0].sqrt(),
-        _hats(5 * _above_mean(unexplained, valid), 6)[:, 0].sqrt(),
+        _hats(5 * above_mean, 6)[:, 0].sqrt(),
         _hats(6 * _loops(gray, valid), 6)[:, 0].sqrt(),
         _hats(6 * _quantile(turned, both, 1 - OFTEN), 6)[:, 0].sqrt(),
         _hats(6 * _quantile(steps, inner, 1 - OFTEN / 2), 6)[:, 0].sqrt(),
@@ -167,12 +169,6 @@ def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
 def _quantile(values: torch.Tensor, counted: torch.Tensor, share: float) -> torch.Tensor:
     """Return what a share of the values that count lies below, (n, t) -> (n, 1); 0 without any."""
     return torch.nan_to_num(torch.where(counted, values, math.nan).nanquantile(share, 1)[:, None])
-
-
-def _above_mean(values: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
-    """Return how far the largest value is above the mean, of those that count, (n, t) -> (n, 1)."""
-    kept = torch.where(counted, values, 0.0)
-    return kept.amax(1, keepdim=True) - kept.sum(1, keepdim=True) / counted.sum(1, keepdim=True).clamp_min(1)
 
 
 def _loops(gray: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:

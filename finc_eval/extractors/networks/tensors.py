@@ -53,9 +53,14 @@ def load_tensors(path: Path) -> Tensors:
     for _ in range(MAX_NESTING):
         if isinstance(content, Mapping):
             content = next((content[name] for name in STATE_KEYS if isinstance(content.get(name), Mapping)), content)
-    if not isinstance(content, Mapping) or not content or not all(map(_is_named_tensor, content.items())):
+    named = content if isinstance(content, Mapping) else {}
+    # A tensor must be ordinary: not sparse, quantized, complex or without content.
+    are_tensors = (
+        isinstance(name, str) and isinstance(one, torch.Tensor) and is_plain(one) for name, one in named.items()
+    )
+    if not named or not all(are_tensors):
         raise DataError(f"{path} holds no tensors by name: save the network's state_dict, best as .safetensors")
-    return dict(content)
+    return dict(named)
 
 
 def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> torch.nn.Module:
@@ -85,12 +90,6 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
         )
     network.load_state_dict(tensors)
     return network
-
-
-def _is_named_tensor(item: tuple[object, object]) -> bool:
-    """Return whether an item is a name and an ordinary tensor: not sparse, quantized, complex or without content."""
-    name, tensor = item
-    return isinstance(name, str) and isinstance(tensor, torch.Tensor) and is_plain(tensor)
 
 
 def _read(path: Path) -> object:
@@ -123,12 +122,12 @@ def _differences(tensors: Tensors, network: torch.nn.Module) -> list[str]:
         if name in tensors and tensors[name].shape != own[name].shape
     ]
     groups = (("it lacks", missing), ("the network does not know", unknown), ("of another shape are", reshaped))
-    return [f"{what} {_some(names)}" for what, names in groups if names]
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - MAX_NAMES_SHOWN
-    return ", ".join(names[:MAX_NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    found = []
+    for what, names in groups:
+        if names:
+            more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+            found.append(f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}")
+    return found
 
 
 Tensors = dict[str, torch.Tensor]
@@ -170,9 +169,16 @@ def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
         for theirs, ours in renamed.items():
             name = name.replace(theirs, ours)
         result[name] = tensor
-    height, width = network.patch_embed.grid_size  # type: ignore[union-attr, misc]
+    height, width = map(int, network.patch_embed.grid_size)  # type: ignore[union-attr, arg-type]
     if "pos_embed" in result:
-        result["pos_embed"] = _resample(result["pos_embed"].float(), int(height), int(width))
+        positions = result["pos_embed"].float()  # (1, 1 + side², d), the class token's first
+        side = round((positions.shape[1] - 1) ** 0.5)
+        if (height, width) != (side, side):
+            grid = positions[:, 1:].reshape(1, side, side, -1).permute(0, 3, 1, 2)
+            scale = [(height + 0.1) / side, (width + 0.1) / side]
+            grid = functional.interpolate(grid, scale_factor=scale, mode="bicubic", antialias=False)
+            positions = torch.cat([positions[:, :1], grid.permute(0, 2, 3, 1).flatten(1, 2)], dim=1)
+        result["pos_embed"] = positions
     return result
 
 
@@ -219,15 +225,3 @@ LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
     "i3d": i3d,
     "open-clip-text": open_clip_text,
 }
-
-
-def _resample(positions: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """Resample positions, (1, 1 + side², d) the class token's first, to a grid of (height, width)."""
-    of_class, of_patches = positions[:, :1], positions[:, 1:]
-    side = round(of_patches.shape[1] ** 0.5)
-    if (height, width) == (side, side):
-        return positions
-    grid = of_patches.reshape(1, side, side, -1).permute(0, 3, 1, 2)
-    scale = [(height + 0.1) / side, (width + 0.1) / side]
-    grid = functional.interpolate(grid, scale_factor=scale, mode="bicubic", antialias=False)
-    return torch.cat([of_class, grid.permute(0, 2, 3, 1).flatten(1, 2)], dim=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
@@ -22,10 +23,9 @@ def timm_card(name: str) -> Card:
     timm does not publish digests, so the first file is trusted and pinned.
     """
     known = timm.list_models(pretrained=True)
-    try:
+    config: Any = None
+    with suppress(RuntimeError):  # the network is known, the tag is not
         config = timm.get_pretrained_cfg(name)
-    except RuntimeError:  # the network is known, the tag is not
-        config = None
     if config is None or not (config.hf_hub_id or config.url):
         raise UsageError(
             f'timm {timm.__version__} has no trained weights of "{name}"{did_you_mean(name, known)}: '
@@ -33,6 +33,9 @@ def timm_card(name: str) -> Card:
         )
     full = f"{config.architecture}.{config.tag}" if config.tag else str(config.architecture)
     dimensions = _dimensions(full, config)
+    file, url = f"{full}.safetensors", f"https://huggingface.co/{config.hf_hub_id}/resolve/main/model.safetensors"
+    if not config.hf_hub_id:
+        file, url = PurePosixPath(config.url).name, config.url
     extra = {"logits": Output("logits", "none", dimensions["logits"])} if "logits" in dimensions else {}
     return Card(
         name=f"timm:{full}",
@@ -42,7 +45,7 @@ def timm_card(name: str) -> Card:
         loader=Loader("timm", full),
         preprocessing=_preprocessing(full, config),
         output=Output("features", "the network's own", dimensions["features"]),
-        weights=_weights(full, config),
+        weights=Weights(file, config.license or "not stated by timm", urls=(url,), layout="timm"),
         extra=extra,
     )
 
@@ -85,14 +88,6 @@ def _preprocessing(name: str, config: Any) -> Preprocessing:
     )
 
 
-def _weights(name: str, config: Any) -> Weights:
-    if config.hf_hub_id:
-        file, url = f"{name}.safetensors", f"https://huggingface.co/{config.hf_hub_id}/resolve/main/model.safetensors"
-    else:
-        file, url = PurePosixPath(config.url).name, config.url
-    return Weights(file, config.license or "not stated by timm", urls=(url,), layout="timm")
-
-
 class Outputs(torch.nn.Module):
     """Map (n, 3, height, width) to outputs by name, (n, d) each.
 
@@ -118,8 +113,6 @@ class Outputs(torch.nn.Module):
 
 def create(card: Card) -> torch.nn.Module:
     """Make the card's network with random weights."""
-    import timm
-
     model = card.loader.model
     if not timm.is_model(model):
         known = timm.list_models()

@@ -7,6 +7,8 @@ making its network changes settings of the whole process (seeds, deterministic a
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -73,12 +75,15 @@ class Stage(nn.Module):
 
 
 class Dilated(nn.Module):
-    """Four parallel (2+1)D convolutions, each with a longer reach in time than the one before."""
+    """Four parallel convolutions over space, then time, each with a longer reach in time than the one before."""
 
     def __init__(self, inputs: int, width: int) -> None:
         super().__init__()
         for dilation in DILATIONS:
-            self.add_module(f"Conv3D_{dilation}", Separable(inputs, width, dilation))
+            space = nn.Conv3d(inputs, 2 * width, (1, 3, 3), padding=(0, 1, 1), bias=False)
+            reach = (dilation, 1, 1)
+            time = nn.Conv3d(2 * width, width, (3, 1, 1), padding=(dilation, 0, 0), dilation=reach, bias=False)
+            self.add_module(f"Conv3D_{dilation}", nn.Sequential(OrderedDict(layers=nn.Sequential(space, time))))
         self.bn = nn.BatchNorm3d(len(DILATIONS) * width, eps=1e-3)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -86,22 +91,6 @@ class Dilated(nn.Module):
         parts = [self.get_submodule(f"Conv3D_{dilation}")(x) for dilation in DILATIONS]
         normed: torch.Tensor = self.bn(torch.cat(parts, dim=1))
         return normed
-
-
-class Separable(nn.Module):
-    """A convolution over space, followed by one over time."""
-
-    def __init__(self, inputs: int, width: int, dilation: int) -> None:
-        super().__init__()
-        space = nn.Conv3d(inputs, 2 * width, (1, 3, 3), padding=(0, 1, 1), bias=False)
-        reach = (dilation, 1, 1)
-        time = nn.Conv3d(2 * width, width, (3, 1, 1), padding=(dilation, 0, 0), dilation=reach, bias=False)
-        self.layers = nn.Sequential(space, time)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Map (n, inputs, …) to (n, width, …)."""
-        convolved: torch.Tensor = self.layers(x)
-        return convolved
 
 
 class Similarity(nn.Module):
@@ -126,20 +115,16 @@ class Histograms(nn.Module):
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Map (n, 3, frames, height, width), 0…255, to (n, frames, 128)."""
-        return functional.relu(self.fc(_cosines(_colors(clips))))
+        red, green, blue = (clips.to(torch.int64) >> 5).unbind(1)
+        bins = ((red << 6) + (green << 3) + blue).flatten(2)
+        counts = clips.new_zeros(*bins.shape[:2], 512)  # of the 8x8x8 colors of each frame
+        counts.scatter_add_(2, bins, torch.ones_like(bins, dtype=counts.dtype))
+        return functional.relu(self.fc(_cosines(counts)))
 
 
 def create(_: Card) -> TransNetV2:
     """Make the network with random weights."""
     return TransNetV2()
-
-
-def _colors(clips: torch.Tensor) -> torch.Tensor:
-    """Compute histograms of the frames over 8x8x8 colors, (n, frames, 512)."""
-    red, green, blue = (clips.to(torch.int64) >> 5).unbind(1)
-    bins = ((red << 6) + (green << 3) + blue).flatten(2)
-    counts = clips.new_zeros(*bins.shape[:2], 512)
-    return counts.scatter_add_(2, bins, torch.ones_like(bins, dtype=counts.dtype))
 
 
 def _cosines(vectors: torch.Tensor) -> torch.Tensor:
