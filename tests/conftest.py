@@ -1,5 +1,6 @@
 """Real data for the tests: the digits in the package, and the assets where FINC_EVAL_ASSETS names them."""
 
+import gc
 import gzip
 import os
 import sys
@@ -21,6 +22,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles the package again
 sys.dont_write_bytecode = False
 os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests, which tables of logs would keep to
+
+
+def pytest_collection_finish():
+    gc.freeze()  # modules and tests stay: no collection of garbage walks over them, and no fork copies them
 
 
 @pytest.fixture(scope="session")

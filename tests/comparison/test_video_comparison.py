@@ -86,7 +86,12 @@ def test_a_result_says_which_frames_were_compared_and_at_which_rate(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fps", "words"), [(8, []), (4, []), (12, ["gen has 8 frames a second and ref 12"]), (None, ["gen has 8 frames"])]
+    ("fps", "words"),
+    [
+        (8, []),
+        (12, ["gen has 8 frames a second and ref 12"]),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ((4, []), (None, ["gen has 8 frames"]))),
+    ],
 )
 def test_sets_of_unlike_rates_are_warned_of_unless_both_are_resampled_to_the_lower_one(fps, words, tmp_path):
     for name, rate in (("gen", 8), ("ref", 24)):

@@ -32,7 +32,12 @@ def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
-@pytest.mark.parametrize("pair", pairs())
+QUICK = ("two laws", "identical repeats", "constant twice", "one dimension", "far apart")
+
+
+@pytest.mark.parametrize(
+    "pair", [pytest.param(pair, marks=[pytest.mark.long] * (pair not in QUICK)) for pair in pairs()]
+)
 def test_the_interval_of_every_metric_holds_its_value_and_a_possible_one(pair: str):
     gen, ref = pairs()[pair]
     names = [name for name, one in METRICS.items() if one.extractor is None]

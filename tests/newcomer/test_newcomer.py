@@ -38,10 +38,10 @@ def prepare(*words):
 def state(folder):
     """Number, size and time of change of every file below a folder, links not followed."""
     return {
-        path.relative_to(folder).as_posix(): (found.st_ino, found.st_size, found.st_mtime_ns)
+        path.removeprefix(f"{folder}/"): (found.st_ino, found.st_size, found.st_mtime_ns)
         for top, _, names in os.walk(folder)
-        for path in (Path(top) / name for name in names)
-        for found in [path.lstat()]
+        for path in (f"{top}/{name}" for name in names)
+        for found in [os.lstat(path)]  # of each command twice: pathlib takes three times as long
     }
 
 

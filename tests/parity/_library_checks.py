@@ -1,6 +1,6 @@
 """Checks against other libraries: for each, their code and ours, computing the same numbers from the same arrays.
 
-Other libraries are not imported here. `parity` runs their code in a process of its own, if they are installed.
+Other libraries are imported where their code runs, if they are installed.
 """
 
 from __future__ import annotations

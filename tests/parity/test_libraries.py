@@ -1,5 +1,7 @@
 """Every check of another library, on several kinds of arrays."""
 
+from math import inf, nan
+
 import numpy as np
 import pytest
 from _library_checks import CHECKS, TORCH_FIDELITY
@@ -9,7 +11,7 @@ from _theirs import KINDS, pair, theirs
 from finc_eval.measures.frechet import frechet_distance
 
 SECOND = ("pytorch-fid", "clean-fid")
-"""Libraries whose metric another library has, too: each is a process of its own."""
+"""Libraries whose metric another library has, too: importing each takes seconds."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -32,3 +34,9 @@ def test_statistics_in_their_files_have_their_distance(kind, tmp_path):
     found = frechet_distance(tmp_path / "x.npz", tmp_path / "y.npz").value
     (check,) = (check for check in CHECKS if (check.metric, check.library) == ("fd", TORCH_FIDELITY))
     assert [found] == pytest.approx(theirs(check, kind), rel=1e-6)
+
+
+def test_differences_are_relative_except_for_tiny_numbers():
+    assert difference([1.0, 2.0], [1.0, 2.2]) == pytest.approx(0.2 / 2.2)
+    assert difference([1e-12], [0.0]) == pytest.approx(1e-6)
+    assert difference([1.0], [1.0, 1.0]) == difference([nan], [1.0]) == inf

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from _library_checks import TORCH_FIDELITY
-from _parity import run_library
+from _parity import function_of
 from PIL import Image
 
 import finc_eval as fe
@@ -61,8 +61,7 @@ def test_fid_kid_and_inception_score_of_folders_are_torch_fidelitys(digits, rand
             Image.fromarray(np.stack([gray, gray.T, 255 - gray], 2)).save(tmp_path / name / f"{number:02}.png")
         fe.extract(tmp_path / name, card, tmp_path / f"{name}.h5", run=fe.Run(batch_size=8))
     paths = {name: str(tmp_path / name) for name in ("gen", "ref")}
-    cases = {"folders": {"weights": str(weights), **paths}}
-    expected = run_library(TORCH_FIDELITY, {"all": THEIRS}, cases)["all"]["folders"]
+    expected = function_of(THEIRS)(weights=weights, **paths)
     gen, ref = (EmbeddingCache(tmp_path / f"{name}.h5") for name in paths)
     score = inception_score(EmbeddingCache(tmp_path / "gen.h5", "logits_unbiased"), splits=2)
     distance = kid(gen, ref, subsets=5, subset_size=10)

@@ -129,7 +129,7 @@ def page_of(result):
 )
 def test_hostile_text_changes_no_element(render, made_of):
     harmless = [(tag, sorted(attributes)) for tag, attributes, _ in Page(render(made_of(lambda: "x"))).elements]
-    for seed in range(25):
+    for seed in range(10):
         rng = random.Random(seed)
         text = render(made_of(lambda: "x" + "".join(rng.choices(PIECES, k=rng.choice((1, 3, 9))))))  # noqa: B023
         text.encode("utf-8")

@@ -149,9 +149,8 @@ IRREGULAR = {
 }
 
 
-@pytest.mark.parametrize("suffix", ["mp4", "mkv", "mov", "webm"])
+@pytest.mark.parametrize("suffix, fps", [("mp4", 7.5), ("mkv", 10.0), ("mov", 10.0), ("webm", 7.5)])
 @pytest.mark.parametrize("times", IRREGULAR)
-@pytest.mark.parametrize("fps", [7.5, 10.0])
 def test_another_rate_takes_the_frames_that_are_shown_by_their_own_times(suffix, times, fps):
     times = IRREGULAR[times]
     data = encode(suffix, FRAMES, times=[round(1000 * time) for time in times])
