@@ -41,7 +41,7 @@ from finc_eval.memorization.holdout import find_sides
 from finc_eval.memorization.nearness import Near, Nearness
 from finc_eval.memorization.settings import AUDIT_ALPHA, MEASURES_PART, STRATA_PART, AuditSettings
 from finc_eval.memorization.tails import COPY_NOISES, calibrated_distances, plant_copies, power_table, tail_p_value
-from finc_eval.memorization.views import ALTERATIONS, Scores, multi_view_distances
+from finc_eval.memorization.views import ALTERATIONS, multi_view_distances
 from finc_eval.numerics.inference import wilson
 
 PARTS = ("train", "holdout", "reference", "gen")
@@ -383,23 +383,19 @@ def _altered(name, everything, clean, rng, repeats, with_views, size, most):
             for share in (0.0, 0.005, 0.01, 0.02, 0.05) if alteration == 0 else (0.005, 0.01, 0.02, 0.05):
                 count = round(share * size)
                 drawn = alteration * most + rng.choice(most, count, replace=False)
-                scores = [
-                    Scores("holdout", sets["holdout"], plain["holdout"], by_hash["holdout"]),
-                    Scores(
-                        "gen", Subset(everything, parts["gen"][count:]), plain["gen"][count:], by_hash["gen"][count:]
-                    ),
-                    Scores(
-                        "copies",
-                        Subset(everything, parts["copies"][drawn]),
-                        plain["copies"][drawn],
-                        by_hash["copies"][drawn],
-                    ),
-                ]
+                tried = {
+                    "holdout": sets["holdout"],
+                    "gen": Subset(everything, parts["gen"][count:]),
+                    "copies": Subset(everything, parts["copies"][drawn]),
+                }
+                tests = {
+                    test: [scores["holdout"], scores["gen"][count:], scores["copies"][drawn]]
+                    for test, scores in (("embedding", plain), ("hash", by_hash))
+                }
                 key = ("none" if not count else kind, share)
-                tests = {"embedding": [one.plain for one in scores], "hash": [one.by_hash for one in scores]}
                 if repeat < with_views:
-                    moved = multi_view_distances(scores, train, k, fe.AuditSettings().suspects, run)
-                    tests["views"] = [one.distances for one in moved]
+                    moved = multi_view_distances(tried, *tests.values(), train, k, fe.AuditSettings().suspects, run)
+                    tests["views"] = [distances for distances, _ in moved]
                 p = {test: tail_p_value(np.concatenate(low[1:]), low[0]) for test, low in tests.items()}
                 found.setdefault(key, []).append(p)
         print(name, repeat, flush=True)

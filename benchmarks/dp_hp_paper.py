@@ -65,7 +65,7 @@ def main():
                 "3-way": f"{three:.3f}",
                 "4-way": f"{four:.3f}",
                 "paper, 3-way": paper,
-                "released numbers": f"{target.size:,}",
+                "released numbers": f"{sum(mean.numel() for mean in target.means):,}",
                 "discrepancy": f"{course[-1]:.2f}",
                 "s": f"{seconds:.0f}",
             }

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
-from finc_eval.core.files.reading import StoredFile, existing_file
+from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.record import Record, plain, structure
 from finc_eval.kahm.files import check_labels
@@ -216,7 +215,7 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
     path = _answer_path(folder, party)
     _check_models(models)
     check_labels(models.classes, "exchanged")
-    with _queries(folder) as file:
+    with existing_file(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT, "ask again") as file:
         rows, digest = file.stored("queries").whole(), str(file.header["digest"])
         if rows.ndim != 2 or digest != _digest(rows):
             raise ValueError("its queries differ from the queries that were asked")
@@ -247,7 +246,7 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
         >>> fe.kahm.federated.gather("exchange", ["north", "south"]).scores.shape
         (100, 2)
     """
-    with _queries(folder) as file:
+    with existing_file(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT, "ask again") as file:
         digest = str(file.header["digest"])
     waiting = [party for party in parties if not _answer_path(folder, party).exists()]
     if waiting:
@@ -280,10 +279,6 @@ def _in_order(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
         raise IncompatibleError(
             "parties must name their classes by words alone, or by numbers alone: rename the classes of one"
         ) from error
-
-
-def _queries(folder: str | Path) -> AbstractContextManager[StoredFile]:
-    return existing_file(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT, "ask again")
 
 
 def _answer_path(folder: str | Path, party: str) -> Path:

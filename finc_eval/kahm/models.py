@@ -103,11 +103,6 @@ class WideKahm:
         """Device of the tensors."""
         return self.branches[0][0].mean.device
 
-    @property
-    def batch_size(self) -> int:
-        """Number of queries whose images and kernel values fit in the memory set aside for them."""
-        return max(MAX_BATCH_ENTRIES // (self.dim + max(layers[0].n for layers in self.branches)), 1)
-
     @classmethod
     def union(cls, models: Sequence[WideKahm]) -> WideKahm:
         """Join models: the distance to the union is the least of theirs.
@@ -350,7 +345,8 @@ def _distances(models: tuple[WideKahm, ...], queries: object) -> Distances:
             "(on the command line, --extractor)"
         )
     values, poles = np.empty((rows.n, len(models))), 0
-    for batch in rows.batches(min(model.batch_size for model in models)):
+    largest = max(layers[0].n for model in models for layers in model.branches)
+    for batch in rows.batches(max(MAX_BATCH_ENTRIES // (rows.dim + largest), 1)):
         points = batch.rows.to(models[0].device).double()
         for place, model in enumerate(models):
             nearest = torch.full((len(points),), inf, dtype=torch.double, device=points.device)

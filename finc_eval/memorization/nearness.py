@@ -22,7 +22,7 @@ from finc_eval.memorization.result import SuspiciousPair
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.memorization.tails import Power, calibrated_distances, least_copies, powers
 from finc_eval.memorization.verdict import Copies
-from finc_eval.memorization.views import Scores, altered_distances, multi_view_distances
+from finc_eval.memorization.views import altered_distances, multi_view_distances
 
 NO_PICTURES = (
     "the pictures are not at hand: copies that are mirrored, cropped, shifted or compressed again are looked for in "
@@ -182,9 +182,8 @@ def nearness_to(
 def _over_views(
     sets: Mapping[str, Embeddings], base: Embeddings, plain: Near, by_hash: Near, k: int, suspects: int, run: Run
 ) -> Near:
-    screened = zip(sets.items(), ((plain.gen, by_hash.gen), (plain.fresh, by_hash.fresh)), strict=True)
-    scores = [Scores(label, one, *scores) for (label, one), scores in screened]
-    (gen, partners), (fresh, _) = multi_view_distances(scores, base, k, suspects, run)
+    calibrated, bits = (plain.gen, plain.fresh), (by_hash.gen, by_hash.fresh)
+    (gen, partners), (fresh, _) = multi_view_distances(sets, calibrated, bits, base, k, suspects, run)
     return Near(gen, fresh, np.where(partners < 0, plain.partners, partners))
 
 

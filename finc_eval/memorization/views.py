@@ -7,9 +7,9 @@ copied, the two remain exchangeable, and the exact test of `tails` holds for the
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -82,30 +82,28 @@ def suspects(screens: Sequence[NDArray[np.float64]], most: int) -> NDArray[np.in
     return np.unique(np.concatenate(taken))
 
 
-class Scores(NamedTuple):
-    """A set of samples, and scores of them that are low for suspicious ones."""
-
-    label: str
-    samples: Embeddings
-    plain: NDArray[np.float64]
-    by_hash: NDArray[np.float64]
-
-
 def multi_view_distances(
-    sets: Sequence[Scores], train: Embeddings, k: int, most: int, run: Run
+    sets: Mapping[str, Embeddings],
+    calibrated: Sequence[NDArray[np.float64]],
+    by_hash: Sequence[NDArray[np.float64]],
+    train: Embeddings,
+    k: int,
+    most: int,
+    run: Run,
 ) -> list[tuple[NDArray[np.float64], NDArray[np.int64]]]:
     """Return the calibrated distances of each set's samples, of suspects the least over their views, shape (n,).
 
-    With them comes the nearest training sample of that view, shape (n,); −1 if no other view is nearer.
+    With them comes the nearest training sample of that view, shape (n,); −1 if no other view is nearer. `calibrated`
+    and `by_hash` are the distances without views, shape (n,), by which suspects are chosen.
     """
     card, precision = _extractor_of(train)
-    chosen = suspects([np.concatenate(one) for one in zip(*((s.plain, s.by_hash) for s in sets), strict=True)], most)
+    chosen = suspects([np.concatenate(calibrated), np.concatenate(by_hash)], most)
     # Seconds of import, which embeddings alone do not need.
     from finc_eval.extractors.network import Embedder
 
     embed = Embedder(card, run.torch_device, precision)
     found, start = [], 0
-    for label, samples, plain, _ in sets:
+    for (label, samples), plain in zip(sets.items(), calibrated, strict=True):
         rows = chosen[(chosen >= start) & (chosen < start + samples.n)] - start
         distances, partners = plain.copy(), np.full(samples.n, -1)
         if len(rows):

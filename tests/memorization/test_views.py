@@ -10,7 +10,7 @@ from finc_eval.embeddings.base import Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.memorization.tails import calibrated_distances
-from finc_eval.memorization.views import Scores, altered_views, multi_view_distances, suspects
+from finc_eval.memorization.views import altered_views, multi_view_distances, suspects
 
 
 def test_views_are_mirrored_widened_and_shifted_by_a_pixel_of_a_digit():
@@ -54,11 +54,7 @@ def test_mirrored_copies_are_at_no_distance_by_a_view_and_those_who_are_no_suspe
     plain = [calibrated_distances(nearest(one, train, 20).distances) for one in (copies, fresh)]
     by_hash = np.zeros(10), np.arange(1.0, 51)
     (found, partners), (control, others) = multi_view_distances(
-        (Scores("gen", copies, plain[0], by_hash[0]), Scores("holdout", fresh, plain[1], by_hash[1])),
-        train,
-        20,
-        30,
-        Run(),
+        {"gen": copies, "holdout": fresh}, plain, by_hash, train, 20, 30, Run()
     )
     assert (plain[0] > 0.3).all()
     assert (found == 0).all()
@@ -72,4 +68,4 @@ def test_mirrored_copies_are_at_no_distance_by_a_view_and_those_who_are_no_suspe
 def test_views_need_the_extractor_of_the_embeddings(digits):
     train = as_embeddings(digits[0][:100])
     with pytest.raises(DataError, match="the extractor of embeddings in memory is not known"):
-        multi_view_distances((Scores("gen", train, np.zeros(100), np.zeros(100)),), train, 20, 10, Run())
+        multi_view_distances({"gen": train}, [np.zeros(100)], [np.zeros(100)], train, 20, 10, Run())

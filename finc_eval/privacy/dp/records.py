@@ -164,7 +164,11 @@ def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
     A number is the same number in every type and file: 18, 18.0 and "18".
     """
     coded = {name: _code(columns[name]) for name in sorted(columns)}
-    found = [_whole_digest(coded)]
+    codes = np.stack([places for _, places in coded.values()], 1)
+    records = codes[np.lexsort(codes.T[::-1])].astype("<i8")
+    found = [
+        sha256_of("table", *(line for name, (known, _) in coded.items() for line in _lines([name, *known])), records)
+    ]
     views = [_round(values)[codes] for values, codes in coded.values()]
     telling = [sum(views[1:], views[0])]
     for (values, codes), view in zip(coded.values(), views, strict=True):
@@ -191,13 +195,6 @@ def _code(column: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
     values = sorted(set(canonical))
     rank = {value: place for place, value in enumerate(values)}
     return values, np.array([rank[value] for value in canonical], np.int64)[places]
-
-
-def _whole_digest(coded: Mapping[str, tuple[list[str], NDArray[np.int64]]]) -> str:
-    codes = np.stack([places for _, places in coded.values()], 1)
-    records = codes[np.lexsort(codes.T[::-1])]
-    values = [line for name, (known, _) in coded.items() for line in _lines([name, *known])]
-    return sha256_of("table", *values, records.astype("<i8"))
 
 
 def _lines(values: list[str]) -> list[str]:

@@ -41,11 +41,6 @@ class SampleMean:
     mean: torch.Tensor  # q, shape (A,), float64
     covariance: torch.Tensor  # S, shape (A, A), with n − 1 in the denominator
 
-    @property
-    def covariance_of_mean(self) -> torch.Tensor:
-        """S/n, the covariance of q."""
-        return self.covariance / self.n
-
 
 def sample_mean(batches: Iterable[torch.Tensor]) -> SampleMean:
     """Compute mean and covariance of features from batches (b, A), in one pass and with memory for A² numbers."""
@@ -144,7 +139,7 @@ def difference_variance(ref: NoisyMean, one: SampleMean, other: SampleMean) -> f
     shared = _reference(ref, (one, other))
     total = 4 * float(gap @ shared @ gap)
     for gen in (one, other):
-        d, own = ref.mean - gen.mean, gen.covariance_of_mean
+        d, own = ref.mean - gen.mean, gen.covariance / gen.n
         # dᵀCd exceeds δᵀCδ by tr C(s²I + S_P/m), which gᵀ(…)g already contains, and by tr C².
         along = float(d @ own @ d) - float((own * (shared + own)).sum())
         total += 4 * max(along, 0.0) + 2 * float(own.square().sum())
@@ -183,7 +178,7 @@ def _expect(ref: NoisyMean, gen: SampleMean) -> float:
 
 def _fluctuation(ref: NoisyMean, gen: SampleMean) -> tuple[float, float, float]:
     """Return an unbiased estimate of δᵀΣδ, then tr Σ² and tr Σ."""
-    d, total = ref.mean - gen.mean, _reference(ref, (gen,)) + gen.covariance_of_mean
+    d, total = ref.mean - gen.mean, _reference(ref, (gen,)) + gen.covariance / gen.n
     squared = float(total.square().sum())
     return float(d @ total @ d) - squared, squared, float(total.trace())
 

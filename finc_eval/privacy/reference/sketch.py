@@ -151,7 +151,7 @@ class PrivateSketch(Shown):
 
         Args:
             gen: embeddings: an array or tensor (n, d), an `EmbeddingCache` or its path; or the path of samples, which
-                are embedded first.
+                are embedded first; or what this method returned.
             labels: class of each sample, if the sketch has classes; default: the labels of the cache.
             extractor: how to embed samples; default: by the extractor behind the sketch.
             run: portions, threads and progress. Features are computed on the CPU.
@@ -160,6 +160,8 @@ class PrivateSketch(Shown):
             IncompatibleError: the embeddings come from another extractor.
             DataError: there are fewer than two samples, or the sketch has classes and the samples have no labels.
         """
+        if isinstance(gen, SampleMean):
+            return gen
         run, label = Run.of(run), "the generated set"
         embeddings = open_sets({label: gen}, as_embeddings, extractor, run, [self.space])[label]
         check_same_space(label, embeddings.space, "the private sketch", self.space)
@@ -180,7 +182,7 @@ class PrivateSketch(Shown):
         """Estimate how far a generator is from the private records: an unbiased MMD² with its error bars.
 
         Args:
-            gen: embeddings as in `summarize`, or what that returned.
+            gen: generated samples, as in `summarize`.
             labels: class of each sample, as in `summarize`.
             name: name of the generator.
             confidence: confidence of the intervals.
@@ -193,8 +195,7 @@ class PrivateSketch(Shown):
             DataError: the samples are too few, or lack labels; see `summarize`.
         """
         check_fraction("confidence", confidence)
-        sample = gen if isinstance(gen, SampleMean) else self.summarize(gen, labels, extractor=extractor, run=run)
-        return self._score(sample, name, confidence)
+        return self._score(self.summarize(gen, labels, extractor=extractor, run=run), name, confidence)
 
     def compare(
         self,
@@ -224,10 +225,7 @@ class PrivateSketch(Shown):
             raise UsageError(f"a comparison needs at least two generators, got {len(gens)}: score a single one instead")
         known = labels or {}
         samples = {
-            name: one
-            if isinstance(one, SampleMean)
-            else self.summarize(one, known.get(name), extractor=extractor, run=run)
-            for name, one in gens.items()
+            name: self.summarize(one, known.get(name), extractor=extractor, run=run) for name, one in gens.items()
         }
         scores = sorted(
             (self._score(sample, name, confidence) for name, sample in samples.items()), key=lambda score: score.value

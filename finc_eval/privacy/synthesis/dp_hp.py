@@ -62,11 +62,6 @@ class PrivateEmbedding:
     records: int  # m, the public number of records
     guarantee: Guarantee | None  # guarantee of the whole release to each record; None for a baseline without noise
 
-    @property
-    def size(self) -> int:
-        """Number of released numbers, without the shares of the classes."""
-        return sum(mean.numel() for mean in self.means)
-
     def to(self, device: str | torch.device) -> PrivateEmbedding:
         """Return the same embedding on another device."""
         return replace(
