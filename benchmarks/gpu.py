@@ -29,7 +29,7 @@ import finc_eval as fe
 from finc_eval.baselines.fld import fld
 from finc_eval.baselines.ken import ken
 from finc_eval.baselines.rarity import rarity
-from finc_eval.comparison.directions import match, squared_overlap
+from finc_eval.comparison.directions import match
 from finc_eval.extractors import network
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import loader_module, with_outputs
@@ -172,7 +172,7 @@ def same_modes(found, expected):
     first, second = (
         torch.from_numpy(np.stack([mode.direction for mode in differing(one)])) for one in (found, expected)
     )
-    rows, columns = match(overlap := squared_overlap(first.T, second.T))
+    rows, columns = match(overlap := (first @ second.T).square().cpu())
     pairs = [(differing(found)[i], differing(expected)[j]) for i, j in zip(rows, columns, strict=True)]
     return (
         float(overlap[rows, columns].min()),

@@ -163,7 +163,9 @@ def fit(centers: Embeddings, samples: Embeddings, device: Device = None) -> Mixt
     for _, columns, squared in kept or _square_distances(samples, centers, device):
         nearest[columns] = np.minimum(nearest[columns], squared.amin(0).cpu().numpy())
     log_variances = np.log((nearest + START_OFFSET) / dim).clip(MIN_LOG_VARIANCE, MAX_LOG_VARIANCE)
-    to_mean = BACKGROUND_SHRINKAGE * _squared_to_mean(samples)
+    mean = sum((batch.rows.sum(0, dtype=torch.double) for batch in samples.batches()), torch.zeros(())) / samples.n
+    squared_to_mean = [(batch.rows.double() - mean).square().sum(1).cpu() for batch in samples.batches()]
+    to_mean = BACKGROUND_SHRINKAGE * torch.cat(squared_to_mean).numpy()
     background, objective = 0.0, [-np.inf]
     for _ in range(MAX_FIT_STEPS):
         outlying = -0.5 * (to_mean / exp(background) + dim * (background + log(2 * pi)))
@@ -218,11 +220,6 @@ def _log_densities(squared: torch.Tensor, log_variances: NDArray[np.float64], di
     """Return the log densities log N(x; g, σ²I) from squared distances, shape (b, c); float64, because d is large."""
     variances = torch.from_numpy(log_variances).to(squared.device)
     return (squared.double() / variances.exp() + dim * (variances + log(2 * pi))).mul_(-0.5)
-
-
-def _squared_to_mean(samples: Embeddings) -> NDArray[np.float64]:
-    mean = sum((batch.rows.sum(0, dtype=torch.double) for batch in samples.batches()), torch.zeros(())) / samples.n
-    return torch.cat([(batch.rows.double() - mean).square().sum(1).cpu() for batch in samples.batches()]).numpy()
 
 
 class _View(Subset):

@@ -20,7 +20,6 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from finc_eval.core.checks import check_choice, check_positive
 from finc_eval.core.errors import DataError
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
 from finc_eval.numerics.kernels import PairKernel, gaussian_kernel, median_bandwidth
@@ -166,7 +165,7 @@ def novelty(
     check_choice("form", form, get_args(Factorization))
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_few_enough(x.n + y.n, "compare by FINC")
-    rows, others = _whole(x), _whole(y)
+    rows, others = (torch.cat([batch.rows for batch in one.batches()]).double() for one in (x, y))
     width = median_bandwidth(others) if sigma is None else sigma
     check_positive("sigma", width)
     values = ken_spectrum(rows, others, partial(gaussian_kernel, sigma=width), rho=rho, form=form)
@@ -180,7 +179,3 @@ def novelty(
     )
     fields = (("kernel", "gaussian"), ("sigma", f"{width:g}"), ("rho", f"{rho:g}"), ("form", form))
     return Novelty(score, values, form, warning, Signature.of("ken", (x.n, y.n), x.space, *fields))
-
-
-def _whole(embeddings: Embeddings) -> torch.Tensor:
-    return torch.cat([batch.rows for batch in embeddings.batches()]).double()

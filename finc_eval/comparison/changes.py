@@ -181,7 +181,13 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     """
     check_fraction("alpha", alpha)
     before, after = as_comparison(old, "old"), as_comparison(new, "new")
-    _check_alike(before, after)
+    if before.ref.digest != after.ref.digest:
+        digests = f"{before.ref.digest[:12]} and {after.ref.digest[:12]}"
+        raise IncompatibleError(f"the references differ, {digests}: compare both releases with one")
+    if before.tree.digest != after.tree.digest:
+        raise IncompatibleError(
+            "the comparisons have unlike kinds: make the later by the kinds of the earlier (kinds=old, --kinds)"
+        )
     tree = before.tree.tree
     nodes = {kind_id(node): node for node in range(tree.nodes)}
     listed = {
@@ -222,18 +228,6 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         compared=(before, after),
         provenance=Provenance.here("cpu"),
     )
-
-
-def _check_alike(old: Comparison, new: Comparison) -> None:
-    """Refuse comparisons with unlike references, or by unlike kinds."""
-    if old.ref.digest != new.ref.digest:
-        raise IncompatibleError(
-            f"the references differ, {old.ref.digest[:12]} and {new.ref.digest[:12]}: compare both releases with one"
-        )
-    if old.tree.digest != new.tree.digest:
-        raise IncompatibleError(
-            "the comparisons have unlike kinds: make the later by the kinds of the earlier (kinds=old, --kinds)"
-        )
 
 
 def _against_ref(one: Comparison) -> NDArray[np.float64]:

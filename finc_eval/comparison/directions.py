@@ -130,7 +130,12 @@ class EigenProblem:
         """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone."""
         if tuple(folds) not in self._found:
             difference = covariance_difference(self.first, self.second, self.rho, folds)
-            problems = (difference, *(_restrict(difference, entries) for entries in parts))
+            problems = [difference]
+            for entries in parts:  # Λ of the feature map that has these entries only, up to scale
+                if isinstance(difference, LowRank):
+                    problems.append(LowRank(difference.rows.index_select(1, entries), difference.weights))
+                else:
+                    problems.append(difference.index_select(0, entries).index_select(1, entries))
             all_data = (self.spectrum, RESIDUAL_TOLERANCE)
             wanted = (all_data if len(folds) == 2 else (0, REFIT_TOLERANCE), *((0, REFIT_TOLERANCE) for _ in parts))
             self._found[tuple(folds)] = [
@@ -168,13 +173,6 @@ def pad(vectors: torch.Tensor, entries: torch.Tensor, size: int) -> torch.Tensor
     whole = vectors.new_zeros(size, vectors.shape[1])
     whole[entries] = vectors
     return whole
-
-
-def _restrict(difference: torch.Tensor | LowRank, entries: torch.Tensor) -> torch.Tensor | LowRank:
-    """Return Λ of the feature map that has some of the entries only, up to scale."""
-    if isinstance(difference, LowRank):
-        return LowRank(difference.rows.index_select(1, entries), difference.weights)
-    return difference.index_select(0, entries).index_select(1, entries)
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,7 @@ def cross_fit(
     halves = []
     for fold in (0, 1):
         found = find((fold,), ())[0].vectors[:, :count]
-        rows, columns = match(squared_overlap(full.vectors, found))
+        rows, columns = match((full.vectors.T @ found).square().cpu())
         paired = torch.zeros_like(full.vectors)
         paired[:, send(rows, paired.device)] = found[:, send(columns, found.device)]
         halves.append(torch.where((full.vectors * paired).sum(0) < 0, -paired, paired))
@@ -243,11 +241,6 @@ def r_squared(
     count = vectors.shape[1]
     between = (images[:, :count].T @ columns[:, count:]).square() / variance[:count, None] / variance[count:]
     return list(torch.split(between.clamp(0, 1).cpu(), [other.shape[1] for other in refits], 1))
-
-
-def squared_overlap(targets: torch.Tensor, candidates: torch.Tensor) -> torch.Tensor:
-    """Return (vᵀw)² of every pair of unit directions: (q, t), (q, u) → (t, u), on the CPU."""
-    return (targets.T @ candidates).square().cpu()
 
 
 def match(similarity: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -56,26 +56,20 @@ def direction_count(sets: Sequence[SketchedSet], settings: Settings) -> int:
     return min(wanted, smallest_half, phi.size if halves is None else min(len(half) for half in halves))
 
 
-def rotation_sample(sets: Sequence[SketchedSet], settings: Settings) -> RotationSample | None:
-    """Return the bottom-k samples of all sets, to rotate directions by; None for eigenvectors."""
-    if settings.by_eigenvalue:
-        return None
-    features, folds = zip(*(one.sample for one in sets), strict=True)
-    sample = RotationSample(features, torch.cat(folds))
-    if min(int((sample.folds == fold).sum()) for fold in (0, 1)) < 2:
-        raise DataError(
-            "the sketches keep no sample to rotate by: make them with one, or ask for unrotated eigenvectors "
-            "(method=Finc(rotation=None), --no-rotation)"
-        )
-    return sample
-
-
 def finc_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     """Return a function that fits the directions of FINC between two sets.
 
     With ρ = 1, what ref has more of is the other end of the spectrum of what gen has more of.
     """
-    sample, count = rotation_sample([gen, ref], settings), direction_count([gen, ref], settings)
+    sample, count = None, direction_count([gen, ref], settings)
+    if not settings.by_eigenvalue:
+        features, folds = zip(gen.sample, ref.sample, strict=True)
+        sample = RotationSample(features, torch.cat(folds))
+        if min(int((sample.folds == fold).sum()) for fold in (0, 1)) < 2:
+            raise DataError(
+                "the sketches keep no sample to rotate by: make them with one, or ask for unrotated eigenvectors "
+                "(method=Finc(rotation=None), --no-rotation)"
+            )
     halves, rho = gen.sketch.feature_map.halves(), settings.rho
     of_both = EigenProblem(gen.moments, ref.moments, rho, count, SPECTRUM, both=True) if rho == 1 else None
 

@@ -168,7 +168,10 @@ def group_directions(comparisons: Mapping[str, Comparison], sets: Sequence[Sketc
         if not found:
             continue
         vectors = torch.from_numpy(np.stack([one.direction for _, one in found])).to(samples)
-        alike = _correlations((vectors @ samples.T).clamp_min(0).square())
+        masses = (vectors @ samples.T).clamp_min(0).square()
+        alike = masses.new_zeros(len(found), len(found))
+        if len(samples) > 1:  # 0 for a direction that does not vary
+            alike = torch.corrcoef(masses).reshape(len(found), -1).nan_to_num(0.0)
         firsts: dict[int, DirectionGroup] = {}
         for place, (method, direction) in enumerate(found):
             nearest = max(firsts, key=lambda first: float(alike[first, place]), default=None)
@@ -179,13 +182,6 @@ def group_directions(comparisons: Mapping[str, Comparison], sets: Sequence[Sketc
             ids[method] = (*ids.get(method, ()), direction.id)
         groups += firsts.values()
     return tuple(groups)
-
-
-def _correlations(rows: torch.Tensor) -> torch.Tensor:
-    """Correlate every pair of rows, (k, m) → (k, k); 0 for a row that does not vary, or without columns."""
-    if rows.shape[1] < 2:
-        return rows.new_zeros(len(rows), len(rows))
-    return torch.corrcoef(rows).reshape(len(rows), -1).nan_to_num(0.0)
 
 
 def _letters(number: int) -> str:

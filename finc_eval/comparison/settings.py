@@ -256,7 +256,10 @@ class Settings(SketchSettings):
             for name, value in [*own, *method]
             if name not in ("method", "name", "index") and (value is not None or name not in ("pairs", "text", "by"))
         ]
-        return tuple((name, _text(value)) for name, value in values)
+        return tuple(
+            (name, "none" if value is None else f"{value:g}" if isinstance(value, float | int) else str(value))
+            for name, value in values
+        )
 
 
 StoredSettings = SerializeAsAny[Settings]
@@ -318,7 +321,3 @@ def _directions_alone(method: AnyMethod, refusal: FincEvalError) -> AnyMethod:
 def _owners(name: str) -> list[type[AnyMethod]]:
     """Return the methods that have a parameter of this name."""
     return [cls for cls in METHODS.values() if name in {field.name for field in fields(cls)} - {"name"}]
-
-
-def _text(value: object) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float | int) else str(value)

@@ -155,7 +155,14 @@ def compare_in_spaces(
         if not chosen.has_kinds:
             raise UsageError("spaces are compared by their kinds: use method finc with clusters, or clusters")
         opened[name] = sketch_sets(sets, chosen, own, extractor)
-        _check_same_samples(opened, name)
+        first = next(iter(opened))
+        for label, one in opened[name].sets.items():
+            mine, others = one.at_hand.id_keys(), opened[first].sets[label].at_hand.id_keys()
+            if not np.array_equal(mine, others):
+                raise IncompatibleError(
+                    f"{label} has {len(others):,} samples in {first} and {len(mine):,} in {name}, which are not the "
+                    "same in the same order: embed the same files, with as many windows of each video, in every space"
+                )
         comparisons[name] = compare_opened(opened[name], opened[name].settings, own)
         if not comparisons[name].kinds:
             raise UsageError(f"{name} has no kinds to compare by: pass samples or embeddings, not sketches")
@@ -180,17 +187,6 @@ def _inputs(
         check_spaces([*gen])
         return [(str(name), {"gen": gen[name], "ref": ref[name]}, None) for name in gen]
     return [(name, {"gen": gen, "ref": ref}, how) for name, how in extractions_by_space(extractors).items()]
-
-
-def _check_same_samples(opened: Mapping[str, OpenSets], name: str) -> None:
-    first = next(iter(opened))
-    for label, one in opened[name].sets.items():
-        mine, others = one.at_hand.id_keys(), opened[first].sets[label].at_hand.id_keys()
-        if not np.array_equal(mine, others):
-            raise IncompatibleError(
-                f"{label} has {len(others):,} samples in {first} and {len(mine):,} in {name}, which are not the same "
-                "in the same order: embed the same files, with as many windows of each video, in every space"
-            )
 
 
 def _common(

@@ -12,7 +12,7 @@ import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.direction import Direction, SetLabel, significant
+from finc_eval.comparison.direction import SetLabel, significant
 from finc_eval.comparison.inputs import open_inputs, sketch_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of, without_clusters
@@ -30,7 +30,7 @@ from finc_eval.gallery.pictured import Pictured
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.kernels import BANDWIDTH_FACTOR, gaussian_kernel, median_distance, stable_bandwidth
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.sketches.opening import SetInput, view_rows
+from finc_eval.sketches.opening import view_rows
 from finc_eval.sketches.reference import bottom_rows, center_features
 from finc_eval.sketches.sketch import Sketch, sketch_all
 
@@ -159,9 +159,16 @@ def sweep(
     if not isinstance(chosen.method, Finc):
         raise UsageError(f"sweep knows the method finc, got {chosen.method.name}: leave method out")
     chosen = without_clusters(chosen)
-    values = None if values is None else _ascending(values, parameter)
+    ascending = None
+    if values is not None:
+        given: object = values
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise UsageError(f"values must be a list of values of {parameter}, such as [1, 2], got {given!r}")
+        ascending = sorted({check_positive(parameter, value) for value in given})
+        if not ascending:
+            raise UsageError("a sweep needs at least one value of its parameter, got none")
     sources = {"gen": gen, "ref": ref}
-    return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(sources, values, chosen, run, extractor)
+    return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(sources, ascending, chosen, run, extractor)
 
 
 def _sweep_sigma(
@@ -171,7 +178,11 @@ def _sweep_sigma(
         raise UsageError("a sweep over sigma takes the gaussian kernel and a number of features: pass these")
     opened, sentences = open_inputs(sources, settings, run, extractor)
     warnings = (*sentences, *near_repeat_warnings(view_rows(opened), run))
-    embeddings = {label: _stream(one, label) for label, one in opened.items()}
+    embeddings = {}
+    for label, one in opened.items():
+        if isinstance(one, Sketch):
+            raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
+        embeddings[label] = one
     rows = {label: bottom_rows(one) for label, one in embeddings.items()}
     sample = rows["ref"].cpu()
     median = median_distance(sample)
@@ -202,21 +213,6 @@ def _sweep_rho(
     return Sweep("rho", points, Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
 
-def _ascending(values: object, parameter: str) -> list[float]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise UsageError(f"values must be a list of values of {parameter}, such as [1, 2], got {values!r}")
-    checked = [check_positive(parameter, value) for value in values]
-    if not checked:
-        raise UsageError("a sweep needs at least one value of its parameter, got none")
-    return sorted(set(checked))
-
-
-def _stream(opened: SetInput, label: str) -> Embeddings:
-    if isinstance(opened, Sketch):
-        raise DataError(f"{label} is a sketch, which has one bandwidth: pass its embeddings to try others")
-    return opened
-
-
 def _points(
     cases: Sequence[tuple[float, Sketch, Sketch, Settings]], sets: Mapping[str, Embeddings | None], run: Run
 ) -> tuple[Point, ...]:
@@ -226,21 +222,18 @@ def _points(
         run.progress("compare", done, len(cases))
         found = compare(gen, ref, settings, run=replace(run, progress=silent))
         whole = _trace(ref.sample.rows)
-        spreadness = tuple(_spreadness(one, gen if one.role == "over" else ref, whole) for one in found.directions)
+        spreadness: list[float | None] = []
+        for one in found.directions:
+            own, best = (gen, one.top_gen) if one.role == "over" else (ref, one.top_ref)
+            spread = _trace(own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])])
+            spreadness.append(spread / whole if whole > 0 and np.isfinite(spread) else None)
         infos = [
-            replace(info, samples=None if one is None else one.samples)
-            for info, one in zip((found.gen, found.ref), sets.values(), strict=True)
+            replace(info, samples=None if given is None else given.samples)
+            for info, given in zip((found.gen, found.ref), sets.values(), strict=True)
         ]
-        points.append(Point(value, replace(found, gen=infos[0], ref=infos[1]), spreadness))
+        points.append(Point(value, replace(found, gen=infos[0], ref=infos[1]), tuple(spreadness)))
     run.progress("compare", len(cases), len(cases))
     return tuple(points)
-
-
-def _spreadness(direction: Direction, own: Sketch, whole: float) -> float | None:
-    """Return the spreadness of a direction, over the trace of the whole reference; None if either is not known."""
-    best = direction.top_gen if direction.role == "over" else direction.top_ref
-    spread = _trace(own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])])
-    return spread / whole if whole > 0 and np.isfinite(spread) else None
 
 
 def _trace(rows: torch.Tensor) -> float:

@@ -70,8 +70,10 @@ class RandomFourierFeatures(FeatureMap):
     ) -> None:
         for name, value in (("dim", dim), ("features", features), ("sigma", sigma)):
             check_positive(name, value)
-        if frequencies is None:
-            frequencies = _draw(dim, features, sigma, seed, orthogonal)
+        if frequencies is None and orthogonal:
+            frequencies = round_mantissa((_orthogonal(dim, features, seed) / sigma).float(), FREQUENCY_BITS)
+        elif frequencies is None:
+            frequencies = torch.randn(dim, features, generator=torch.Generator().manual_seed(seed)) / sigma
         if frequencies.shape != (dim, features):
             raise UsageError(f"the frequencies must have shape {(dim, features)}, got {tuple(frequencies.shape)}")
         self.sigma = float(sigma)
@@ -145,13 +147,6 @@ class RandomFourierFeatures(FeatureMap):
             f"RandomFourierFeatures(dim={self.dim}, features={self.features}, sigma={self.sigma:.6g}, "
             f"seed={self.seed}, orthogonal={self.orthogonal})"
         )
-
-
-def _draw(dim: int, count: int, sigma: float, seed: int, orthogonal: bool) -> torch.Tensor:
-    """Draw frequencies, shape (dim, count), float32."""
-    if orthogonal:
-        return round_mantissa((_orthogonal(dim, count, seed) / sigma).float(), FREQUENCY_BITS)
-    return torch.randn(dim, count, generator=torch.Generator().manual_seed(seed)) / sigma
 
 
 @lru_cache(maxsize=1)

@@ -161,7 +161,12 @@ class BottomSample:
         ids, keys, rows = ids_at(offered), keys[offered], rows_at(offered)
         all_keys = np.concatenate([self.keys, keys])
         all_ids = [*self.ids, *ids]
-        kept = _in_order(without_fold(all_keys), all_ids)[: self.capacity]
+        hashes = without_fold(all_keys)
+        order = hashes.argsort(kind="stable")
+        # By hash, and equal hashes by id. Texts take longer to sort than numbers, and hashes are hardly ever equal.
+        if (hashes[order[1:]] == hashes[order[:-1]]).any():
+            order = np.lexsort((np.array(all_ids), hashes))
+        kept = order[: self.capacity]
         joined = torch.cat([send(self._rows, rows.device), rows.detach().float()])
         self._rows = joined[send(torch.from_numpy(kept), rows.device)]
         self.keys = all_keys[kept]
@@ -172,14 +177,6 @@ class BottomSample:
         for part in (self, other):
             total.update(part.keys, choose_ids(part.ids), rows_among(part.rows))
         return total
-
-
-def _in_order(hashes: NDArray[np.uint64], ids: Sequence[str]) -> NDArray[np.int64]:
-    """Return the order of samples by hash, and of equal hashes by id."""
-    order = hashes.argsort(kind="stable")
-    equal = hashes[order[1:]] == hashes[order[:-1]]
-    # Texts take longer to sort than numbers, and hashes are hardly ever equal.
-    return np.lexsort((np.array(ids), hashes)) if equal.any() else order
 
 
 def choose_ids(ids: Sequence[str]) -> IdsAt:

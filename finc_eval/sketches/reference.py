@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 
@@ -33,10 +34,7 @@ def reference_feature_map(
         return CosineFeatures(reference[0].dim, device), "the cosine kernel has none"
     sample = torch.cat([bottom_rows(one, SAMPLE_SIZE // len(reference)) for one in reference]).cpu()
     sigma = median_bandwidth(sample) if settings.sigma is None else settings.sigma
-
-    def make(features: int) -> FeatureMap:
-        return center_features(sample, features, sigma, settings, device)
-
+    make = partial(center_features, sample, sigma=sigma, settings=settings, device=device)
     features = settings.features
     phi = enough_features(make, sample[:ERROR_SAMPLE]) if features == "auto" else make(features)
     rule = f"{BANDWIDTH_FACTOR} x median distance of {len(sample)} reference samples"

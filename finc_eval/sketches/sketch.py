@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -387,7 +388,7 @@ def sketch_all(
     drawn.update(embeddings.id_keys(), embeddings.ids_at, embeddings.rows_at)
     for sketch in sketches:
         sketch.embedding = sketch.embedding if embedding else None
-        sketch.sample += drawn
+        sketch.sample = copy(drawn)
     for chunk in fold_chunks(embeddings, run, phi.prepared, "sketch"):
         for sketch in sketches:
             sketch._add(chunk)

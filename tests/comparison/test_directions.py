@@ -20,7 +20,6 @@ from finc_eval.comparison.directions import (
     fit_directions,
     match,
     r_squared,
-    squared_overlap,
 )
 from finc_eval.comparison.estimates import Estimates, Masses
 from finc_eval.core.errors import FincEvalError
@@ -61,7 +60,7 @@ def test_varimax_is_a_rotation():
 def test_matching_pairs_each_direction_with_its_noisy_copy():
     basis, _ = torch.linalg.qr(torch.randn(40, 6, generator=torch.Generator().manual_seed(0)))
     shuffled = -basis[:, torch.tensor([3, 0, 5, 1, 4, 2])]
-    _, order = match(squared_overlap(basis, shuffled))
+    _, order = match((basis.T @ shuffled).square())
     assert torch.allclose(shuffled[:, order], -basis, atol=1e-6)
 
 
@@ -176,7 +175,7 @@ def test_directions_are_orthonormal_and_sorted_by_their_excess():
         assert len(found.eigenvalues) == 25
     torch.testing.assert_close(raw.excess, raw.eigenvalues[:6], rtol=0, atol=1e-6)
     # A rotation within the eigenspace: it spans the same, and has the same excess altogether.
-    assert float(squared_overlap(raw.vectors, rotated.vectors).sum()) == pytest.approx(6, abs=1e-3)
+    assert float((raw.vectors.T @ rotated.vectors).square().sum()) == pytest.approx(6, abs=1e-3)
     assert float(rotated.excess.sum()) == pytest.approx(float(raw.excess.sum()), abs=1e-5)
     assert not torch.allclose(raw.excess, rotated.excess, atol=1e-4)
 
@@ -235,7 +234,7 @@ def test_each_half_is_scored_by_the_directions_of_the_other():
             top_eigenpairs(by_definition([(1.0, x), (-1.0, y)], [other]).float(), 3), scores_on(sample[folds == other])
         ).vectors
         # The same directions up to order and sign.
-        assert float(squared_overlap(scoring, alone).max(1).values.min()) > 0.999
+        assert float((scoring.T @ alone).square().max(1).values.min()) > 0.999
         assert (scoring * fit.full.vectors).sum(0).min() >= 0
         assert float((fit.full.vectors[:, 0] @ scoring[:, 0]) ** 2) > 0.5
 
