@@ -10,17 +10,16 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
 from finc_eval.samples.clips import Clip, DecodedWindow, plan_windows
 from finc_eval.samples.in_memory import check_dtype
 from finc_eval.samples.metadata import Metadata
-from finc_eval.samples.rows import NpzSource
+from finc_eval.samples.reading import EVERYTHING
+from finc_eval.samples.rows import ArraySource, NpzSource
 from finc_eval.samples.source import (
     NOT_OF_THE_SAMPLE,
     THREADS,
@@ -28,9 +27,10 @@ from finc_eval.samples.source import (
     RandomAccessSource,
     Result,
     Sample,
+    Source,
     ahead,
+    content_digest,
     count_decoding,
-    failure_digest,
     pixels_digest,
     reason,
 )
@@ -120,7 +120,7 @@ class ClipSource(RandomAccessSource):
         except NOT_OF_THE_SAMPLE:
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
-            failure = failure_digest(reason(error))
+            failure = content_digest(reason(error))
             yield from (Sample(name, None, reason(error), content=failure) for name in waiting)
 
     def _contents(self, group: tuple[int, list[int]]) -> list[bytes]:
@@ -129,7 +129,7 @@ class ClipSource(RandomAccessSource):
         except NOT_OF_THE_SAMPLE:
             raise
         except Exception as error:  # zipfile's readers raise almost anything on damaged bytes
-            return [failure_digest(reason(error))] * len(group[1])
+            return [content_digest(reason(error))] * len(group[1])
 
 
 def clip_ids(videos: Iterable[str], clip: Clip) -> list[str]:
@@ -175,53 +175,31 @@ def decode_windows(
         yield from (Sample(name, None, reason(error), content=content) for name, content in waiting)
 
 
-class ArrayClips(ClipSource):
-    """Windows of the rows of an array, (n, frames, height, width, 3) uint8."""
+class RowClips(Source):
+    """Windows of the rows of an array, (n, frames, height, width, 3) uint8: in memory, or streamed from an npz file."""
 
-    kind = "array"
-
-    def __init__(self, array: npt.NDArray[np.uint8], clip: Clip) -> None:
-        check_clips(array.shape, array.dtype, "the array")
-        super().__init__("array", [str(row) for row in range(len(array))], clip, {})
-        self._array = array
-
-    def windows(self, video: int, windows: Sequence[int], names: Sequence[str]) -> Iterator[Sample]:
-        # A copy, so that what is decoded is what was hashed, whatever happens to the array.
-        return _windows_of_row(names, self._array[video].copy(), self._clip, windows)
-
-    def window_contents(self, video: int, windows: Sequence[int]) -> list[bytes]:
-        return [pixels_digest(self._array[video])] * len(windows)
-
-
-class NpzClips(NpzSource):
-    """Windows of the rows of an array in an npz file, (n, frames, height, width, 3) uint8, streamed."""
-
-    def __init__(self, path: Path, clip: Clip) -> None:
-        super().__init__(path)
-        self.ids = clip_ids(self.ids, clip)
-        self.labels = repeat_by_window(self.labels, clip)
-        self._clip = clip
-
-    def check_shape(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
-        check_clips(shape, dtype, who)
+    def __init__(
+        self, array: ArraySource | NpzSource, rows: Callable[[Sequence[int]], Iterator[Pixels]], clip: Clip
+    ) -> None:
+        """Take an array; `rows` yields its rows by their increasing numbers."""
+        super().__init__(array.name, clip_ids(array.ids, clip), {}, repeat_by_window(array.labels, clip))
+        self.kind, self._rows, self._clip = array.kind, rows, clip
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         groups = list(group_by_video(numbers, self._clip))
-        rows = self.rows.at([video for video, _ in groups])
-        for group, row in zip(groups, rows, strict=True):
+        for group, row in zip(groups, self._rows([video for video, _ in groups]), strict=True):
             yield from _windows_of_row(names_of(self.ids, self._clip, group), row, self._clip, group[1])
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         groups = list(group_by_video(numbers, self._clip))
-        rows = self.rows.at([video for video, _ in groups])
-        for (_, windows), row in zip(groups, rows, strict=True):
+        for (_, windows), row in zip(groups, self._rows([video for video, _ in groups]), strict=True):
             yield from itertools.repeat(pixels_digest(row), len(windows))
 
 
 def check_clips(shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
     """Raise DataError for an array that is not n videos, and say how to turn it into one."""
+    check_dtype(dtype, shape, who, None, EVERYTHING)
     found = f"{who} has shape {shape} and dtype {dtype}"
-    check_dtype(dtype, found)
     if len(shape) != 5 or shape[4] != 3:
         how = "reshape it"
         if len(shape) == 5 and 3 in shape[1:3]:

@@ -25,16 +25,7 @@ from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.images import IMAGE_SUFFIXES, SIGNATURE_BYTES, SIGNATURES, decode_image
 from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import (
-    DIGEST_BYTES,
-    NOT_OF_THE_SAMPLE,
-    RandomAccessSource,
-    Sample,
-    bytes_digest,
-    content_digest,
-    failure_digest,
-    reason,
-)
+from finc_eval.samples.source import DIGEST_BYTES, NOT_OF_THE_SAMPLE, RandomAccessSource, Sample, content_digest, reason
 
 FILE_COPIES = 2
 """Times its size that a file takes while it is unpacked into memory."""
@@ -353,7 +344,7 @@ class Settled:
         stream.seek(0)
         if isinstance(stream, io.BytesIO) or size <= MAX_BYTES_IN_MEMORY:
             data = whole(stream)
-            self.stream, self._digest = io.BytesIO(data), bytes_digest(data)
+            self.stream, self._digest = io.BytesIO(data), content_digest(data)
         else:
             self._before = _state(stream)
             digest = partial(hashlib.blake2b, digest_size=DIGEST_BYTES)
@@ -362,7 +353,7 @@ class Settled:
     def content(self) -> bytes:
         """Return the content digest of all that was read so far, which is another one if the file has changed."""
         same = self._before is None or self._before == _state(self.stream)
-        return self._digest if same else failure_digest("changed while it was read")
+        return self._digest if same else content_digest("changed while it was read")
 
 
 def _state(stream: IO[bytes]) -> tuple[int, int, int]:

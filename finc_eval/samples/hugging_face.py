@@ -16,7 +16,7 @@ from finc_eval.samples.files import FileSource
 from finc_eval.samples.in_memory import part, plain, to_pixels
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import Sample, Source, failure_digest, pixels_digest, reason
+from finc_eval.samples.source import Sample, Source, content_digest, pixels_digest, reason
 
 STATE, INFO, SPLITS = "state.json", "dataset_info.json", "dataset_dict.json"
 
@@ -233,7 +233,7 @@ class DatasetSource(Source):
             raise DataError(f"{who} raises {kind}: {reason(error)}: mend the dataset, not its samples") from error
         except Exception as error:  # a file may be damaged, and its reader may raise anything
             why = reason(error)
-            return Sample(name, None, why, content=failure_digest(why)), label
+            return Sample(name, None, why, content=content_digest(why)), label
         return Sample(name, pixels, None, traits, pixels_digest(pixels)), label
 
     def _label(self, value: Any) -> str | None:

@@ -19,7 +19,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.words import plural
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
-from finc_eval.samples.source import Pixels, Sample, Source, failure_digest, pixels_digest, reason
+from finc_eval.samples.source import Pixels, Sample, Source, content_digest, pixels_digest, reason
 from finc_eval.samples.traits import Traits, is_gray, mark
 
 CHANNELS = (1, 3)
@@ -58,11 +58,8 @@ def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixe
         named, array = f"{who} ({value.dtype})", tensor_values(value, who)
     if not isinstance(array, np.ndarray):
         raise DataError(f"{who} is of type {type(value).__name__}, but images must be uint8 arrays, tensors or PIL")
-    if reading.range is not None:
-        check_numbers(array.dtype, named)
-        array = reading.scaled(array, named)
-    else:
-        check_dtype(array.dtype, f"{named} has shape {array.shape} and dtype {array.dtype}", array)
+    check_dtype(array.dtype, array.shape, named, array, reading)
+    array = array if reading.range is None else reading.scaled(array, named)
     pixels = as_rgb(array if array.ndim == 2 else _channels_last(array, is_tensor(value), who))
     if 0 in pixels.shape:
         raise DataError(f"{who} has shape {array.shape}: it holds no pixels")
@@ -91,16 +88,15 @@ def tensor_values(tensor: Any, who: str) -> npt.NDArray[Any]:
     return values
 
 
-def check_numbers(dtype: np.dtype[Any], who: str) -> None:
-    """Raise DataError for values that no range can be stated of."""
-    if dtype.kind not in "biuf":
+def check_dtype(
+    dtype: np.dtype[Any], shape: tuple[int, ...], who: str, values: npt.NDArray[Any] | None, reading: Reading
+) -> None:
+    """Raise DataError for any type but uint8, and say by the values how to convert it; of a range, for no numbers."""
+    if reading.range is not None and dtype.kind not in "biuf":
         raise DataError(f"{who} holds values of the type {dtype}, which are not brightnesses")
-
-
-def check_dtype(dtype: np.dtype[Any], found: str, values: npt.NDArray[Any] | None = None) -> None:
-    """Raise DataError for any type but uint8, and say by the values how to convert it."""
-    if dtype != np.uint8:
-        raise DataError(f"{found}, but images must be uint8: {_conversion(dtype, values)}")
+    if reading.range is None and dtype != np.uint8:
+        how = _conversion(dtype, values)
+        raise DataError(f"{who} has shape {shape} and dtype {dtype}, but images must be uint8: {how}")
 
 
 def _conversion(dtype: np.dtype[Any], values: npt.NDArray[Any] | None) -> str:
@@ -272,7 +268,7 @@ class IteratorSource(Source):
             try:
                 pixels, traits = to_pixels(image, f"image {number} of the iterator", self.reading)
             except (ValueError, OSError) as error:  # a Pillow image, whose file is read only now
-                sample = Sample(self.ids[number], None, reason(error), content=failure_digest(reason(error)))
+                sample = Sample(self.ids[number], None, reason(error), content=content_digest(reason(error)))
             else:
                 sample = Sample(self.ids[number], pixels, None, traits, pixels_digest(pixels))
             self._digests.append(sample.content)

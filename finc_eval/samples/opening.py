@@ -31,7 +31,7 @@ from finc_eval.samples.files import (
 )
 from finc_eval.samples.hugging_face import DatasetSource, is_dataset, is_saved, open_dataset, open_saved
 from finc_eval.samples.images import IMAGE_SUFFIXES
-from finc_eval.samples.in_memory import VALUES_SEEN, is_tensor, iterate, tensor_values
+from finc_eval.samples.in_memory import is_tensor, iterate
 from finc_eval.samples.metadata import read_prompts
 from finc_eval.samples.reading import Reading, only, split_glob
 from finc_eval.samples.rows import (
@@ -41,8 +41,7 @@ from finc_eval.samples.rows import (
     LmdbSource,
     NpzSource,
     ParquetSource,
-    check_rows,
-    is_one_image,
+    images_of,
     open_array_file,
 )
 from finc_eval.samples.shards import random_subset
@@ -152,22 +151,13 @@ def _open_images(source: Any, n: int | None, reading: Reading) -> Source:
     if not _is_numbered(source) and (callable(source) or is_iterable):
         reading.refuse("the iterator", keys=True)
         return iterate(source, n, reading)
-    was_tensor, who = is_tensor(source), "the array"
-    if was_tensor:
-        who = f"the tensor ({source.dtype})"
-        source = tensor_values(source, who)
-        if is_one_image(source.shape, was_tensor) and source.shape[0] in (1, 3):
-            source = source.transpose(1, 2, 0)
-        if source.ndim == 4 and source.shape[3] not in (1, 3) and source.shape[1] in (1, 3):
-            source = source.transpose(0, 2, 3, 1)
-    if isinstance(source, np.ndarray):
+    if is_tensor(source) or isinstance(source, np.ndarray):
+        who = f"the tensor ({source.dtype})" if is_tensor(source) else "the array"
         reading.refuse(who)
         if np.ma.is_masked(source):
             raise DataError(f"{who} has masked entries, which pixels cannot have: fill them, as by x.filled(0)")
-        given = source = np.asarray(source)
-        source = source[None] if is_one_image(source.shape) else source
-        check_rows(source.shape, source.dtype, who, lambda: np.atleast_1d(given)[:VALUES_SEEN], reading)
-        return ArraySource(source, reading)
+        source = np.asarray(source) if isinstance(source, np.ndarray) else source
+        return ArraySource(images_of(source, who, reading, alone=True), reading)
     if is_dataset(source):
         reading.refuse("the dataset", keys=True)
         return open_dataset(source, "the dataset", reading=reading)

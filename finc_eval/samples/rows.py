@@ -34,15 +34,7 @@ from finc_eval.core.remote.urls import place_of
 from finc_eval.samples.clips import CLIPS
 from finc_eval.samples.files import FileSource, NoImagesError, bytes_at, refuse_excess
 from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, as_rgb, decode_image
-from finc_eval.samples.in_memory import (
-    IMAGE_KEYS,
-    VALUES_SEEN,
-    check_dtype,
-    check_numbers,
-    is_tensor,
-    row_traits,
-    tensor_values,
-)
+from finc_eval.samples.in_memory import IMAGE_KEYS, VALUES_SEEN, check_dtype, is_tensor, row_traits, tensor_values
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import (
@@ -67,6 +59,9 @@ ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
 
 IMAGE_ARRAYS = ("arr_0", "images")
 """Usual names of the array of images."""
+
+Check = Callable[[tuple[int, ...], np.dtype[Any], str], None]
+"""Raises DataError for an array of another shape or type, which a message calls so."""
 
 DATA_FILE = "data.mdb"
 """Name of the file in a folder of LMDB."""
@@ -104,7 +99,8 @@ class NpzSource(Source):
 
     kind = "npz"
 
-    def __init__(self, path: Path, reading: Reading = EVERYTHING) -> None:
+    def __init__(self, path: Path, reading: Reading = EVERYTHING, check: Check | None = None) -> None:
+        """Choose the array of samples; `check` refuses what is not one, by default what is not images."""
         file, self.reading = NpzFile(path), reading
         keys, key = file.names, self.reading.image_key
         if key is not None and key not in keys:
@@ -118,10 +114,17 @@ class NpzSource(Source):
                 f"{path} holds the arrays {', '.join(keys) or '(none)'}: call the images arr_0 or images, or name them "
                 "by image_key"
             )
-        refuse_objects(header := file.header(chosen), f"{path}, array {chosen},")
+        who = f"{path}, array {chosen},"
+        refuse_objects(header := file.header(chosen), who)
         shape, _, dtype = header
-        self._first = lambda: next(iter(file.rows(chosen).at([0]))) if shape and shape[0] else np.empty(0, dtype)
-        self.check_shape(shape, dtype, f"{path}, array {chosen},")
+
+        def first() -> npt.NDArray[Any]:
+            return next(iter(file.rows(chosen).at([0]))) if shape and shape[0] else np.empty(0, dtype)
+
+        if check is None:
+            check_rows(shape, dtype, who, first if dtype.kind in "iuf" and dtype != np.uint8 else None, reading)
+        else:
+            check(shape, dtype, who)
         copies = COPIES if shape[3:] and shape[-1] == 3 else 3 * COPIES
         check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen}, of shape {shape[1:]},")
         self.rows = file.rows(chosen)
@@ -136,11 +139,6 @@ class NpzSource(Source):
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         return map(pixels_digest, self.rows.at(numbers))
 
-    def check_shape(self, shape: tuple[int, ...], dtype: np.dtype[Any], who: str) -> None:
-        """Raise DataError for an array that is not a set of samples."""
-        first = self._first if dtype.kind in "iuf" and dtype != np.uint8 else None
-        check_rows(shape, dtype, who, first, self.reading)
-
     def _labels(self, file: NpzFile, key: str) -> list[str] | None:
         """Read the labels; None if the array has another shape or type."""
         shape, _, dtype = file.header(key)
@@ -154,14 +152,22 @@ class NpzSource(Source):
 def open_array_file(path: Path, reading: Reading) -> ArraySource:
     """Open the images in an .npy, .pt, .pth or .safetensors file."""
     name, array, labels = _image_array(path, reading.image_key)
-    who = f"{path}, array {name}," if name else str(path)
+    values = images_of(array, f"{path}, array {name}," if name else str(path), reading)
+    return ArraySource(values, reading, place_of(path), labels)
+
+
+def images_of(array: Any, who: str, reading: Reading, *, alone: bool = False) -> npt.NDArray[Any]:
+    """Return the images in an array or tensor with their channels last; `alone`: whether it may be a single image."""
     if is_tensor(array):
         array = tensor_values(array, who)
+        if alone and array.ndim == 3 and array.shape[0] in (1, 3):
+            array = array.transpose(1, 2, 0)
         if array.ndim == 4 and array.shape[3] not in (1, 3) and array.shape[1] in (1, 3):
             array = array.transpose(0, 2, 3, 1)
-    values: npt.NDArray[Any] = array
-    check_rows(values.shape, values.dtype, who, lambda: np.atleast_1d(values)[:VALUES_SEEN], reading)
-    return ArraySource(values, reading, place_of(path), labels)
+    is_single = array.ndim == 3 and array.shape[2] in (1, 3)
+    values: npt.NDArray[Any] = array[None] if alone and is_single else array
+    check_rows(values.shape, values.dtype, who, lambda: np.atleast_1d(array)[:VALUES_SEEN], reading)
+    return values
 
 
 def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | None]:
@@ -212,11 +218,6 @@ def images_in(file: NpzFile) -> str | None:
     return next((name for name in IMAGE_ARRAYS if name in found), found[0] if len(found) == 1 else None)
 
 
-def is_one_image(shape: tuple[int, ...], tensor: bool = False) -> bool:
-    """Return whether an array of three dimensions is one image, as channels lie last, or in a tensor first."""
-    return len(shape) == 3 and (shape[2] in (1, 3) or (tensor and shape[0] in (1, 3)))
-
-
 def check_rows(
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
@@ -233,10 +234,7 @@ def check_rows(
         how = "drop the alpha channel, by x[..., :3]" if shape[3] == 4 else "drop the alpha channel, by x[:, :3]"
         how = "latents of a model must be decoded to images" if dtype.kind == "f" and shape[3] != 4 else how
         raise DataError(f"{found}, which are four channels, but images have one or three: {how}")
-    if reading.range is not None:
-        check_numbers(dtype, who)
-    else:
-        check_dtype(dtype, found, None if values is None else values())
+    check_dtype(dtype, shape, who, None if values is None or reading.range is not None else values(), reading)
     is_gray = len(shape) == 3
     if not is_gray and not (len(shape) == 4 and shape[3] in (1, 3)):
         how = "pass x.transpose(0, 2, 3, 1)" if len(shape) == 4 and shape[1] in (1, 3) else "reshape it"
@@ -245,7 +243,7 @@ def check_rows(
         raise DataError(f"{found}, but {forms}: {how}")
     if 0 in shape:
         raise DataError(f"{found}: it holds no pixels")
-    if is_one_image(shape):
+    if is_gray and shape[2] in (1, 3):
         raise DataError(f"{who} has shape {shape}, which is a single image: save a set of images, x[None] for one")
 
 

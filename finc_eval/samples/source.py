@@ -234,11 +234,6 @@ def fingerprint(pixels: Pixels) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
-def bytes_digest(data: bytes | memoryview) -> bytes:
-    """Return the content digest of an encoded sample."""
-    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
-
-
 def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
     """Return the content digest of a sample that is not encoded."""
     # The shape is a part of the content: 28x28 and 14x56 pixels may have the same bytes.
@@ -247,14 +242,10 @@ def pixels_digest(pixels: npt.NDArray[np.uint8]) -> bytes:
     return digest.digest()
 
 
-def failure_digest(error: str) -> bytes:
-    """Return the content digest of a sample whose bytes cannot be read."""
-    return bytes_digest(b"unreadable: " + text_bytes(error))
-
-
 def content_digest(data: bytes | str) -> bytes:
     """Return the content digest of an encoded sample, or of the reason why its bytes cannot be read."""
-    return failure_digest(data) if isinstance(data, str) else bytes_digest(data)
+    data = b"unreadable: " + text_bytes(data) if isinstance(data, str) else data
+    return hashlib.blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def ahead(

@@ -21,7 +21,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import excess
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.words import plural
-from finc_eval.samples.clip_source import ArrayClips, ClipSource, NpzClips, decode_windows
+from finc_eval.samples.clip_source import ClipSource, RowClips, check_clips, decode_windows
 from finc_eval.samples.clips import Clip, DecodedWindow, FrameIndices, Plan, gather, plan_windows
 from finc_eval.samples.files import (
     BY_NAME,
@@ -39,7 +39,8 @@ from finc_eval.samples.images import IMAGE_SUFFIXES, decode
 from finc_eval.samples.in_memory import is_tensor, tensor_values
 from finc_eval.samples.metadata import METADATA_FILES
 from finc_eval.samples.reading import EVERYTHING, Reading
-from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, bytes_digest, content_digest
+from finc_eval.samples.rows import ArraySource, NpzSource
+from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
 from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation, read_windows
@@ -68,7 +69,11 @@ def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source
         source = tensor_values(source, "the tensor")
     if isinstance(source, np.ndarray):
         reading.refuse("the array")
-        return ArrayClips(source, clip) if source.ndim == 5 else None
+        if source.ndim != 5:
+            return None
+        check_clips(source.shape, source.dtype, "the array")
+        # Copies, so that what is decoded is what was hashed, whatever happens to the array.
+        return RowClips(ArraySource(source), lambda numbers: (source[number].copy() for number in numbers), clip)
     if not isinstance(source, str | Path):
         return None
     if is_url(source):
@@ -84,7 +89,8 @@ def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source
     if suffix in CLIP_SUFFIXES | ANIMATION_SUFFIXES | {".npz"}:
         reading.refuse(str(path))
     if suffix == ".npz":
-        return NpzClips(path, clip)
+        array = NpzSource(path, check=check_clips)
+        return RowClips(array, array.rows.at, clip)
     if suffix in CLIP_SUFFIXES | ANIMATION_SUFFIXES:
         return VideoFiles(_OneFile(path), [path.name], clip, {})
     return None
@@ -134,7 +140,7 @@ class FrameFolders(ClipSource):
                 for number in np.unique(plan.indices).tolist():
                     with self._files.open(files[number]) as stream:
                         data = whole(stream)
-                    seen[number] = bytes_digest(data)
+                    seen[number] = content_digest(data)
                     pixels, encoding = decode(io.BytesIO(data))
                     if phrase := excess(COPIES * self._clip.frames * pixels.nbytes):
                         raise ValueError(f"a window of {phrase}")
@@ -169,7 +175,7 @@ class FrameFolders(ClipSource):
             for number in row:
                 if number not in seen:
                     seen[number] = content_digest(whole_or_reason(partial(self._files.open, names[number])))
-            yield bytes_digest(b"".join(seen[number] for number in row))
+            yield content_digest(b"".join(seen[number] for number in row))
 
 
 class _OneFile(FolderFiles):

@@ -113,7 +113,11 @@ def _join_histograms(
     along, most = (velocity[:, 1:] * velocity[:, :-1]).sum(2), lengths[:, 1:] * lengths[:, :-1] + SPEED**2
     turned = -along.sum((2, 3)) / most.sum((2, 3))
     inner = both[:, 1:] & both[:, :-1]
-    steps = torch.where(inner & (change.unfold(1, 3, 1).amin(2) > CHANGE), _log_steps(velocity), 0.0)
+    # A step is the multiple of the mean flow of its neighbors that is nearest to its own flow; this is its log2.
+    around = (velocity[:, 2:] + velocity[:, :-2]) / 2
+    own, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
+    relative = torch.log2(((own + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
+    steps = torch.where(inner & (change.unfold(1, 3, 1).amin(2) > CHANGE), relative, 0.0)
     histograms = [
         cells.flatten(2).transpose(1, 2).clamp_min(0).sqrt().flatten(1) / CELLS,
         forces.clamp_min(0).sqrt(),
@@ -133,16 +137,6 @@ def _join_histograms(
         _rhythm(_log_sharpness(gray).diff(dim=1).diff(dim=1) / SHARP, both).sqrt(),
     ]
     return torch.cat(histograms, 1)
-
-
-def _log_steps(velocity: torch.Tensor) -> torch.Tensor:
-    """Return log2 of how far pictures move in a step, relative to the steps before and after it, (n, t - 2).
-
-    A step is the multiple of the mean flow of its neighbors that is nearest to its own flow.
-    """
-    around = (velocity[:, 2:] + velocity[:, :-2]) / 2
-    along, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
-    return torch.log2(((along + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
 
 
 def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:

@@ -19,6 +19,9 @@ from finc_eval.numerics.arrays import is_plain
 STATE_KEYS = ("state_dict", "model", "teacher", "model_state_dict")
 """Keys under which training programs put the tensors."""
 
+UNUSED = "num_batches_tracked"
+"""End of the names of counters of training steps: old files lack them, and evaluation ignores them."""
+
 MAX_NESTING = 3
 MAX_NAMES_SHOWN = 3
 
@@ -83,7 +86,20 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
                 f"choose one of {', '.join(LAYOUTS)}"
             )
         tensors = LAYOUTS[layout](tensors, network)
-    if differences := _differences(tensors, network):
+    own, differences = network.state_dict(), []
+    groups = {
+        "it lacks": [name for name in own if name not in tensors and not name.endswith(UNUSED)],
+        "the network does not know": [name for name in tensors if name not in own],
+        "of another shape are": [
+            f"{name} {tuple(tensors[name].shape)}, not {tuple(own[name].shape)}"
+            for name in own
+            if name in tensors and tensors[name].shape != own[name].shape
+        ],
+    }
+    for what, names in groups.items():
+        more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
+        differences += [f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}"] if names else []
+    if differences:
         raise DataError(
             f"card {card.name}: {path.name} does not fit the network: {'; '.join(differences)}: "
             "check loader.model, loader.options and weights.layout"
@@ -109,25 +125,6 @@ def _read(path: Path) -> object:
     except Exception as error:  # each format has exceptions of its own
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
-
-
-def _differences(tensors: Tensors, network: torch.nn.Module) -> list[str]:
-    own = network.state_dict()
-    # Old files lack the counters of training steps; evaluation ignores them.
-    missing = [name for name in own if name not in tensors and not name.endswith("num_batches_tracked")]
-    unknown = [name for name in tensors if name not in own]
-    reshaped = [
-        f"{name} {tuple(tensors[name].shape)}, not {tuple(own[name].shape)}"
-        for name in own
-        if name in tensors and tensors[name].shape != own[name].shape
-    ]
-    groups = (("it lacks", missing), ("the network does not know", unknown), ("of another shape are", reshaped))
-    found = []
-    for what, names in groups:
-        if names:
-            more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
-            found.append(f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}")
-    return found
 
 
 Tensors = dict[str, torch.Tensor]

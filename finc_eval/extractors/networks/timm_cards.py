@@ -32,7 +32,14 @@ def timm_card(name: str) -> Card:
             f"choose one of its {len(known)} (timm.list_models(pretrained=True))"
         )
     full = f"{config.architecture}.{config.tag}" if config.tag else str(config.architecture)
-    dimensions = _dimensions(full, config)
+    try:  # neither weights nor memory are needed
+        with torch.device("meta"), torch.inference_mode():
+            outputs = Outputs(timm.create_model(full, pretrained=False)).eval()(torch.empty(1, *config.input_size))
+    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(
+            f"timm's {full} does not give one row of features for each image ({error}): choose another network"
+        ) from error
+    dimensions = {layer: rows[0].numel() for layer, rows in outputs.items()}
     file, url = f"{full}.safetensors", f"https://huggingface.co/{config.hf_hub_id}/resolve/main/model.safetensors"
     if not config.hf_hub_id:
         file, url = PurePosixPath(config.url).name, config.url
@@ -48,19 +55,6 @@ def timm_card(name: str) -> Card:
         weights=Weights(file, config.license or "not stated by timm", urls=(url,), layout="timm"),
         extra=extra,
     )
-
-
-def _dimensions(name: str, config: Any) -> dict[str, int]:
-    """Return the dimension of each output of the network; this needs neither weights nor memory."""
-    try:
-        with torch.device("meta"), torch.inference_mode():
-            network = Outputs(timm.create_model(name, pretrained=False)).eval()
-            outputs = network(torch.empty(1, *config.input_size))
-    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(
-            f"timm's {name} does not give one row of features for each image ({error}): choose another network"
-        ) from error
-    return {layer: rows[0].numel() for layer, rows in outputs.items()}
 
 
 def _preprocessing(name: str, config: Any) -> Preprocessing:
