@@ -33,15 +33,12 @@ def is_table_of(path: Path, lines: Iterable[Sequence[str]], rows: int | None = N
         more = 0 if rows is None else sum(1 for _ in table)
     except (OSError, NotAFileError, ValueError, csv.Error):
         return False
-    if len(found) != len(wanted) or rows not in (None, len(found) + more - 1):
+    if [line[:1] for line in found] != [[*line[:1]] for line in wanted] or rows not in (None, len(found) + more - 1):
         return False
-    return all(map(_alike, found, wanted))
-
-
-def _alike(found: Sequence[str], wanted: Sequence[str]) -> bool:
-    if len(found) != len(wanted) or found[:1] != wanted[:1]:
-        return False
-    return all(one == other or _near(one, other) for one, other in zip(found, wanted, strict=True))
+    return all(
+        len(line) == len(own) and all(one == other or _near(one, other) for one, other in zip(line, own, strict=True))
+        for line, own in zip(found, wanted, strict=True)
+    )
 
 
 def _near(found: str, wanted: str) -> bool:
@@ -49,15 +46,6 @@ def _near(found: str, wanted: str) -> bool:
         return isclose(float(found), float(wanted), rel_tol=1e-3, abs_tol=1e-3)
     except ValueError:
         return False
-
-
-def write_classes(
-    out: Path, ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64], force: bool
-) -> None:
-    """Write the classes of samples, unless other samples or classes are in that file; see `class_lines`."""
-    refuse_loss(out, lambda found: is_table_of(found, class_lines(ids, classes, values), len(ids)), force)
-    with write_whole(out) as temporary, create_text(temporary) as file:
-        csv.writer(file).writerows(class_lines(ids, classes, values))
 
 
 def class_lines(
@@ -74,10 +62,22 @@ def class_lines(
         yield [name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)]
 
 
-def tell_classes(
-    out: Path, classes: Sequence[Hashable], values: NDArray[np.float64], labels: Sequence[str] | None, as_json: bool
+def write_classes(
+    out: Path,
+    ids: Sequence[str],
+    classes: Sequence[Hashable],
+    values: NDArray[np.float64],
+    labels: Sequence[str] | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
-    """Print how many samples are of each class, and with their labels, how well the classes are distinguished."""
+    """Write the classes of samples, unless other samples or classes are in that file; see `class_lines`.
+
+    How many samples are of each class is printed and, with their labels, how well the classes are distinguished.
+    """
+    refuse_loss(out, lambda found: is_table_of(found, class_lines(ids, classes, values), len(ids)), force)
+    with write_whole(out) as temporary, create_text(temporary) as file:
+        csv.writer(file).writerows(class_lines(ids, classes, values))
     undefined = np.isinf(values).all(1)
     nearest = np.where(undefined, -1, values.argmin(1))
     counts = {str(name): int((nearest == place).sum()) for place, name in enumerate(classes)}

@@ -165,10 +165,19 @@ def _as_typer_knows(types: list[Any], default: Any) -> tuple[Any, Any, dict[str,
         listed = ",".join(map(str, default)) if isinstance(default, tuple) else default
         placeholder = "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"
         return str, listed, {"parser": list_parser(item), "metavar": placeholder}
-    if len(types) > 1:
-        words = [word for literal in types[1:] for word in get_args(literal)]
-        return str, default, {"parser": _number_parser(first, words), "metavar": "|".join(["N", *words])}
-    return first, default, {}
+    if len(types) == 1:
+        return first, default, {}
+    words = [word for literal in types[1:] for word in get_args(literal)]
+
+    def read(text: Any) -> Any:
+        if text in words:
+            return text
+        try:
+            return first(text)
+        except ValueError:
+            raise typer.BadParameter(f"{text!r} is not a {NUMBER_NAMES[first]} or {', '.join(words)}") from None
+
+    return str, default, {"parser": read, "metavar": "|".join(["N", *words])}
 
 
 def _split_about(annotation: Any) -> tuple[Any, str]:
@@ -186,18 +195,6 @@ def _alternatives(base: Any) -> tuple[Any, ...]:
 
 def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _number_parser(number: Callable[[str], Any], words: list[str]) -> Callable[[Any], Any]:
-    def read(text: Any) -> Any:
-        if text in words:
-            return text
-        try:
-            return number(text)
-        except ValueError:
-            raise typer.BadParameter(f"{text!r} is not a {NUMBER_NAMES[number]} or {', '.join(words)}") from None
-
-    return read
 
 
 def list_parser(item: Callable[[str], Any]) -> Callable[[Any], Any]:

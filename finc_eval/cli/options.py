@@ -1,9 +1,9 @@
-"""Options that several verbs share, `takes`, which makes the options of a settings class, and `finc-eval.toml`."""
+"""Sets and options that several verbs take, `takes`, which makes options of a settings class, and `finc-eval.toml`."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -13,15 +13,20 @@ from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 import typer
 
 from finc_eval.cli.fields import flag, options_of, parameter, settings_with
-from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.comparison.settings import REFERENCE
+from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
+from finc_eval.core.files.reading import header_of
 from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.provenance import config_in_use
 from finc_eval.core.record import CONFIG_NAME, Configured, about
+from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.core.run import WORKERS, Run
+from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import EXTRACTOR, Extraction
 from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.samples.opening import existing_path
 
 QUIET = "Show no progress; results, notes and errors are printed."
 
@@ -176,8 +181,14 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
             given = {name: value for name, value in values.items() if _is_given(values["context"], name)}
             path = config_file(values[CONFIG])
             start = read_defaults(cls, path)
-            if "extractor" not in given:
-                refuse_network_of(start, values[CONFIG])
+            card = str(getattr(start, "extractor", None))
+            # A network in TorchScript is a program, and the file that nobody named may be a colleague's.
+            unnamed = "extractor" not in given and values[CONFIG] is None
+            if unnamed and card.endswith(".toml") and load_card(card).loader.kind != "pixels":
+                raise DataError(
+                    f"{CONFIG_NAME} of this folder chooses the network of {card}: pass that card as --extractor if you "
+                    "trust it"
+                )
             for name, narrow in narrower.items():
                 if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
                     start = replace(start, **{name: narrow()})  # a default for another verb
@@ -218,24 +229,6 @@ def read_defaults(cls: type[Any], path: Path | None) -> Any:
     return cls.read(path) if cls.table in content else None
 
 
-def refuse_network_of(settings: object, given: Path | None) -> None:
-    """Raise DataError if a file that nobody named chooses a network by its card.
-
-    A network in TorchScript is a program, and the working folder may be a colleague's. `given` is the file that the
-    caller named, if any.
-    """
-    card = getattr(settings, "extractor", None)
-    if given is None and str(card).endswith(".toml") and load_card(str(card)).loader.kind != "pixels":
-        raise DataError(
-            f"{CONFIG_NAME} of this folder chooses the network of {card}: pass that card as --extractor if you trust it"
-        )
-
-
-def default_keys(cls: type[Configured], path: Path | None) -> set[str]:
-    """Return the keys that the file of defaults has in the table of a class."""
-    return set() if path is None else set(read_toml(path).get(cls.table, {}))
-
-
 @contextmanager
 def record_defaults(path: Path | None) -> Iterator[None]:
     """Let every result that is made in the block name the file of defaults in its provenance."""
@@ -244,3 +237,76 @@ def record_defaults(path: Path | None) -> Iterator[None]:
         yield
     finally:
         config_in_use.reset(token)
+
+
+def name_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:
+    """Return the paths of sets by name, from arguments NAME=PATH, or PATH, which is named by its title."""
+    sets: dict[str, str] = {}
+    for argument in gens:
+        name, path, _ = _name(argument)
+        if name in sets:
+            raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
+        sets[name] = path
+    return sets if ref is None else sets | {REFERENCE: ref}
+
+
+def runs_of_models(gens: Iterable[str]) -> dict[str, list[str]]:
+    """Return the paths of the training runs of models by name: a NAME=PATH given several times is one model."""
+    models: dict[str, list[str]] = {}
+    for argument in gens:
+        name, path, by_hand = _name(argument)
+        if name in models and not by_hand:
+            raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
+        models.setdefault(name, []).append(path)
+    return models
+
+
+def _name(argument: str) -> tuple[str, str, bool]:
+    """Return the name and the path of a set, and whether the name was given."""
+    name, equals, path = argument.partition("=")
+    by_hand = bool(equals) and not is_url(argument) and not Path(argument).exists()
+    if not by_hand:
+        name, path = title_of(argument, argument), argument
+    elif not name or not path:
+        raise UsageError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
+    if name == REFERENCE:
+        raise UsageError(
+            f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or name the model, NAME=PATH'
+        )
+    return name, path, by_hand
+
+
+def paths_by_name(arguments: Iterable[str], option: str, example: str) -> dict[str, str]:
+    """Return the paths of an option that is given as NAME=PATH, once for each name."""
+    found: dict[str, str] = {}
+    for argument in arguments:
+        name, _, path = argument.partition("=")
+        if not name or not path:
+            raise UsageError(f"{option} is NAME=PATH, got {argument}: write for example {example}")
+        if name in found:
+            raise UsageError(f"{option} has {name} twice: give each name once")
+        found[name] = path
+    return found
+
+
+def check_given(sources: Iterable[str | Path | None], extractor: str | None = None) -> None:
+    """Refuse paths that do not exist and extractors that nobody knows; call it first, as the work loads torch."""
+    for source in sources:
+        if source is not None:
+            existing_path(source)
+    if extractor is not None and not extractor.startswith("timm:"):
+        load_card(extractor)
+
+
+def title_of(source: str, label: str) -> str:
+    """Return the title of a set, as results have it, from its path."""
+    path = existing_path(source)
+    if path is None:
+        return Path(place_of(source)).name
+    header = header_of(path) or {}
+    if header.get("type") == "embeddings":
+        with EmbeddingCache(path) as cache:
+            return cache_title(cache) or label
+    if header.get("type") == "sketch" and header.get("name"):
+        return str(header["name"])
+    return path.resolve().name if path.is_dir() else path.stem

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from finc_eval import report
-from finc_eval.cli.sets import title_of
+from finc_eval.cli.options import title_of
 from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import file_type
@@ -167,14 +167,10 @@ def _collect_digests(data: object, label: str, found: dict[str, list[str]]) -> N
 def default_folder(titles: Sequence[str]) -> Path:
     """Return the folder of a result on sets with these titles: reports/gen-vs-ref."""
     more = len(titles) - NAMED_SETS
-    names = [*titles[:NAMED_SETS], *([f"{more}-more"] if more > 0 else [])]
-    return Path("reports") / _folder_name("-vs-".join(names))
-
-
-def _folder_name(title: str) -> str:
-    """Return a title as the name of one folder: a sketch or a cache brings its title, and may be from anybody."""
+    title = "-vs-".join([*titles[:NAMED_SETS], *([f"{more}-more"] if more > 0 else [])])
+    # A sketch or a cache brings its title, and may be from anybody.
     name = re.sub(r"[/\\\0]+", "-", title).encode("utf-8", "ignore")[:MAX_FOLDER_NAME].decode("utf-8", "ignore")
-    return name if name.strip(".") else "result"
+    return Path("reports") / (name if name.strip(".") else "result")
 
 
 def check_suffix(out: Path, *suffixes: str, option: str = "--out") -> None:

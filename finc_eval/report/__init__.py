@@ -47,11 +47,14 @@ def page(result: Document, samples: Mapping[str, Any]) -> str:
     Samples that cannot be read are shown by their ids, and the page says why. `samples` are where the samples of a set
     are now, by label.
     """
+    from finc_eval.gallery.pictured import Pictured
     from finc_eval.report.pages import render
 
     module = _module(result)
     if hasattr(module, "page"):
         return str(module.page(result, samples))
+    if isinstance(result, Pictured):
+        return render(result, module.outline(result), result.gallery_of(samples))
     if samples:
         raise UsageError(f'pages of the type "{result.type_name}" show no samples: leave samples out')
     return render(result, module.outline(result))
@@ -64,8 +67,8 @@ def outline(result: Document) -> Outline:
 
 def markdown(result: Document) -> str:
     """Return a result as Markdown."""
-    from finc_eval.report.exports.made import how_made
     from finc_eval.report.exports.markdown import markdown
+    from finc_eval.report.exports.outline import how_made
 
     said = outline(result)
     return markdown(said, how_made(result.provenance, said.call), result.mark)

@@ -18,8 +18,7 @@ from finc_eval.memorization.verdict import exceeds
 from finc_eval.numerics.attack_statistics import OperatingPoint
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.drawings import Axis
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Cell, Outline, Table, sizes, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import draw_intervals, render, scale
 from finc_eval.report.terminal import print_notes, print_one
@@ -34,43 +33,41 @@ SHOWN_STRATUM_EXAMPLES = 6
 LIKELY_SEEN = 0.8
 """Probability from which on copies count as visible."""
 
-MEASURE_NAMES: dict[MeasureName, str] = {
-    "hash": "Perceptual hash",
-    "views": "Views of suspects",
-    "calibrated": "Calibrated distance",
-    "authpct": "AuthPct",
-    "c_t": "C_T",
-    "dcr": "DCR share",
-    "nndr": "NNDR",
-    "mifid": "MiFID",
-    "fld_gap": "FLD gap",
+MEASURES: dict[MeasureName, tuple[str, str]] = {
+    "hash": (
+        "Perceptual hash",
+        "the same share by perceptual hashes, whose distance is the least over mirrored, shifted and cropped views",
+    ),
+    "views": (
+        "Views of suspects",
+        "the same share by embedding, for suspicious samples over mirrored, widened and shifted views",
+    ),
+    "calibrated": (
+        "Calibrated distance",
+        f"share of samples as near to the training set as the {SUSPICIOUS_SHARE:.0%} nearest fresh samples",
+    ),
+    "authpct": ("AuthPct", "percentage of samples farther from their training sample than that is from its own set"),
+    "c_t": (
+        "C_T",
+        "rank test of distances to the training set, by kind of the training set; far above 0 means poor samples",
+    ),
+    "dcr": ("DCR share", "share of samples nearer to the training set than to the holdout"),
+    "nndr": ("NNDR", "nearest over second nearest distance, median"),
+    "mifid": ("MiFID", "Fréchet distance over the cosine distance to the training set; p is of that distance"),
+    "fld_gap": (
+        "FLD gap",
+        "−100 times the excess log-likelihood of training over unseen samples, around generated samples",
+    ),
 }
+"""Names of the measures, in the order of the table, each with what it is."""
 
-MEASURES_EXPLAINED: dict[MeasureName, str] = {
-    "hash": "the same share by perceptual hashes, whose distance is the least over mirrored, shifted and cropped views",
-    "views": "the same share by embedding, for suspicious samples over mirrored, widened and shifted views",
-    "calibrated": f"share of samples as near to the training set as the {SUSPICIOUS_SHARE:.0%} nearest fresh samples",
-    "authpct": "percentage of samples farther from their training sample than that is from its own set",
-    "c_t": "rank test of distances to the training set, by kind of the training set; far above 0 means poor samples",
-    "dcr": "share of samples nearer to the training set than to the holdout",
-    "nndr": "nearest over second nearest distance, median",
-    "mifid": "Fréchet distance over the cosine distance to the training set; p is of that distance",
-    "fld_gap": "−100 times the excess log-likelihood of training over unseen samples, around generated samples",
+ATTACKS: dict[AttackName, tuple[str, str]] = {
+    "nearest": ("Nearest neighbor", "distance to the nearest generated sample"),
+    "ball": ("Monte-Carlo ball", "generated samples within a radius"),
+    "domias": ("DOMIAS", "density of generated samples over the density of a reference"),
+    "kahm": ("KAHM distance", "distance to affine hulls of generated samples"),
 }
-
-ATTACK_NAMES: dict[AttackName, str] = {
-    "nearest": "Nearest neighbor",
-    "ball": "Monte-Carlo ball",
-    "domias": "DOMIAS",
-    "kahm": "KAHM distance",
-}
-
-ATTACKS_EXPLAINED: dict[AttackName, str] = {
-    "nearest": "distance to the nearest generated sample",
-    "ball": "generated samples within a radius",
-    "domias": "density of generated samples over the density of a reference",
-    "kahm": "distance to affine hulls of generated samples",
-}
+"""Names of the attacks, each with what it goes by."""
 
 
 def measure_text(measure: Measure, value: float) -> str:
@@ -99,11 +96,11 @@ def _above_control(
 def _measure_interval(measure: Measure) -> Cell:
     own, control = (measure.value, measure.interval), (measure.control, measure.control_interval)
     drawn = scale([own[0], control[0], *own[1], *control[1]])
-    return _above_control(MEASURE_NAMES[measure.name], partial(measure_text, measure), own, control, drawn)
+    return _above_control(MEASURES[measure.name][0], partial(measure_text, measure), own, control, drawn)
 
 
 MEASURE_COLUMNS: dict[str, Callable[[Measure], Cell | str]] = {
-    "Measure": lambda measure: Cell(MEASURE_NAMES[measure.name], note=MEASURES_EXPLAINED[measure.name]),
+    "Measure": lambda measure: Cell(MEASURES[measure.name][0], note=MEASURES[measure.name][1]),
     "Generated": lambda measure: measure_text(measure, measure.value),
     "Interval": _measure_interval,
     "Control": lambda measure: measure_text(measure, measure.control),
@@ -124,10 +121,10 @@ def _attack_columns(attacks: Sequence[Attack]) -> dict[str, Callable[[Attack], C
 
     def interval(attack: Attack) -> Cell:
         own, control = ((one.auc, one.auc_interval) for one in (attack.statistics, attack.control))
-        return _above_control(f"AUC of {ATTACK_NAMES[attack.name]}", "{:.3f}".format, own, control, drawn, [0.5])
+        return _above_control(f"AUC of {ATTACKS[attack.name][0]}", "{:.3f}".format, own, control, drawn, [0.5])
 
     return {
-        "Attack": lambda attack: Cell(ATTACK_NAMES[attack.name], note=ATTACKS_EXPLAINED[attack.name]),
+        "Attack": lambda attack: Cell(ATTACKS[attack.name][0], note=ATTACKS[attack.name][1]),
         "AUC": lambda attack: f"{attack.statistics.auc:.3f}",
         "Interval": interval,
         "Control": lambda attack: Cell(
@@ -178,7 +175,7 @@ def outline(result: Audit) -> Outline:
     if result.reference is not None:
         sets["reference"] = result.reference
         given.append(f"reference={source('reference', result.reference)}")
-    measures = sorted(result.copying.measures, key=lambda measure: list(MEASURE_NAMES).index(measure.name))
+    measures = sorted(result.copying.measures, key=lambda measure: list(MEASURES).index(measure.name))
     return Outline(
         kind="audit of a generator's samples",
         title=f"Audit of {result.gen.name}, trained on {result.train.name}",
@@ -249,7 +246,13 @@ def summary(audit: Audit) -> str:
     """Return the findings, one sentence or two for each question."""
     copying, sentences = audit.copying, [audit.verdict]
     if copying.found_by:
-        sentences.append(say_found(audit))
+        names = join_words([MEASURES[name][0] for name in copying.found_by])
+        sentences.append(
+            "Generated samples are nearer to the training set than fresh samples are (adjusted p ≤ "
+            f"{AUDIT_ALPHA:g}: {names})."
+        )
+        if audit.nearer_to != "training":
+            sentences.append("Samples that are smoother than real samples are so without copying.")
     else:
         whole = "No measure of the whole set finds" if copying.memorized_strata else "No measure finds"
         sentences.append(
@@ -265,22 +268,10 @@ def summary(audit: Audit) -> str:
     low, high = best.statistics.auc_interval
     outcome = "distinguishes members from others" if best.succeeds else "does not distinguish members from others"
     sentences.append(
-        f"The strongest attack, {ATTACK_NAMES[best.name]}, {outcome}: {percent(best.statistics.at_1_percent.tpr, 1)} "
+        f"The strongest attack, {ATTACKS[best.name][0]}, {outcome}: {percent(best.statistics.at_1_percent.tpr, 1)} "
         f"of members at 1 % false alarms, AUC {best.statistics.auc:.3f} [{low:.3f}, {high:.3f}]."
     )
     return " ".join([*sentences, guarantee_sentence(audit)])
-
-
-def say_found(audit: Audit) -> str:
-    """Return which measures find samples nearer to the training set, and whether that may be for another reason."""
-    names = join_words([MEASURE_NAMES[name] for name in audit.copying.found_by])
-    smooth = (
-        "" if audit.nearer_to == "training" else " Samples that are smoother than real samples are so without copying."
-    )
-    return (
-        f"Generated samples are nearer to the training set than fresh samples are (adjusted p ≤ {AUDIT_ALPHA:g}: "
-        f"{names}).{smooth}"
-    )
 
 
 def guarantee_sentence(audit: Audit) -> str:
@@ -290,7 +281,7 @@ def guarantee_sentence(audit: Audit) -> str:
         return "No guarantee was stated, and this audit is not one."
     claim = f"guarantee of ε = {stated.epsilon:g}, δ = {stated.delta:g}"
     if stated.is_falsified:
-        names = ", ".join(ATTACK_NAMES[name] for name in stated.falsified_by)
+        names = ", ".join(ATTACKS[name][0] for name in stated.falsified_by)
         return f"The stated {claim} is false: {names} got more than it allows."
     if any(exceeds(one, stated.epsilon, stated.ceilings) for one in audit.attacks):
         return (
@@ -380,7 +371,7 @@ def _ceilings_table(audit: Audit) -> Table | None:
         own = attack.statistics
         rates = (percent(one.interval[0], digits) for one, digits in ((own.at_1_percent, 1), (own.at_01_percent, 2)))
         epsilon, auc = f"{own.epsilon_lower_bound:.2f}", f"{own.auc_interval[0]:.3f}"
-        rows.append([f"{ATTACK_NAMES[attack.name]}: at least", epsilon, auc, *rates])
+        rows.append([f"{ATTACKS[attack.name][0]}: at least", epsilon, auc, *rates])
     muted = [False, *(attack.name not in stated.falsified_by for attack in audit.attacks)]
     return Table("Ceilings", ["Bound", "ε", "AUC", "True positives at 1 %", "at 0.1 %"], rows, muted=muted)
 

@@ -10,8 +10,7 @@ from finc_eval.core.words import percent, plural, points
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.sets import kinds_on_page
-from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table, sizes, unreadable
+from finc_eval.report.exports.outline import Outline, Table, call, sizes, unreadable
 from finc_eval.report.formats import bare_percent, p_value, points_interval
 from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples

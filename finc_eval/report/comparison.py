@@ -34,8 +34,7 @@ from finc_eval.report.cards.modes import (
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.cards.texts import TEXT_SAMPLES, UNDER, kind_tables, mix_tables, prompt_tables, value_tables
 from finc_eval.report.drawings import Axis, forest_axis, spectrum_svg
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import bare_percent, number, p_value
 from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
 from finc_eval.report.terminal import print_notes, print_one
@@ -96,20 +95,17 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         method_name=METHOD_NAMES[comparison.settings.method.name],
         stability=stability(comparison.settings),
         spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
-        eigenvalues=_eigenvalues(comparison),
+        eigenvalues=Table(
+            "The eigenvalues of the figure",
+            ["Rank", *(f"More in the {name}" for name in SET_NAMES.values())],
+            [
+                [str(rank), *("–" if value is None else number(value) for value in pair)]
+                for rank, pair in enumerate(zip_longest(spectrum.over, spectrum.under), 1)
+            ],
+        ),
         facts_of_settings=_facts(comparison),
         shown_copies=SHOWN_COPIES,
         set_names=SET_NAMES,
-    )
-
-
-def _eigenvalues(comparison: Comparison) -> Table:
-    pairs = zip_longest(comparison.spectrum.over, comparison.spectrum.under)
-    rows = [
-        [str(rank), *("–" if value is None else number(value) for value in pair)] for rank, pair in enumerate(pairs, 1)
-    ]
-    return Table(
-        "The eigenvalues of the figure", ["Rank", *(f"More in the {name}" for name in SET_NAMES.values())], rows
     )
 
 
@@ -145,14 +141,15 @@ def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[
     alike = {mode.id: mode for mode in found}
 
     def card(mode: Direction) -> Card:
-        links = [*_links_to_kinds(comparison, mode)]
+        links: list[tuple[str, Sequence[Link]]] = []
+        unshown = _say_unshown(comparison, mode)
+        if lie_in := kind_links(comparison, mode):
+            links = [(f"{'No kind shows this direction. ' * bool(unshown)}Its best samples lie in:", lie_in)]
+        elif unshown:
+            links = [("No kind shows this direction: its best samples lie in many.", ())]
         if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
-            links.append(
-                (
-                    "The other set has this instead, which looks different:",
-                    [Link(anchor(other.id), unique.title(other))],
-                )
-            )
+            other_card = Link(anchor(other.id), unique.title(other))
+            links.append(("The other set has this instead, which looks different:", [other_card]))
         nearest = comparison.nearest(mode)
         return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
 
@@ -217,16 +214,6 @@ def kind_links(comparison: Comparison, mode: Direction) -> list[Link]:
     return [Link(anchor(one), names.words(known[one])) for one in mode.kinds if one in known]
 
 
-def _links_to_kinds(comparison: Comparison, mode: Direction) -> Iterator[tuple[str, Sequence[Link]]]:
-    if links := kind_links(comparison, mode):
-        yield (
-            f"{'No kind shows this direction. ' * bool(_say_unshown(comparison, mode))}Its best samples lie in:",
-            links,
-        )
-    elif _say_unshown(comparison, mode):
-        yield "No kind shows this direction: its best samples lie in many.", ()
-
-
 def _say_unshown(comparison: Comparison, mode: Direction) -> str:
     """Return that no kind shows a direction; "" if one does, and for a comparison without kinds."""
     return SHOWN_BY_NONE if comparison.kinds and not mode.shown_by_kinds else ""
@@ -236,7 +223,6 @@ def outline(comparison: Comparison) -> Outline:
     """Return what the comparison says in all outputs."""
     gen, ref = titles(comparison)
     sets = {"gen": comparison.gen, "ref": comparison.ref}
-    others = _others(comparison)
     return Outline(
         kind="comparison of two sets of samples",
         title=f"{gen} against {ref}",
@@ -245,7 +231,7 @@ def outline(comparison: Comparison) -> Outline:
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
         tables=[*_tables(comparison), *value_tables(comparison.by, LABELS)],
-        details=[text for text in (lead(comparison), *([f"{not_significant(others)}."] if others else [])) if text],
+        details=[text for text in (lead(comparison), not_significant(comparison, ".")) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
     )
@@ -277,13 +263,11 @@ def _directions_title(comparison: Comparison) -> str:
 
 def notebook(comparison: Comparison) -> Outline:
     """Return what a notebook shows: kinds and directions with a few samples, and why intervals hold 0."""
-    said, others = outline(comparison), _others(comparison)
     found = significant(comparison.kinds or comparison.directions, ALPHA)
     thing = "kind" if comparison.kinds else "direction"
     lacking = [] if found else [f"No {thing} is significantly more or less frequent in the generated set."]
-    rest = f" {not_significant(others)}." if others else ""
-    headline = f"{comparison.headline}{rest}"
-    return replace(said, headline=headline, warnings=[*lacking, *open_shares(comparison)])
+    headline = f"{comparison.headline} {not_significant(comparison, '.')}".strip()
+    return replace(outline(comparison), headline=headline, warnings=[*lacking, *open_shares(comparison)])
 
 
 def show(comparison: Comparison) -> None:
@@ -295,8 +279,8 @@ def show(comparison: Comparison) -> None:
         print("– refits find less than half of it again: not counted")
     for sentence in open_shares(comparison):
         print(sentence)
-    if others := _others(comparison):
-        print(not_significant(others))
+    if others := not_significant(comparison):
+        print(others)
     error, settings = comparison.kernel_error, comparison.settings
     tests = tests_in_words(comparison)
     print(f"{tests} tested, with family-wise α = {ALPHA:g} in all" if tests else "nothing was tested")
@@ -328,18 +312,14 @@ def tests_in_words(comparison: Comparison) -> str:
     return join_words([plural(count, thing) for count, thing in tested if count])
 
 
-def not_significant(count: int) -> str:
-    """Return "1 direction is not significant: see the page or the JSON file"."""
-    return (
-        f"{plural(count, 'direction')} {'is' if count == 1 else 'are'} not significant: see the page or the JSON file"
-    )
+def not_significant(comparison: Comparison, end: str = "") -> str:
+    """Return "1 direction is not significant: see the page or the JSON file"; "" if all are."""
+    count = len(comparison.directions) - len(significant(comparison.directions, ALPHA))
+    are = "is" if count == 1 else "are"
+    return f"{plural(count, 'direction')} {are} not significant: see the page or the JSON file{end}" if count else ""
 
 
 def open_shares(comparison: Comparison) -> Iterator[str]:
     """Yield why intervals of significant directions hold 0, in a sentence."""
     if held := [mode.id for mode in comparison.directions if is_share_open(mode)]:
         yield f"{join_words(held)}:{OPEN}"
-
-
-def _others(comparison: Comparison) -> int:
-    return len(comparison.directions) - len(significant(comparison.directions, ALPHA))

@@ -153,23 +153,20 @@ def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
 def forest_axis(scale: Axis) -> Markup:
     """Return the numbers above a column of drawings; screen readers skip them, as the table has the shares."""
     size = Markup('width="{0}" height="{1}" viewBox="0 0 {0} {1}"').format(FOREST_WIDTH, AXIS_HEIGHT)
+    step = scale.ticks[1] if len(scale.ticks) > 1 else scale.high
+    decimals = max(0, ceil(-log10(100 * step) - 1e-9))
     label = Markup('<text x="{:.1f}" y="13" font-size="11" text-anchor="{}" fill="currentColor">{:.{}f}{}</text>')
     labels = Markup("").join(
         label.format(
             scale.at(tick),
             "start" if tick == 0 else "end" if scale.at(tick) > FOREST_WIDTH - 2 * MARGIN else "middle",
             100 * tick,
-            _decimals(scale),
+            decimals,
             "" if place else " %",
         )
         for place, tick in enumerate(scale.ticks)
     )
     return Markup('<svg class="forest-axis" {} aria-hidden="true">{}</svg>').format(size, labels)
-
-
-def _decimals(scale: Axis) -> int:
-    step = scale.ticks[1] if len(scale.ticks) > 1 else scale.high
-    return max(0, ceil(-log10(100 * step) - 1e-9))
 
 
 INKS: dict[Role, tuple[Ink, str]] = {

@@ -11,14 +11,12 @@ from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words
-from finc_eval.measures.score import Scores
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
 from finc_eval.report import fragment, methods
 from finc_eval.report import outline as outline_of
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Outline, Table, sizes
-from finc_eval.report.pages import Section, render, style_of
+from finc_eval.report.exports.outline import Outline, Table, call, sizes, source
+from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
 
@@ -59,7 +57,7 @@ def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
         given = {label: samples[label] for label in SHOWN.get(name, ()) if label in samples}
         view = Markup(STYLE.sub("", fragment(part, given)))
         sections.append(Section(name, QUESTIONS[name], view=view))
-    return render(result, said, sections=sections, **style_of("fragment.css"))
+    return render(result, said, sections=sections, styles=["report.css", "fragment.css"])
 
 
 def outline(result: Evaluation) -> Outline:
@@ -106,20 +104,18 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
     """Return what each part found in a few plain sentences, and why a part is missing."""
     found = {} if result.comparison is None else {"comparison": result.comparison.headline}
     if result.scores is not None:
-        found["scores"] = _scores(result.scores)
+        texts = [
+            f"{one.key} {figure(one.value)}"
+            + ("" if one.floor is None else f" (the reference itself: {figure(one.floor)})")
+            for one in result.scores
+        ]
+        found["scores"] = f"{join_words(texts)}."
     if result.methods is not None:
         found["methods"] = methods.summary(result.methods)
     if result.audit is not None:
         found["audit"] = f"{audits.summary(result.audit)} {audits.membership_sentence(result.audit)}"
     answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
     return [*answered, ("Encodings", result.encodings)]
-
-
-def _scores(found: Scores) -> str:
-    """Return each score, and the score of the reference itself, in a sentence."""
-    floors = ["" if one.floor is None else f" (the reference itself: {figure(one.floor)})" for one in found]
-    texts = [f"{one.key} {figure(one.value)}{floor}" for one, floor in zip(found, floors, strict=True)]
-    return f"{join_words(texts)}."
 
 
 def _title(result: Evaluation) -> str:

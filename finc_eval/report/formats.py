@@ -50,18 +50,15 @@ def share_interval(ends: tuple[float, float]) -> str:
 
 def points_interval(ends: tuple[float, float]) -> str:
     """Write the interval of a difference of shares in percentage points."""
-    return f"[{', '.join(map(_end, ends))}]"
+    return f"[{points_range(ends, ', ')}]"
 
 
-def points_range(ends: tuple[float, float]) -> str:
-    """Write the interval of a difference of shares in percentage points as a sentence has it: "+3.8 to +8.1"."""
-    return " to ".join(map(_end, ends))
-
-
-def _end(value: float) -> str:
-    """Write an end of an interval; one that leaves out 0, and would round to it, becomes "< 0" or "> 0"."""
-    text = points(value)
-    return text if value == 0 or text != points(0) else "< 0" if value < 0 else "> 0"
+def points_range(ends: tuple[float, float], between: str = " to ") -> str:
+    """Write an interval of a difference as a sentence has it, "+3.8 to +8.1"; an end that rounds to 0 is "> 0"."""
+    zero = points(0)
+    signs = ("< 0" if end < 0 else "> 0" if end > 0 else zero for end in ends)
+    texts = (points(end) for end in ends)
+    return between.join(sign if text == zero else text for text, sign in zip(texts, signs, strict=True))
 
 
 def optional_percent(value: float | None, decimals: int = 0) -> str:

@@ -11,8 +11,7 @@ from finc_eval.gates.rule import Verb
 from finc_eval.gates.verdict import FAILED, SETTLED, UNJUDGED, VERBS, Limit, Verdict
 from finc_eval.report.cards.card import LEAD_SAMPLES, Card, Cards, Grid, View, anchor
 from finc_eval.report.drawings import Axis, Drawn, Ink, forest, forest_scale
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Cell, Outline, Table, sizes, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, call, sizes, source, unreadable
 from finc_eval.report.pages import Section, render
 from finc_eval.samples import Samples
 

@@ -14,8 +14,7 @@ from finc_eval.core.provenance import package_version
 from finc_eval.core.serialize import Document
 from finc_eval.core.words import plural
 from finc_eval.report.cards.card import anchor
-from finc_eval.report.exports.made import Made, how_made
-from finc_eval.report.exports.outline import Outline
+from finc_eval.report.exports.outline import Made, Outline, how_made
 from finc_eval.report.pages import frame
 
 MAX_PROBLEMS = 50
@@ -54,7 +53,22 @@ class Index:
         """Add a file."""
         path = self.folder / name
         if isinstance(found, Document):
-            self._rows.append(_row(name, found, path.with_suffix(".html"), self.out))
+            said, page = report.outline(found), path.with_suffix(".html")
+            # The address of the page as a link from another file has it, whatever its name is.
+            way = Path(os.path.relpath(page.absolute(), self.out.absolute().parent)).as_posix()
+            counts = (label if n is None else f"{label} {plural(n, 'sample')}" for label, n in said.sets.items())
+            row = Row(
+                name=name,
+                page=f"./{quote(os.fsencode(way))}" if mark_of(page) == found.mark else None,
+                title=said.title,
+                type_name=found.type_name,
+                kind=said.kind,
+                headline=said.headline,
+                samples=", ".join(counts),
+                version=found.provenance.versions.get("finc-eval", "of an unknown version"),
+                command=how_made(found.provenance, said.call).command,
+            )
+            self._rows.append(row)
         elif len(self._problems) < MAX_PROBLEMS:
             sentence = str(found).replace(str(path), name)
             self._problems.append(sentence if name in sentence else f"{name}: {sentence}")
@@ -63,26 +77,10 @@ class Index:
 
     def page(self) -> str:
         """Return the page: one HTML file that loads nothing, and links to the pages of the results."""
-        said, version = self._outline(), package_version()
-        made = Made(said.call, True, f"finc-eval {version}.")
-        types = dict.fromkeys(sorted(row.type_name for row in self._rows))
-        return frame(
-            "index.html",
-            said,
-            self.mark,
-            made=made,
-            version=version,
-            rows=self._rows,
-            anchor=anchor,
-            roles={name: name.replace("-", " ") for name in types},
-            sorts=SORTS,
-        )
-
-    def _outline(self) -> Outline:
-        title = self.folder.resolve().name or str(self.folder.resolve())
+        version, title = package_version(), self.folder.resolve().name or str(self.folder.resolve())
         lost = len(self._problems) + self._more
         more = [f"{plural(self._more, 'more file')} could not be read as a result."] if self._more else []
-        return Outline(
+        said = Outline(
             kind="results in a folder",
             title=title,
             headline=f"{plural(len(self._rows), 'result')}."
@@ -92,24 +90,15 @@ class Index:
             call=f"finc-eval report {title}",
             failures=[*self._problems, *more],
         )
-
-
-def _row(name: str, found: Document, page: Path, out: Path) -> Row:
-    said = report.outline(found)
-    return Row(
-        name=name,
-        page=_address(page, out) if mark_of(page) == found.mark else None,
-        title=said.title,
-        type_name=found.type_name,
-        kind=said.kind,
-        headline=said.headline,
-        samples=", ".join(label if n is None else f"{label} {plural(n, 'sample')}" for label, n in said.sets.items()),
-        version=found.provenance.versions.get("finc-eval", "of an unknown version"),
-        command=how_made(found.provenance, said.call).command,
-    )
-
-
-def _address(page: Path, out: Path) -> str:
-    """Return the address of a page as a link from another file has it, whatever its name is."""
-    way = os.path.relpath(page.absolute(), out.absolute().parent)
-    return "./" + quote(os.fsencode(Path(way).as_posix()))
+        types = dict.fromkeys(sorted(row.type_name for row in self._rows))
+        return frame(
+            "index.html",
+            said,
+            self.mark,
+            made=Made(said.call, True, f"finc-eval {version}."),
+            version=version,
+            rows=self._rows,
+            anchor=anchor,
+            roles={name: name.replace("-", " ") for name in types},
+            sorts=SORTS,
+        )

@@ -10,8 +10,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.cards.texts import UNDER, kind_tables, mix_tables, value_tables
-from finc_eval.report.exports.made import call, sources
-from finc_eval.report.exports.outline import Outline, several, sizes, unreadable
+from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, kinds_in_words, render
 from finc_eval.report.verdict import such_as
@@ -30,7 +29,8 @@ HOW = (
 
 def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
     """Return the page."""
-    table, cards = kinds_on_page(result.kinds, result.headings, _titles(result), result.shown)
+    titles = {label: label for label in result.sets}
+    table, cards = kinds_on_page(result.kinds, result.headings, titles, result.shown)
     facts: list[tuple[str, object]] = [
         (
             label,
@@ -40,9 +40,9 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
         for (label, info), one in zip(result.sets.items(), result.differences.values(), strict=True)
     ]
     facts.append(("Groups", result.settings.groups or "windows of a video"))
-    mixes = [Section("mix", one.title, one.legend, table=one) for one in mix_tables(result.kinds, _titles(result))]
+    mixes = [Section("mix", one.title, one.legend, table=one) for one in mix_tables(result.kinds, titles)]
     sections = [
-        *(Section("values", one.title, one.legend, table=one) for one in value_tables(result.by, _titles(result))),
+        *(Section("values", one.title, one.legend, table=one) for one in value_tables(result.by, titles)),
         Section("modes", "", cards=cards),
         *mixes,
         Section("settings", "Settings and data", facts=facts),
@@ -52,6 +52,7 @@ def page(result: Kinds, samples: Mapping[str, Samples]) -> str:
 
 def outline(result: Kinds) -> Outline:
     """Return what the kinds say in all outputs."""
+    titles = {label: label for label in result.sets}
     return Outline(
         kind=f"{len(result.sets)} sets of samples, divided into kinds",
         title=several(result.sets),
@@ -59,18 +60,11 @@ def outline(result: Kinds) -> Outline:
         sets=sizes(result.sets),
         signatures=[result.signature],
         call=call("kinds", sources(result.sets), settings=result.settings),
-        tables=[
-            *kind_tables(TITLE, result.kinds, result.headings, _titles(result)),
-            *value_tables(result.by, _titles(result)),
-        ],
+        tables=[*kind_tables(TITLE, result.kinds, result.headings, titles), *value_tables(result.by, titles)],
         warnings=result.warnings,
         failures=unreadable(result.sets),
         how=HOW,
     )
-
-
-def _titles(result: Kinds) -> dict[str, str]:
-    return {label: label for label in result.sets}
 
 
 UNTESTED = "Whether this is more than chance was not tested: a set has too few independent samples."

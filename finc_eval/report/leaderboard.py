@@ -11,7 +11,7 @@ from finc_eval.core.words import figure, join_words, percent, plural, points
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.gallery.pictured import Gallery, read_gallery
-from finc_eval.leaderboards.result import Leaderboard, Place, Side
+from finc_eval.leaderboards.result import Leaderboard, Place
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.measures.frechet import not_fid
 from finc_eval.naming.evidence import UniqueNames
@@ -20,8 +20,7 @@ from finc_eval.partitions.kind import Kind, shown_of
 from finc_eval.report.cards.card import LEAD_SAMPLES, anchor
 from finc_eval.report.cards.sets import NO_KIND, kinds_on_page
 from finc_eval.report.cards.texts import value_tables
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, several, sizes, unreadable
+from finc_eval.report.exports.outline import NOT_MANY, Cell, Outline, Table, call, several, sizes, source, unreadable
 from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render
 from finc_eval.samples import Samples
@@ -80,13 +79,19 @@ def gallery(board: Leaderboard, samples: Mapping[str, Samples]) -> Gallery:
 def outline(board: Leaderboard) -> Outline:
     """Return what the board says in all outputs."""
     by = [f"By {one.key}: {header(one)}. {_not_fid(one)}".strip() for one in board.criteria if one.key != board.rank_by]
+    models = []
+    for row in board.rows:
+        labels = [run_label(row.name, number) for number in range(row.runs)]
+        runs = ", ".join(source(label, board.sets[label]) for label in labels)
+        models.append(f"{row.name!r}: {runs if row.runs == 1 else f'[{runs}]'}")
+    given = f"{{{', '.join(models)}}}", source(REFERENCE, board.sets[REFERENCE])
     return Outline(
         kind=f"{len(board.rows)} models ranked against one reference",
         title=f"{several(row.name for row in board.rows)} against {board.sets[REFERENCE].name}",
         headline=summary(board),
         sets=sizes(board.sets),
         signatures=[*dict.fromkeys([board.signature, *(one.signature for one in board.criteria)])],
-        call=call("leaderboard", _models(board), source(REFERENCE, board.sets[REFERENCE]), settings=board.settings),
+        call=call("leaderboard", *given, settings=board.settings),
         tables=[_board_table(board), *_value_tables(board)],
         details=[*group_sentences(board), *disagreement_sentences(board), *_noise(board), *panel_sentences(board), *by],
         warnings=board.warnings,
@@ -96,17 +101,6 @@ def outline(board: Leaderboard) -> Outline:
 
 def _value_tables(board: Leaderboard) -> list[Table]:
     return value_tables(board.by, {label: label for label in board.kinds[0].shares})
-
-
-def _models(board: Leaderboard) -> str:
-    """Return the models as an argument, several training runs of a model as a list."""
-    runs = {row.name: [run_label(row.name, number) for number in range(row.runs)] for row in board.rows}
-    texts = {name: [source(label, board.sets[label]) for label in labels] for name, labels in runs.items()}
-    return f"{{{', '.join(f'{name!r}: {one[0] if len(one) == 1 else _list(one)}' for name, one in texts.items())}}}"
-
-
-def _list(texts: Sequence[str]) -> str:
-    return f"[{', '.join(texts)}]"
 
 
 def notebook(board: Leaderboard) -> Outline:
@@ -242,7 +236,11 @@ def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
 
 
 def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
-    main = board.criterion()
+    main, facts = board.criterion(), []
+    for one in board.criteria:
+        found = row.scores[one.key]
+        ranked = "not ranked" if found.rank_set is None else f"rank {ranks(found.rank_set)}"
+        facts.append((_heading(one), f"{_estimate(one, found)}, {ranked}"))
     return {
         "row": row,
         "better": [
@@ -253,7 +251,7 @@ def _profile(board: Leaderboard, row: Row) -> dict[str, object]:
             ("Makes more of", board.more_of(row.name, REFERENCE)[:PROFILE_KINDS]),
             ("Makes less of", board.more_of(REFERENCE, row.name)[:PROFILE_KINDS]),
         ],
-        "facts": [(_heading(one), _standing_text(one, row.scores[one.key])) for one in board.criteria],
+        "facts": facts,
         "sets": [
             ("Samples" if row.runs == 1 else f"Training run {number + 1}", board.sets[run_label(row.name, number)])
             for number in range(row.runs)
@@ -272,45 +270,29 @@ def ranks(rank_set: tuple[int, int] | None) -> str:
 def _board_table(board: Leaderboard) -> Table:
     sides = () if board.panel is None else board.panel.sides
     moved = () if board.panel is None else board.panel.moved
-    own = f"{sides[0].label}: " if sides else ""
-    columns: dict[str, Callable[[Row], Cell | str]] = {
-        "Model": lambda row: Cell(
-            row.name,
-            anchor=anchor(row.name, of="model"),
-            note=", ".join(
-                [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * (row.name in moved)
-            ),
-        ),
-        f"{own}Rank": lambda row: ranks(row.rank_set),
-        f"{own}Group": lambda row: "–" if row.group is None else str(row.group),
-    }
+    own, main = f"{sides[0].label}: " if sides else "", board.criterion()
+    columns = ["Model", f"{own}Rank", f"{own}Group"]
     for one in board.criteria:
-        columns[own + _heading(one)] = partial(_estimate_of, one)
-        if one.key != board.rank_by:
-            columns[f"{own}{one.key} rank"] = partial(_ranks_by, one.key)
+        columns += [own + _heading(one), *([] if one.key == board.rank_by else [f"{own}{one.key} rank"])]
     for side in sides[1:]:
-        columns[f"{side.label}: Rank"] = partial(_place_of, side, None)
-        columns[f"{side.label}: {_heading(board.criterion())}"] = partial(_place_of, side, board.criterion())
-    muted = [row.rank_set is None for row in board.rows]
+        columns += [f"{side.label}: Rank", f"{side.label}: {_heading(main)}"]
+    rows: list[list[Cell | str]] = []
+    for row in board.rows:
+        notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * (row.name in moved)
+        name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes))
+        cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
+        for one in board.criteria:
+            cells.append(_estimate(one, row.scores[one.key]))
+            cells += [] if one.key == board.rank_by else [ranks(row.scores[one.key].rank_set)]
+        for place in (side.places[row.name] for side in sides[1:]):
+            cells += [ranks(place.rank_set), _estimate(main, place)]
+        rows.append(cells)
     legend = (
         f"Ordered by {board.rank_by}. The first number of a cell is without the bias of finite sets, and in brackets "
         "is its 95 % interval." + " All ranks of a space hold together with probability 0.95." * bool(sides)
     )
-    return Table.of("The board", columns, board.rows, bold=f"{own}Rank", muted=muted, legend=legend)
-
-
-def _estimate_of(criterion: Criterion, row: Row) -> str:
-    return _estimate(criterion, row.scores[criterion.key])
-
-
-def _place_of(side: Side, criterion: Criterion | None, row: Row) -> str:
-    """Return the number of a model on a board of the panel, or its ranks."""
-    place = side.places[row.name]
-    return ranks(place.rank_set) if criterion is None else _estimate(criterion, place)
-
-
-def _ranks_by(key: str, row: Row) -> str:
-    return ranks(row.scores[key].rank_set)
+    muted = [row.rank_set is None for row in board.rows]
+    return Table("The board", columns, rows, bold=f"{own}Rank", muted=muted, legend=legend)
 
 
 def _heading(criterion: Criterion) -> str:
@@ -335,11 +317,6 @@ def _estimate(criterion: Criterion, standing: Standing | Place) -> str:
         return value
     ends = share_interval(standing.interval) if is_share else f"[{', '.join(map(figure, standing.interval))}]"
     return f"{value} {ends}"
-
-
-def _standing_text(criterion: Criterion, standing: Standing) -> str:
-    ranked = f", rank {ranks(standing.rank_set)}" if standing.rank_set is not None else ", not ranked"
-    return f"{_estimate(criterion, standing)}{ranked}"
 
 
 def _gap(criterion: Criterion, gap: float) -> str:

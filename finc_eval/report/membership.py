@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from finc_eval.core.words import percent
 from finc_eval.kahm.membership import MembershipScore
-from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table
+from finc_eval.report.exports.outline import Outline, Table, call
 from finc_eval.report.formats import p_value
 
 COLUMNS = ("Figure", "Value")
@@ -20,29 +19,10 @@ HOW = (
 
 def outline(result: MembershipScore) -> Outline:
     """Return what the score says in all outputs."""
-    return Outline(
-        kind="membership score of a model's distances",
-        title="Members against non-members",
-        headline=summary(result),
-        sets={"members": result.attack.members, "non-members": result.attack.non_members},
-        signatures=[result.settings or "settings of the model unknown"],
-        call=call(
-            "kahm.membership_score",
-            "members",
-            "non_members",
-            *([f"settings={result.settings!r}"] if result.settings else []),
-        ),
-        tables=[Table("Figures", COLUMNS, rows(result), words=COLUMNS[:1])],
-        how=HOW,
-    )
-
-
-def rows(result: MembershipScore) -> list[tuple[str, str]]:
-    """Return the figures with their names."""
     difference, attack = result.difference, result.attack
     null = [] if difference.p_value is None else [p_value(difference.p_value), f"{result.threshold_95:.3g}"]
     low, high = attack.auc_interval
-    return [
+    rows = [
         ("Squared L2 difference of the densities, standardized", f"{difference.standardized:.3g}"),
         ("The same in 1/distance", f"{difference.value:.3g}"),
         *zip(("p", "95 % of equal densities stay below"), null, strict=False),
@@ -56,10 +36,20 @@ def rows(result: MembershipScore) -> list[tuple[str, str]]:
         ("Members and non-members", f"{attack.members:,} and {attack.non_members:,}"),
         ("Samples without a distance", f"{result.undefined_members:,} and {result.undefined_non_members:,}"),
     ]
-
-
-def summary(result: MembershipScore) -> str:
-    """Return the direction of the difference as a sentence."""
-    if result.direction == "neither":
-        return "The attack by distance does not distinguish members from non-members."
-    return f"The attack by distance distinguishes members from non-members: {result.direction}."
+    return Outline(
+        kind="membership score of a model's distances",
+        title="Members against non-members",
+        headline=f"The attack by distance distinguishes members from non-members: {result.direction}."
+        if result.direction != "neither"
+        else "The attack by distance does not distinguish members from non-members.",
+        sets={"members": attack.members, "non-members": attack.non_members},
+        signatures=[result.settings or "settings of the model unknown"],
+        call=call(
+            "kahm.membership_score",
+            "members",
+            "non_members",
+            *([f"settings={result.settings!r}"] if result.settings else []),
+        ),
+        tables=[Table("Figures", COLUMNS, rows, words=COLUMNS[:1])],
+        how=HOW,
+    )

@@ -15,8 +15,7 @@ from finc_eval.report.cards.card import Card, Cards, anchor
 from finc_eval.report.cards.modes import TOO, difference, mode_card, scale_of, sorts_of
 from finc_eval.report.comparison import ROLES, titles
 from finc_eval.report.drawings import Axis
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
 from finc_eval.samples import Samples
@@ -136,20 +135,19 @@ def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
         shown = result.shown_direction(group)
         own, _ = SETS_OF[role]
         samples = [(own, shown.typical(own)[:LEAD_OF_GROUP])]
-        name = Cell(_title_of(result, group), samples=samples, anchor=anchor(shown.id, _place(group)))
-        texts = ("; ".join(_text(*one) for one in cells(result, method, group)) for method in result.comparisons)
-        rows.append([name, *(text or "–" for text in texts)])
+        name = Cell(_title_of(result, group), samples=samples, anchor=anchor(shown.id, f"-{group.name}"))
+        row: list[Cell | str] = [name]
+        for method in result.comparisons:
+            found = [(f"{rank}. {points(mode.share_difference)}", mode) for rank, mode in cells(result, method, group)]
+            texts = [text if mode.p_value <= ALPHA else f"({text})" for text, mode in found]
+            row.append("; ".join(texts) or "–")
+        rows.append(row)
     return rows
 
 
 def _title_of(result: MethodComparison, group: DirectionGroup) -> str:
     """Return the letter of a group, with the name of the mode that is shown of it, or its id."""
     return f"{group.name}. {result.shown_direction(group).title}"
-
-
-def _text(rank: int, mode: Direction) -> str:
-    text = f"{rank}. {points(mode.share_difference)}"
-    return text if mode.p_value <= ALPHA else f"({text})"
 
 
 def _is_significant(result: MethodComparison, method: str, group: DirectionGroup) -> bool:
@@ -171,10 +169,6 @@ def _card(group: DirectionGroup, result: MethodComparison, names: tuple[str, str
         for method in result.comparisons
         for rank, one in cells(result, method, group)
     ]
-    card = mode_card(mode, names, scale, result.shown, place=_place(group))
+    card = mode_card(mode, names, scale, result.shown, place=f"-{group.name}")
     headings = ("Method, rank", "Share, gen", "Share, ref", "Difference", "Adj. p", "Stability")
     return replace(card, title=_title_of(result, group), table=(headings, rows))
-
-
-def _place(group: DirectionGroup) -> str:
-    return f"-{group.name}"

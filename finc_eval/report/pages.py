@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from math import copysign, floor, log10
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,23 +16,13 @@ from markupsafe import Markup, escape
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.settings import METHODS, Settings
 from finc_eval.core.serialize import Document
-from finc_eval.core.words import figure, plural, points
+from finc_eval.core.words import plural
 from finc_eval.gallery.pictured import Gallery
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.card import Card, Cards
 from finc_eval.report.drawings import Axis
-from finc_eval.report.exports.made import how_made
-from finc_eval.report.exports.outline import Cell, Outline, Table
-from finc_eval.report.formats import (
-    interval,
-    number,
-    optional_percent,
-    p_value,
-    points_interval,
-    printable,
-    ratio,
-    share_interval,
-)
+from finc_eval.report.exports.outline import Cell, Outline, Table, how_made
+from finc_eval.report.formats import optional_percent, p_value, printable
 
 NO_GALLERY = Gallery({})
 """Pictures of a page that shows no samples."""
@@ -48,14 +37,6 @@ WHISKER_WIDTH = 160
 def scale(values: Sequence[float]) -> Axis:
     """Return the scale of a drawing that these values fill."""
     return Axis(min(values), max(values), 6, WHISKER_WIDTH - 6)
-
-
-def draw_interval(text: str, value: float, ends: tuple[float, float], scale: Axis) -> Cell:
-    """Return a cell with an interval, which a page draws on a scale with 0 and a round number on its longer side."""
-    far = max(scale.low, scale.high, key=abs)
-    power = 10.0 ** floor(log10(abs(far))) if far else 1.0
-    tick = max((step * power for step in (1, 2, 5) if step * power <= abs(far)), default=0.0)
-    return draw_intervals(text, text, [("", "", value, ends, text)], scale, [0, copysign(tick, far)])
 
 
 def draw_intervals(
@@ -90,20 +71,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=printable,
     )
-    filters: dict[str, Callable[..., object]] = {
-        "number": number,
-        "ratio": ratio,
-        "p_value": p_value,
-        "percent": optional_percent,
-        "share_interval": share_interval,
-        "points": points,
-        "points_interval": points_interval,
-        "interval": interval,
-        "figure": figure,
-        "count": lambda value: f"{value:,}",
-        "unbroken": lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%")),
-    }
-    made.filters.update(filters)
+    made.filters["p_value"], made.filters["percent"] = p_value, optional_percent
+    made.filters["count"] = lambda value: f"{value:,}"
+    made.filters["unbroken"] = lambda text: Markup(str(escape(printable(text))).replace(" %", "&nbsp;%"))
     return made
 
 
@@ -134,10 +104,11 @@ class Section:
 
 def sections_of(outline: Outline) -> list[Section]:
     """Return a section for each table of an outline; its details follow the last one."""
-    found = [
-        Section(f"table-{place}", one.title, one.legend, table=one) for place, one in enumerate(outline.tables, start=1)
+    last = len(outline.tables)
+    return [
+        Section(f"table-{place}", one.title, one.legend, table=one, texts=outline.details if place == last else ())
+        for place, one in enumerate(outline.tables, start=1)
     ]
-    return [*found[:-1], replace(found[-1], texts=outline.details)] if found else []
 
 
 def kernel_facts(comparison: Comparison) -> list[tuple[str, object]]:
@@ -177,13 +148,12 @@ def render(
     **context: Any,
 ) -> str:
     """Return the page of a result, from what all its outputs say: by default a section for each table."""
-    made = how_made(result.provenance, outline.call)
     return frame(
         template,
         outline,
         result.mark,
         result=result,
-        made=made,
+        made=how_made(result.provenance, outline.call),
         version=result.provenance.versions["finc-eval"],
         pictures=gallery.pictures,
         previews={
@@ -198,9 +168,11 @@ def render(
     )
 
 
-def frame(template: str, outline: Outline, mark: str, /, **context: Any) -> str:
-    """Return a page of the family: header, links to its sections, policy, style and script are the same on all."""
-    style, script = _asset("report.css"), _asset("report.js")
+def frame(
+    template: str, outline: Outline, mark: str, /, styles: Sequence[str] = ("report.css",), **context: Any
+) -> str:
+    """Return a page of the family: header, links to its sections, policy, styles and script are the same on all."""
+    style, script = Markup("\n").join(map(_asset, styles)), _asset("report.js")
     shared: dict[str, Any] = {
         "style": style,
         "script": script,
@@ -229,12 +201,6 @@ def notebook_view(outline: Outline, gallery: Gallery) -> str:
     tables = outline.tables or [Table("", [""], [])]
     context = {"outline": outline, "tables": tables, "pictures": gallery.pictures, "notes": gallery.notes}
     return environment().get_template("fragment.html").render(context)
-
-
-def style_of(*more: str) -> dict[str, Any]:
-    """Return the style of a page with further style sheets, and its digest, instead of the common style."""
-    style = Markup("\n").join([_asset("report.css"), *map(_asset, more)])
-    return {"style": style, "style_hash": _hash(style)}
 
 
 @cache

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import copysign, floor, log10
+from typing import Any
 
 from finc_eval.core.words import figure, percent
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.privacy.dp.guarantee import Guarantee
 from finc_eval.privacy.dp.ledger import Ledger
-from finc_eval.privacy.reference.result import PairedDifference, Part, PrivateComparison, PrivateScore
+from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
 from finc_eval.privacy.reference.sketch import PrivateSketch
-from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Cell, Outline, Table, several
+from finc_eval.report.exports.outline import Cell, Outline, Table, call, several
 from finc_eval.report.formats import p_value
-from finc_eval.report.pages import draw_interval, scale
+from finc_eval.report.pages import draw_intervals, scale
 from finc_eval.report.terminal import print_table
 
 PrivateResult = PrivateScore | PrivateComparison
@@ -62,56 +62,12 @@ HOW = (
 )
 
 
-class Row(NamedTuple):
-    """One line of a table: an estimate, and the name of its generator."""
-
-    name: str
-    estimate: Any
-
-
 def _number(value: float, digits: int) -> str:
     return figure(value, f".{digits}e")
 
 
 def _range(ends: tuple[float, float]) -> str:
     return f"[{_number(ends[0], 2)}, {_number(ends[1], 2)}]"
-
-
-def _value(row: Row) -> str:
-    return _number(row.estimate.value, 3)
-
-
-Columns = dict[str, Callable[[Row], str]]
-
-ERROR_BARS: Columns = {
-    "Standard error": lambda row: _number(row.estimate.standard_error, 1),
-    "Interval": lambda row: _range(row.estimate.interval),
-}
-
-COLUMNS: dict[str, Columns] = {
-    SCORES: {
-        "Generator": lambda row: row.name,
-        "Samples": lambda row: f"{row.estimate.n:,}",
-        "MMD²": _value,
-        **ERROR_BARS,
-        "Noise alone": lambda row: _range(row.estimate.noise_interval),
-    },
-    PAIRS: {
-        "Nearer": lambda row: row.name,
-        "Farther": lambda row: str(row.estimate.second),
-        "Difference": _value,
-        **ERROR_BARS,
-        "Adj. p": lambda row: p_value(row.estimate.p_value),
-    },
-    PARTS: {
-        "Generator": lambda row: row.name,
-        "Part": lambda row: str(row.estimate.name),
-        "Features": lambda row: f"{row.estimate.features:,}",
-        "MMD²": _value,
-        **ERROR_BARS,
-    },
-}
-"""The columns of the three tables by their titles, on the page and on the terminal."""
 
 
 def outline(result: PrivateResult) -> Outline:
@@ -126,13 +82,13 @@ def outline(result: PrivateResult) -> Outline:
         sets={score.name: score.n for score in scores} | {"private reference": None},
         signatures=[result.signature],
         call=call('privacy.PrivateSketch.load("ref.h5").' + made[0], *made[1:]),
-        tables=[_table(title, rows) for title, rows in _tables(result).items()] + [promises(result.guarantees)],
+        tables=[*_tables(result), promises(result.guarantees)],
         details=[
             *(f"Guarantee: {guarantee}." for guarantee in result.guarantees),
             "Scoring reads only what was released, so it does not weaken the guarantee. A generator that was trained "
             "on this reference fits its noise and scores too well; no score can detect that.",
         ],
-        warnings=tuple(dict.fromkeys(note for score in _scores(result) for note in score.notes)),
+        warnings=tuple(dict.fromkeys(note for score in scores for note in score.notes)),
         how=HOW,
     )
 
@@ -156,25 +112,16 @@ def show_sketch(path: str, sketch: PrivateSketch) -> None:
 def show_ledger(ledger: Ledger) -> None:
     """Print the spent and the remaining budget of each data set on standard output."""
     budget = ledger.budget
-    rows = [
-        [
-            _identifiers(account.data),
-            str(len(account.releases)),
-            f"{account.epsilon_spent:.4g}",
-            f"{account.epsilon_left:.4g}",
-        ]
-        for account in ledger.accounts()
-    ]
+    rows = []
+    for account in ledger.accounts():
+        names = [one for one in account.data if len(one) < MAX_IDENTIFIER]
+        digests = [one[:12] for one in account.data if len(one) >= MAX_IDENTIFIER]
+        more = len(digests) - MAX_DIGESTS_SHOWN
+        named = ", ".join([*names, *digests[:MAX_DIGESTS_SHOWN], *([f"… {more} more"] if more > 0 else [])])
+        epsilons = [f"{account.epsilon_spent:.4g}", f"{account.epsilon_left:.4g}"]
+        rows.append([named, str(len(account.releases)), *epsilons])
     print_table("", ["data set", "releases", "epsilon spent", "epsilon left"], rows)
     print(f"budget of each data set: epsilon {budget.epsilon:g}, delta {budget.delta:g}, {budget.adjacency} adjacency")
-
-
-def _identifiers(data: Sequence[str]) -> str:
-    """Return the names of a data set and the first of its digests; a table has one or two digests a column."""
-    names = [one for one in data if len(one) < MAX_IDENTIFIER]
-    digests = [one[:12] for one in data if len(one) >= MAX_IDENTIFIER]
-    more = len(digests) - MAX_DIGESTS_SHOWN
-    return ", ".join([*names, *digests[:MAX_DIGESTS_SHOWN], *([f"… {more} more"] if more > 0 else [])])
 
 
 def promises(guarantees: Iterable[Guarantee]) -> Table:
@@ -186,39 +133,40 @@ def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:
     return (result,) if isinstance(result, PrivateScore) else result.scores
 
 
-def _tables(result: PrivateResult) -> dict[str, list[Row]]:
-    """Return the rows of each table by its title, without empty tables."""
-    scores, pairs = _scores(result), () if isinstance(result, PrivateScore) else result.pairs
-    rows = {
-        SCORES: [Row(score.name, score) for score in scores],
-        PAIRS: [Row(pair.first, pair) for pair in pairs],
-        PARTS: [Row(score.name, part) for score in scores for part in (*score.degrees, *score.classes)],
-    }
-    return {title: found for title, found in rows.items() if found}
+def _tables(result: PrivateResult) -> Iterator[Table]:
+    """Yield the tables of estimates that have rows."""
+    scores = _scores(result)
+    columns = ["Generator", "Samples", "MMD²", "Standard error", "Interval", "Noise alone"]
+    firsts = [([score.name, f"{score.n:,}"], score, [_range(score.noise_interval)]) for score in scores]
+    yield _table(SCORES, columns, firsts, [False for _ in firsts])
+    if isinstance(result, PrivateComparison) and result.pairs:
+        columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
+        pairs = [([pair.first, pair.second], pair, [p_value(pair.p_value)]) for pair in result.pairs]
+        yield _table(PAIRS, columns, pairs, [pair.p_value > ALPHA for pair in result.pairs])
+    parts = [(score.name, part) for score in scores for part in (*score.degrees, *score.classes)]
+    if parts:
+        columns = ["Generator", "Part", "Features", "MMD²", "Standard error", "Interval"]
+        named = [([name, str(part.name), f"{part.features:,}"], part, list[str]()) for name, part in parts]
+        yield _table(PARTS, columns, named, [part.interval[0] <= 0 for _, part in parts])
 
 
-def _is_muted(row: Row) -> bool:
-    if isinstance(row.estimate, PairedDifference):
-        return row.estimate.p_value > ALPHA
-    return isinstance(row.estimate, Part) and row.estimate.interval[0] <= 0
+def _table(
+    title: str, columns: Sequence[str], rows: Sequence[tuple[list[str], Any, list[str]]], muted: Sequence[bool]
+) -> Table:
+    """Return a table of estimates, each between the texts of its row, with their intervals drawn on one scale.
 
-
-def _table(title: str, rows: list[Row]) -> Table:
-    """Return a table of estimates, with their intervals drawn on one scale."""
-    drawn_on = scale([0.0, *(end for row in rows for end in (*row.estimate.interval, row.estimate.value))])
-    columns: dict[str, Callable[[Row], Cell | str]] = {**COLUMNS[title]}
-
-    def drawn(row: Row) -> Cell:
-        return draw_interval(_range(row.estimate.interval), row.estimate.value, row.estimate.interval, drawn_on)
-
-    return Table.of(
-        title,
-        columns | {"Interval": drawn},
-        rows,
-        words=["Farther", "Part"],
-        muted=[_is_muted(row) for row in rows],
-        legend=LEGENDS.get(title, ""),
-    )
+    The scale has 0, and a round number on its longer side.
+    """
+    on = scale([0.0, *(end for _, one, _ in rows for end in (*one.interval, one.value))])
+    far = max(on.low, on.high, key=abs)
+    power = 10.0 ** floor(log10(abs(far))) if far else 1.0
+    tick = max((step * power for step in (1, 2, 5) if step * power <= abs(far)), default=0.0)
+    cells: list[list[Cell | str]] = []
+    for before, one, after in rows:
+        text = _range(one.interval)
+        drawn = draw_intervals(text, text, [("", "", one.value, one.interval, text)], on, [0, copysign(tick, far)])
+        cells.append([*before, _number(one.value, 3), _number(one.standard_error, 1), drawn, *after])
+    return Table(title, columns, cells, words=["Farther", "Part"], muted=muted, legend=LEGENDS.get(title, ""))
 
 
 def _summary(result: PrivateResult) -> str:
@@ -244,7 +192,7 @@ def _summary(result: PrivateResult) -> str:
     return " ".join(
         [
             *sentences,
-            f"The noise of the reference alone hides differences below {_scores(result)[0].smallest_detected:.2g}. "
+            f"The noise of the reference alone hides differences below {first.smallest_detected:.2g}. "
             f"Intervals are at {percent(result.confidence)}.",
         ]
     )

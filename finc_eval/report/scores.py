@@ -7,8 +7,7 @@ from collections.abc import Callable
 from finc_eval.core.words import figure, join_words
 from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
-from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Outline, Table
+from finc_eval.report.exports.outline import Outline, Table, call
 
 NAMED = 4
 """Scores that the summary has."""
@@ -40,19 +39,28 @@ HOW = (
 
 def outline(scores: Scores) -> Outline:
     """Return what the scores say in all outputs."""
+    metrics: list[str] = []
+    notes: dict[str, list[str]] = {}
+    for score in scores:
+        # Some metrics have several scores, named otherwise.
+        given = (score.key, *dict(score.signature.fields).values(), score.signature.metric.replace("-", "_"))
+        metrics.append(next((name for name in given if name in METRICS), score.key))
+        for note in score.notes:
+            notes.setdefault(note, []).append(score.name)
+    failures = [f"{name}: {reason}." for name, reason in scores.failures.items()]
     return Outline(
         kind="metrics of a generated set against a reference",
         title=f"{scores.gen} against {scores.ref}",
         headline=summary(scores),
         sets=dict.fromkeys((scores.gen, scores.ref)),
         signatures=[*dict.fromkeys(score.signature for score in scores)],
-        call=call("metrics", "gen", "ref", repr(_metrics(scores))),
+        call=call("metrics", "gen", "ref", repr([*dict.fromkeys((*metrics, *scores.failures))])),
         tables=[
             Table.of("The scores", COLUMNS, scores.scores, words=["Better"], nothing="No metric could be computed.")
         ],
-        details=_notes(scores),
-        warnings=_failures(scores),
-        failures=_failures(scores),
+        details=[f"{', '.join(keys)}: {note}." for note, keys in notes.items()],
+        warnings=failures,
+        failures=failures,
         how=HOW,
     )
 
@@ -64,25 +72,3 @@ def summary(scores: Scores) -> str:
     named = join_words([*values[:NAMED], *([f"{more} more"] if more > 0 else [])]) or "no number"
     refused = f"; {join_words([*scores.failures])} could not be computed" if scores.failures else ""
     return f"{scores.gen} against {scores.ref}: {named}{refused}."
-
-
-def _metrics(scores: Scores) -> list[str]:
-    """Return the names of the metrics; some metrics have several scores."""
-    found = []
-    for score in scores:
-        given = (score.key, *dict(score.signature.fields).values(), score.signature.metric.replace("-", "_"))
-        found.append(next((name for name in given if name in METRICS), score.key))
-    return [*dict.fromkeys((*found, *scores.failures))]
-
-
-def _notes(scores: Scores) -> list[str]:
-    """Return each note once, with the keys of its scores."""
-    found: dict[str, list[str]] = {}
-    for score in scores:
-        for note in score.notes:
-            found.setdefault(note, []).append(score.name)
-    return [f"{', '.join(keys)}: {note}." for note, keys in found.items()]
-
-
-def _failures(scores: Scores) -> list[str]:
-    return [f"{name}: {reason}." for name, reason in scores.failures.items()]

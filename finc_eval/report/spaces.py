@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from finc_eval.comparison.result import Comparison
-from finc_eval.comparison.spaces import SAME, SeenKind, Spaces
+from finc_eval.comparison.spaces import SAME, Spaces
 from finc_eval.core.words import join_words, percent, plural
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.report.cards.texts import TEXT_SAMPLES, kind_row
 from finc_eval.report.comparison import titles
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
-from finc_eval.report.formats import number, p_value
-from finc_eval.report.pages import render
-from finc_eval.samples import Samples
+from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
+from finc_eval.report.formats import number, optional_percent, p_value
 
 HOW = (
     "Each space has kinds of its own. Its p-values are multiplied by the number of spaces, so that a false kind in any "
@@ -25,11 +20,6 @@ HOW = (
     "in the same direction. Samples that one space holds together and another does not are found by SPEC, whether the "
     "sets differ or not."
 )
-
-
-def page(result: Spaces, samples: Mapping[str, Samples]) -> str:
-    """Return the page."""
-    return render(result, outline(result), result.gallery_of(samples))
 
 
 def outline(result: Spaces) -> Outline:
@@ -77,26 +67,15 @@ def summary(result: Spaces) -> str:
 
 
 def _spaces(result: Spaces) -> Table:
-    count = len(result.comparisons)
-    return Table.of(
-        "How different the sets are in each space",
-        {
-            "Space": lambda one: one[0],
-            "Difference": lambda one: Cell(percent(one[1].difference, 1), _range(one[1])),
-            "Adj. p": lambda one: _adjust(one[1].difference_p_value, count),
-            "Kinds that differ": lambda one: str(sum(kind.space == one[0] for kind in result.kinds)),
-        },
-        result.comparisons.items(),
-    )
-
-
-def _range(one: Comparison) -> str:
-    low, high = one.difference_interval or (0.0, 1.0)
-    return f"[{percent(low, 1)}, {percent(high, 1)}]"
-
-
-def _adjust(p: float | None, count: int) -> str:
-    return "–" if p is None else p_value(min(1.0, count * p))
+    rows: list[list[Cell | str]] = []
+    for name, one in result.comparisons.items():
+        ends, p = one.difference_interval or (0.0, 1.0), one.difference_p_value
+        interval = f"[{', '.join(percent(end, 1) for end in ends)}]"
+        adjusted = "–" if p is None else p_value(min(1.0, len(result.comparisons) * p))
+        kinds = sum(kind.space == name for kind in result.kinds)
+        rows.append([name, Cell(optional_percent(one.difference, 1), interval), adjusted, str(kinds)])
+    columns = ["Space", "Difference", "Adj. p", "Kinds that differ"]
+    return Table("How different the sets are in each space", columns, rows)
 
 
 def _kinds(result: Spaces) -> list[Table]:
@@ -104,24 +83,16 @@ def _kinds(result: Spaces) -> list[Table]:
     rows: list[list[Cell | str]] = []
     for one in result.kinds:
         kind = replace(result.kind_of(one), p_value=one.p_value)
-        rows.append([one.space, *kind_row(with_id(kind), kind, named), _also(one)])
-    columns = [
-        "Space",
-        "Kind",
-        *(f"{name}, %" for name in named.values()),
-        "Difference, points",
-        "Adj. p",
-        "Also seen by",
-    ]
+        parts = [
+            f"{name}: {found.id} ({percent(found.jaccard)} in common)"
+            for name, found in one.elsewhere.items()
+            if found.id
+        ]
+        also = join_words(parts) if len(one.seen_by) > 1 else f"no space{'; ' + join_words(parts) if parts else ''}"
+        rows.append([one.space, *kind_row(with_id(kind), kind, named), also])
+    shares = [f"{name}, %" for name in named.values()]
+    columns = ["Space", "Kind", *shares, "Difference, points", "Adj. p", "Also seen by"]
     return [Table("Kinds that differ", columns, rows, names=["Kind"], words=["Space", "Also seen by"])] if rows else []
-
-
-def _also(one: SeenKind) -> str:
-    """Return which other spaces see a kind, or the best counterpart of each."""
-    parts = [
-        f"{name}: {found.id} ({percent(found.jaccard)} in common)" for name, found in one.elsewhere.items() if found.id
-    ]
-    return join_words(parts) if len(one.seen_by) > 1 else f"no space{'; ' + join_words(parts) if parts else ''}"
 
 
 def _clusters(result: Spaces) -> Table:

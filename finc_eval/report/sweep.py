@@ -7,20 +7,16 @@ from dataclasses import dataclass, replace
 from math import isclose, nan
 from statistics import fmean, median
 
-from markupsafe import Markup
-
 from finc_eval.comparison.direction import Direction, Role
 from finc_eval.comparison.settings import Settings
 from finc_eval.comparison.sweep import Point, Sweep
 from finc_eval.core.words import percent, plural, points
 from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.report.cards.card import Card
 from finc_eval.report.cards.modes import mode_card, scale_of
 from finc_eval.report.comparison import titles
 from finc_eval.report.drawings import Mark, sweep_svg
-from finc_eval.report.exports.made import call, source
-from finc_eval.report.exports.outline import Cell, Outline, Table, unreadable
+from finc_eval.report.exports.outline import Cell, Outline, Table, call, source, unreadable
 from finc_eval.report.formats import optional_percent
 from finc_eval.report.pages import Section, kernel_facts, kinds_in_words, render, stability
 from finc_eval.samples import Samples
@@ -104,27 +100,12 @@ def page(sweep: Sweep, samples: Mapping[str, Samples]) -> str:
             f"{first.settings.modes:,} at most; {first.tested:,} directions tested over both roles, at every value",
         ),
     ]
-    twin = Section("twin", "The modes of the figure as a table", table=_twin(sweep))
-    sections = [
-        Section("figure", f"Modes against {symbol}", FIGURE, figure=_figure(sweep), parts=[twin]),
-        Section("values", "Value by value", table=said.tables[0]),
-        Section("modes", "The modes at each value", parts=list(_cards(sweep))),
-        Section("settings", "Settings", facts=facts),
-    ]
-    return render(sweep, said, sweep.gallery_of(samples), sections=sections)
-
-
-def _figure(sweep: Sweep) -> Markup:
+    points_of = [(point, *one) for point in sweep.points for one in _significant(point)]
     marks: dict[Role, list[Mark]] = {"over": [], "under": []}
-    for point in sweep.points:
-        for mode, spreadness in _significant(point):
-            size, spread = 100 * abs(mode.share_difference), nan if spreadness is None else spreadness
-            marks[mode.role].append(Mark(point.value, size, spread, with_id(mode)))
-    values = [point.value for point in sweep.points]
-    return sweep_svg(SYMBOLS[sweep.parameter], values, marks, chosen_values(sweep))
-
-
-def _twin(sweep: Sweep) -> Table:
+    for point, mode, spreadness in points_of:
+        size, spread = 100 * abs(mode.share_difference), nan if spreadness is None else spreadness
+        marks[mode.role].append(Mark(point.value, size, spread, with_id(mode)))
+    figure = sweep_svg(symbol, [point.value for point in sweep.points], marks, chosen_values(sweep))
     rows = [
         [
             with_id(mode),
@@ -133,11 +114,18 @@ def _twin(sweep: Sweep) -> Table:
             points(mode.share_difference),
             "–" if spreadness is None else f"{spreadness:.2f}",
         ]
-        for point in sweep.points
-        for mode, spreadness in _significant(point)
+        for point, mode, spreadness in points_of
     ]
-    columns = ["Direction", SYMBOLS[sweep.parameter], "More in", "Difference", "Spreadness"]
-    return Table("The modes of the figure", columns, rows, words=["More in"])
+    columns = ["Direction", symbol, "More in", "Difference", "Spreadness"]
+    twin = Table("The modes of the figure", columns, rows, words=["More in"])
+    parts = [Section("twin", "The modes of the figure as a table", table=twin)]
+    sections = [
+        Section("figure", f"Modes against {symbol}", FIGURE, figure=figure, parts=parts),
+        Section("values", "Value by value", table=said.tables[0]),
+        Section("modes", "The modes at each value", parts=list(_cards(sweep))),
+        Section("settings", "Settings", facts=facts),
+    ]
+    return render(sweep, said, sweep.gallery_of(samples), sections=sections)
 
 
 def outline(sweep: Sweep) -> Outline:
@@ -179,18 +167,34 @@ def _cards(sweep: Sweep) -> Iterator[Section]:
     scale, names = scale_of([mode for modes in found for mode in modes]), titles(sweep.points[0].comparison)
     for place, (row, modes) in enumerate(zip(sweep_rows(sweep), found, strict=True)):
         title = f"{SYMBOLS[sweep.parameter]} = {row.value:.4g}: {plural(len(modes), 'mode')}"
-        cards = [_typical_only(mode_card(mode, names, scale, sweep.shown, place=f"-{place}")) for mode in modes]
+        cards = []
+        for mode in modes:
+            card = mode_card(mode, names, scale, sweep.shown, place=f"-{place}")
+            views = tuple(view._replace(grids=view.grids[:1]) for view in card.views)
+            cards.append(replace(card, views=views, folded=()))
         yield Section("", ", ".join([title, *row.marks]), cards=cards, is_open=bool(row.marks))
-
-
-def _typical_only(card: Card) -> Card:
-    views = tuple(view._replace(grids=view.grids[:1]) for view in card.views)
-    return replace(card, views=views, folded=())
 
 
 def sweep_rows(sweep: Sweep) -> tuple[Row, ...]:
     """Return one row a value."""
-    return tuple(_row(sweep, point) for point in sweep.points)
+    common, rows = common_warnings(sweep), []
+    for point in sweep.points:
+        found = _significant(point)
+        over = [mode for mode, _ in found if mode.role == "over"]
+        stabilities = [mode.stability for mode in over if mode.stability is not None]
+        known = [spreadness for _, spreadness in found if spreadness is not None]
+        row = Row(
+            value=point.value,
+            marks=tuple(what for what, value in chosen_values(sweep).items() if isclose(value, point.value)),
+            over=len(over),
+            under=len(found) - len(over),
+            difference=max((abs(mode.share_difference) for mode, _ in found), default=None),
+            stability=fmean(stabilities) if stabilities else None,
+            spreadness=median(known) if known else None,
+            warnings=tuple(warning for warning in point.comparison.warnings if warning not in common),
+        )
+        rows.append(row)
+    return tuple(rows)
 
 
 def common_warnings(sweep: Sweep) -> tuple[str, ...]:
@@ -231,24 +235,6 @@ def summary(sweep: Sweep) -> str:
         picked = "accepts none of these" if sweep.papers_rule is None else f"picks σ = {sweep.papers_rule:.4g}"
         sentences.append(f"The rule of the KEN and FINC papers {picked}.")
     return " ".join(sentences)
-
-
-def _row(sweep: Sweep, point: Point) -> Row:
-    found = _significant(point)
-    over = [mode for mode, _ in found if mode.role == "over"]
-    stabilities = [mode.stability for mode in over if mode.stability is not None]
-    known = [spreadness for _, spreadness in found if spreadness is not None]
-    common = common_warnings(sweep)
-    return Row(
-        value=point.value,
-        marks=tuple(what for what, value in chosen_values(sweep).items() if isclose(value, point.value)),
-        over=len(over),
-        under=len(found) - len(over),
-        difference=max((abs(mode.share_difference) for mode, _ in found), default=None),
-        stability=fmean(stabilities) if stabilities else None,
-        spreadness=median(known) if known else None,
-        warnings=tuple(warning for warning in point.comparison.warnings if warning not in common),
-    )
 
 
 def _significant(point: Point) -> list[tuple[Direction, float | None]]:

@@ -13,8 +13,7 @@ from finc_eval.core.words import percent, plural
 from finc_eval.gallery.pictured import Gallery, Thumbnails, read_thumbnails
 from finc_eval.privacy.synthesis.result import ALL, NOT_PRIVATE, MadeColumn, ReleasedPart, Synthesis
 from finc_eval.report.drawings import bar
-from finc_eval.report.exports.made import call
-from finc_eval.report.exports.outline import Cell, Outline, Table
+from finc_eval.report.exports.outline import Cell, Outline, Table, call
 from finc_eval.report.pages import Section, render, sections_of
 from finc_eval.report.private import promises
 
@@ -74,32 +73,34 @@ def page(result: Synthesis, samples: Mapping[str, Any]) -> str:
 
     It shows images that are passed as the samples of "synthetic".
     """
-    pictures, note = _pictures(result, samples)
-    said = outline(result)
-    sections = sections_of(said)
-    if pictures:
-        shown = {"The first images" if name == ALL else name: (SET, ids) for name, ids in result.shown.items()}
-        sections.append(Section("images", "Synthetic images", samples=shown))
-    return render(result, said, Gallery({SET: pictures}, (note,) if note else ()), sections=sections)
-
-
-def _pictures(result: Synthesis, samples: Mapping[str, Any]) -> tuple[Thumbnails, str]:
-    """Return the pictures of the images that a page shows, and why there are none, or fewer."""
     wanted = {name for names in result.shown.values() for name in names}
     for label in samples:
         if label != SET or not wanted:
             has = f"it has {SET}" if wanted else "it describes a table, and shows no samples"
             raise UsageError(f"the result has no images of {label!r}: {has}")
-    if not wanted or SET not in samples:
-        ask = f"The images are not shown: pass samples={{{SET!r}: …}} or --samples {SET}=…, the .npz that holds them."
-        return {}, ask if wanted else ""
-    found, reason = read_thumbnails(samples[SET], wanted, None)
-    return found, f"Images are missing, because {reason}." if len(found) < len(wanted) else ""
+    pictures: Thumbnails = {}
+    notes: tuple[str, ...] = ()
+    if SET in samples:
+        pictures, reason = read_thumbnails(samples[SET], wanted, None)
+        notes = (f"Images are missing, because {reason}.",) if len(pictures) < len(wanted) else ()
+    elif wanted:
+        ask = f"pass samples={{{SET!r}: …}} or --samples {SET}=…, the .npz that holds them."
+        notes = (f"The images are not shown: {ask}",)
+    said = outline(result)
+    sections = sections_of(said)
+    if pictures:
+        shown = {"The first images" if name == ALL else name: (SET, ids) for name, ids in result.shown.items()}
+        sections.append(Section("images", "Synthetic images", samples=shown))
+    return render(result, said, Gallery({SET: pictures}, notes), sections=sections)
 
 
 def outline(result: Synthesis) -> Outline:
     """Return what the synthesis says in all outputs."""
-    tables = [] if result.guarantee is None else [promises([result.guarantee])]
+    if result.guarantee is None:
+        tables, epsilon, promise = [], "math.inf", NOT_PRIVATE
+    else:
+        tables, epsilon = [promises([result.guarantee])], f"{result.guarantee.epsilon:g}"
+        promise = f"({epsilon}, {result.guarantee.delta:g})-DP"
     tables.append(Table.of("What was released", PARTS, result.parts, words=["Features"], legend=LEGENDS["parts"]))
     if result.shares:
         shares = [[name, percent(share, 1)] for name, share in result.shares.items()]
@@ -113,8 +114,8 @@ def outline(result: Synthesis) -> Outline:
         title=f"{result.synthetic:,} synthetic records from {result.records:,} private ones",
         headline=summary(result),
         sets={"private": result.records, SET: result.synthetic},
-        signatures=[f"{result.method}, {_promise(result)}"],
-        call=call(f"privacy.synthesize_{form}", "…", f"epsilon={_epsilon(result)}", 'ledger="…"'),
+        signatures=[f"{result.method}, {promise}"],
+        call=call(f"privacy.synthesize_{form}", "…", f"epsilon={epsilon}", 'ledger="…"'),
         tables=tables,
         details=[] if result.guarantee is None else [f"Guarantee: {result.guarantee}."],
         warnings=[] if result.guarantee else [NOT_PRIVATE + "."],
@@ -135,11 +136,3 @@ def summary(result: Synthesis) -> str:
         f"{plural(result.synthetic, 'record')} drawn from a generator that was fitted to them by {result.method}. "
         f"{agreement}"
     )
-
-
-def _epsilon(result: Synthesis) -> str:
-    return "math.inf" if result.guarantee is None else f"{result.guarantee.epsilon:g}"
-
-
-def _promise(result: Synthesis) -> str:
-    return NOT_PRIVATE if result.guarantee is None else f"({_epsilon(result)}, {result.guarantee.delta:g})-DP"

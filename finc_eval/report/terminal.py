@@ -108,27 +108,19 @@ def print_notes(warnings: Iterable[str]) -> None:
 
 def _fold(name: str, width: int, mark: str) -> str:
     """Return a name in lines of this width; if there are too many, the first lines, cut by a mark, and the last."""
-    from rich.cells import set_cell_size
+    from rich.cells import cell_len, chop_cells, set_cell_size
 
-    lines = _wrap(name, width)
-    if len(lines) <= MAX_NAME_LINES:
-        return "\n".join(lines)
-    whole = MAX_NAME_LINES - 2
-    cut = set_cell_size(" ".join(lines[whole:-1]), width - len(mark))
-    return "\n".join([*lines[:whole], f"{cut.rstrip(' ,')}{mark}", lines[-1]])
-
-
-def _wrap(name: str, width: int) -> list[str]:
-    """Return a name in lines; a word is divided only if it is longer than a line."""
-    from rich.cells import cell_len, chop_cells
-
-    lines: list[str] = []
+    lines: list[str] = []  # a word is divided only if it is longer than a line
     for part in (part for word in BREAK.split(name) for part in chop_cells(word, width)):
         if lines and cell_len(f"{lines[-1]} {part}") <= width:
             lines[-1] += f" {part}"
         else:
             lines.append(part)
-    return lines
+    if len(lines) <= MAX_NAME_LINES:
+        return "\n".join(lines)
+    whole = MAX_NAME_LINES - 2
+    cut = set_cell_size(" ".join(lines[whole:-1]), width - len(mark))
+    return "\n".join([*lines[:whole], f"{cut.rstrip(' ,')}{mark}", lines[-1]])
 
 
 def _parts(least: Sequence[int], width: int) -> list[list[int]]:

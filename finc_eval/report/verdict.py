@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
@@ -68,13 +68,7 @@ def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]])
         for (label, _), few in zip(groups, examples, strict=True)
     ]
     return [
-        (
-            ""
-            if not texts
-            else f": {join_words(texts)}"
-            if len(texts) == len(found)
-            else f", such as {join_words(texts)}"
-        )
+        f"{':' if len(texts) == len(found) else ', such as'} {join_words(texts)}" if texts else ""
         for texts, (_, found) in zip(texts, groups, strict=True)
     ]
 
@@ -117,14 +111,12 @@ def _of_directions(comparison: Comparison, titles: tuple[str, str]) -> str | Non
 
 def _texts(groups: Sequence[Sequence[KindOrDirection]], names: UniqueNames, ref: str | None) -> list[list[str]]:
     examples = [few or group[:1] for few, group in zip(names.examples(groups, NAMED), groups, strict=True)]
-    return [
-        [_with_shares(one, names.kind, ref if place == 0 else None) for place, one in enumerate(few)]
-        for few in examples
-    ]
-
-
-def _with_shares(one: Kind | Direction, name: Callable[[Kind | Direction], str], ref: str | None) -> str:
-    decimals = int(percent(one.share_gen) == percent(one.share_ref))
-    shares = percent(one.share_gen, decimals), percent(one.share_ref, decimals)
-    words = f"{shares[0]} of its samples, {shares[1]} of {ref}" if ref else f"{shares[0]}, {shares[1]}"
-    return f"{name(one)} ({words})"
+    texts: list[list[str]] = []
+    for few in examples:
+        texts.append([])
+        for place, one in enumerate(few):
+            decimals = int(percent(one.share_gen) == percent(one.share_ref))
+            gen, other = percent(one.share_gen, decimals), percent(one.share_ref, decimals)
+            words = f"{gen} of its samples, {other} of {ref}" if ref and place == 0 else f"{gen}, {other}"
+            texts[-1].append(f"{names.kind(one)} ({words})")
+    return texts

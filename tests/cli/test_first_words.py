@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.cli.sets import title_of
+from finc_eval.cli.options import title_of
 from finc_eval.demo import example_sets
 
 

@@ -15,8 +15,8 @@ from finc_eval import report
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.marks import mark_of
 from finc_eval.core.provenance import GitState
-from finc_eval.report.exports.made import call, how_made, shareable
 from finc_eval.report.exports.markdown import MAX_MARKDOWN, escape, paragraph
+from finc_eval.report.exports.outline import call, how_made, shareable
 
 FORMULAS = ("=cmd|'/c calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "＝1")
 LINKS = ("https://evil.example/x", "www.evil.example", "[a](javascript:x)", "![x](http://y/z)", "<b>", "&lt;", "~~x~~")

@@ -9,7 +9,10 @@ PACKAGE = Path(__file__).parents[2] / "finc_eval"
 
 REVIEWED = {
     "the name is of this program, or made of one that the caller gave": {
-        "cli/output.py": {"self.folder / f'{self.stem}{suffix}'", "Path('reports') / _folder_name('-vs-'.join(names))"},
+        "cli/output.py": {
+            "self.folder / f'{self.stem}{suffix}'",
+            "Path('reports') / (name if name.strip('.') else 'result')",
+        },
         "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'", "out / file_name(row.name, suffix)"},
         "cli/verbs/report.py": {"result / f'index.{form}'"},
         "core/provenance.py": {"Path(sys.argv[0])"},

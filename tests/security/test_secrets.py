@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import finc_eval as fe
 from finc_eval.cli.app import app
-from finc_eval.cli.sets import title_of
+from finc_eval.cli.options import title_of
 from finc_eval.core import progress
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.progress import terminal

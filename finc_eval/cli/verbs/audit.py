@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gen, Json, Work, embeds, takes
+from finc_eval.cli.options import Gen, Json, Work, check_given, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given
 from finc_eval.extractors.settings import Extraction
 from finc_eval.memorization.settings import AuditSettings
 

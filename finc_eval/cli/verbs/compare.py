@@ -18,18 +18,18 @@ from finc_eval.cli.options import (
     Pictures,
     Ref,
     Work,
+    check_given,
     config_file,
-    default_keys,
     embeds,
     given_options,
     takes,
     works,
 )
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
 from finc_eval.core.checks import check_positive
 from finc_eval.core.errors import UsageError
+from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Configured, about
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
@@ -162,8 +162,9 @@ def sweep(
         raise UsageError(f"a sweep of {parameter} does not use {' and '.join(useless)}: leave it out")
     for value in values or ():
         check_positive("--values", value)
-    chosen = given_options(context, "features") or "features" in default_keys(Settings, config_file(config))
-    if parameter == "sigma" and not chosen:
+    defaults = config_file(config)
+    chosen = defaults is not None and "features" in read_toml(defaults).get(Settings.table, {})
+    if parameter == "sigma" and not chosen and not given_options(context, "features"):
         settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)

@@ -17,6 +17,7 @@ from finc_eval.report.terminal import print_table
 
 if TYPE_CHECKING:
     from finc_eval.demo.run import Experiment, Planted
+    from finc_eval.partitions.kind import Kind
 
 
 @works
@@ -53,30 +54,21 @@ def demo(
     print(f"\nOpen the report: {experiment.report}")
 
 
-def in_both(gen: float, ref: float) -> str:
-    """Return the shares of both sets."""
-    return f"{percent(gen, 1)} / {percent(ref, 1)}"
-
-
 def print_planted(experiment: Experiment) -> None:
     """Print what an experiment planted against what was found."""
 
-    def row(planted: Planted) -> list[str]:
-        kind = planted.kind
-        return [
-            planted.what,
-            in_both(planted.share_gen, planted.share_ref),
-            kind.title if kind else "not found",
-            in_both(kind.share_gen, kind.share_ref) if kind else "–",
-            f"{planted.purity:.2f}",
-            f"{planted.recall:.2f}",
-        ]
+    def shares(one: Planted | Kind) -> str:
+        return f"{percent(one.share_gen, 1)} / {percent(one.share_ref, 1)}"
 
+    rows = [
+        [one.what, shares(one), *found_as, f"{one.purity:.2f}", f"{one.recall:.2f}"]
+        for one in experiment.planted
+        for found_as in [[one.kind.title, shares(one.kind)] if one.kind else ["not found", "–"]]
+    ]
     copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
     copied = ["exact copies of reference images", f"{experiment.copies} images", "", f"{copies} images", "", ""]
     found = sum(planted.kind is not None for planted in experiment.planted)
     columns = ["planted", "share gen / ref", "found as", "its share gen / ref", "purity", "recall"]
     print()
-    rows = [*map(row, experiment.planted), copied]
-    print_table("Digits: planted against found", columns, rows, prose=columns[:4])
+    print_table("Digits: planted against found", columns, [*rows, copied], prose=columns[:4])
     print(f"{found} of {len(experiment.planted)} planted differences are found")

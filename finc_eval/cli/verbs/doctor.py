@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -13,15 +12,11 @@ from finc_eval.cli.output import print_json
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import plain
-from finc_eval.extractors.card import Card
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.extractors.weights import WeightState, weight_states
 from finc_eval.report import RESULTS, result_class
 from finc_eval.report.terminal import print_table
-
-if TYPE_CHECKING:
-    from finc_eval.doctor import Diagnosis
 
 
 def doctor(as_json: Json = False) -> None:
@@ -31,16 +26,11 @@ def doctor(as_json: Json = False) -> None:
     found = diagnose()
     if as_json:
         print_json(found)
-    else:
-        print_diagnosis(found)
-
-
-def print_diagnosis(diagnosis: Diagnosis) -> None:
-    """Print a diagnosis as a table."""
-    rows = [[name, version or "not installed"] for name, version in diagnosis.versions.items()]
-    rows.append(["CUDA", diagnosis.cuda or "torch is built without"])
-    rows += [["device", device] for device in diagnosis.devices]
-    for folder in diagnosis.folders:
+        return
+    rows = [[name, version or "not installed"] for name, version in found.versions.items()]
+    rows.append(["CUDA", found.cuda or "torch is built without"])
+    rows += [["device", device] for device in found.devices]
+    for folder in found.folders:
         state = f"{folder.used / 1e9:.2f} GB" if folder.exists else "not made yet"
         access = "" if folder.writable else ", cannot be written"
         rows.append([folder.purpose, f"{folder.path}: {state}, {folder.free / 1e9:.0f} GB free{access}"])
@@ -64,28 +54,13 @@ def list_extractors(as_json: Json = False) -> None:
     cards = [load_card(name) for name in available_cards()]
     states = {state.name: state.state for state in weight_states(cards)}
     if as_json:
-        print_json(
-            [
-                {
-                    "name": card.name,
-                    "dimension": card.output.dimension,
-                    "takes": card.takes,
-                    "weights": states.get(card.name),
-                }
-                for card in cards
-            ]
-        )
+        listed = [(card.name, card.output.dimension, card.takes, states.get(card.name)) for card in cards]
+        print_json([dict(zip(("name", "dimension", "takes", "weights"), one, strict=True)) for one in listed])
         return
-    rows = [
-        [
-            card.name,
-            card.takes,
-            str(card.output.dimension),
-            states.get(card.name, "none needed"),
-            card.description.split(". ")[0].rstrip("."),
-        ]
-        for card in cards
-    ]
+    rows = []
+    for card in cards:
+        weights_here, first = states.get(card.name, "none needed"), card.description.split(". ")[0].rstrip(".")
+        rows.append([card.name, card.takes, str(card.output.dimension), weights_here, first])
     print_table("", ["extractor", "takes", "dimension", "weights", "description"], rows)
     print("Missing weights: finc-eval doctor weights fetch NAME. Any network of timm: --extractor timm:NAME.")
 
@@ -93,11 +68,32 @@ def list_extractors(as_json: Json = False) -> None:
 @extractors.command()
 def show(extractor: ExtractorName, as_json: Json = False) -> None:
     """Show a card: network, weights, preprocessing, output, and common mistakes."""
+    from finc_eval.embeddings.recipe import space_of  # takes a second, which a list of extractors need not wait for
+
     card = load_card(extractor)
+    values = plain(card)
+    try:
+        space = space_of(card)
+    except DataError:  # weights that are missing decide it
+        space = None
     if as_json:
-        print_json(plain(card) | {"space": _space(card)})
+        print_json(values | {"space": space})
         return
-    _print_card(card)
+    print(f"{space or card.name}\n\n{card.description}\n\nSource: {card.citation}\n")
+    sections = {
+        "network": values["loader"],
+        **{name: values[name] for name in ("weights", "clip", "preprocessing", "output")},
+        **{f"extra {name}": output for name, output in values["extra"].items()},
+        "golden": values["golden"],
+    }
+    for name, section in sections.items():
+        print(f"{name}: {'none' if section is None else ''}".rstrip())
+        for key, value in (section or {}).items():
+            if value not in (None, "", [], {}):
+                print(f"  {key}: {' '.join(map(str, value)) if isinstance(value, list) else value}")
+    print("\nCommon mistakes:")
+    for trap in card.traps:
+        print(f"- {trap}")
 
 
 @extractors.command()
@@ -134,35 +130,6 @@ def _problem(name: str, device: str | None, *, silent: bool) -> str | None:
     return f"{found.name}: the embedding is not what the card says: check weights, versions and device"
 
 
-def _space(card: Card) -> str | None:
-    """Return the name@digest of results by an extractor; None if weights that are missing decide it."""
-    from finc_eval.embeddings.recipe import space_of  # takes a second, which a list of extractors need not wait for
-
-    try:
-        return space_of(card)
-    except DataError:
-        return None
-
-
-def _print_card(card: Card) -> None:
-    print(f"{_space(card) or card.name}\n\n{card.description}\n\nSource: {card.citation}\n")
-    values = plain(card)
-    sections = {
-        "network": values["loader"],
-        **{name: values[name] for name in ("weights", "clip", "preprocessing", "output")},
-        **{f"extra {name}": output for name, output in values["extra"].items()},
-        "golden": values["golden"],
-    }
-    for name, section in sections.items():
-        print(f"{name}: {'none' if section is None else ''}".rstrip())
-        for key, value in (section or {}).items():
-            if value not in (None, "", [], {}):
-                print(f"  {key}: {' '.join(map(str, value)) if isinstance(value, list) else value}")
-    print("\nCommon mistakes:")
-    for trap in card.traps:
-        print(f"- {trap}")
-
-
 weights = typer.Typer(
     cls=Group,
     help="List, fetch and verify the trained weights of the extractors. They lie in $FINC_EVAL_WEIGHTS, default: "
@@ -179,11 +146,7 @@ Extractors = Annotated[
 @weights.command(name="list")
 def list_weights(extractors: Extractors = None, as_json: Json = False) -> None:
     """List the weights of the extractors, and which of them are here."""
-    states = weight_states(map(load_card, extractors or available_cards()))
-    if as_json:
-        print_json(states)
-        return
-    _print_states(states)
+    _print_states(weight_states(map(load_card, extractors or available_cards())), as_json)
 
 
 @weights.command()
@@ -200,7 +163,7 @@ def verify(extractors: Extractors = None, as_json: Json = False) -> None:
     states = weight_states(map(load_card, extractors or available_cards()), rehash=True)
     if not extractors:
         states = [state for state in states if state.state != "missing"]
-    print_json(states) if as_json else _print_states(states)
+    _print_states(states, as_json)
     bad = [state.name for state in states if state.state in ("wrong", "missing")]
     if bad:
         raise DataError(
@@ -215,18 +178,14 @@ def where(extractors: ExtractorNames, as_json: Json = False) -> None:
     print_json(paths) if as_json else print(*paths.values(), sep="\n")
 
 
-def _print_states(states: Sequence[WeightState]) -> None:
-    rows = [
-        [
-            state.name,
-            state.state,
-            "" if state.size is None else f"{state.size / 1e6:,.0f}",
-            state.trust,
-            state.license,
-            str(state.path),
-        ]
-        for state in states
-    ]
+def _print_states(states: list[WeightState], as_json: bool) -> None:
+    if as_json:
+        print_json(states)
+        return
+    rows = []
+    for one in states:
+        size = "" if one.size is None else f"{one.size / 1e6:,.0f}"
+        rows.append([one.name, one.state, size, one.trust, one.license, str(one.path)])
     print_table("", ["extractor", "weights", "MB", "checked against", "license", "file"], rows)
 
 

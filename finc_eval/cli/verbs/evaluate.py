@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gen, Json, Ref, Work, embeds, takes
+from finc_eval.cli.options import Gen, Json, Ref, Work, check_given, embeds, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.errors import UsageError
 from finc_eval.extractors.settings import Extraction

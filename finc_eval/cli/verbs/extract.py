@@ -9,15 +9,14 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Json, Quiet, Samples, Work, given_options, show_progress, takes, works
+from finc_eval.cli.options import Json, Quiet, Samples, Work, check_given, given_options, show_progress, takes, works
 from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
-from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.words import plural
@@ -27,10 +26,6 @@ from finc_eval.report.terminal import print_table
 from finc_eval.samples.files import in_short
 from finc_eval.samples.shards import BY_RANK, MissingShards, Shard, shard_command, shard_path
 from finc_eval.sketches.settings import SketchSettings
-
-if TYPE_CHECKING:
-    from finc_eval.embeddings.folder import Entry
-
 
 MAX_FAILURES_SHOWN = 10
 
@@ -243,10 +238,24 @@ def ls(as_json: Json = False) -> None:
     found = folder.entries()
     if as_json:
         print_json(found)
-    elif found:
-        _print_entries(found)
-    else:
+        return
+    if not found:
         print(f"{folder.cache_folder()} holds no caches")
+        return
+    rows = [
+        [
+            one.path.name[:12],
+            one.state,
+            "" if one.n is None else f"{one.n} x {one.dim}",
+            one.extractor or "",
+            f"{one.size / 1e6:,.1f}",
+            f"{datetime.fromtimestamp(one.modified):%Y-%m-%d %H:%M}",
+            one.note or f"{one.source or ''}{' (gone)' if one.source_is_there is False else ''}",
+        ]
+        for one in found
+    ]
+    print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
+    print(f"{sum(one.size for one in found) / 1e6:,.1f} MB in {found[0].path.parent}")
 
 
 @cache.command()
@@ -296,8 +305,7 @@ def verify(caches: Caches = None, as_json: Json = False) -> None:
     if damaged:
         raise DataError(
             f"{len(damaged)} of {plural(len(paths), 'cache')} damaged: finc-eval extract cache rm "
-            f"{damaged[0].name[:12]}, "
-            "and extract again"
+            f"{damaged[0].name[:12]}, and extract again"
         )
 
 
@@ -330,23 +338,6 @@ def rm(
         print(f"deleted {plural(len(freed), 'cache')}, {sum(freed.values()) / 1e6:,.1f} MB")
     if kept:
         raise kept[0]
-
-
-def _print_entries(entries: list[Entry]) -> None:
-    rows = [
-        [
-            entry.path.name[:12],
-            entry.state,
-            "" if entry.n is None else f"{entry.n} x {entry.dim}",
-            entry.extractor or "",
-            f"{entry.size / 1e6:,.1f}",
-            f"{datetime.fromtimestamp(entry.modified):%Y-%m-%d %H:%M}",
-            entry.note or f"{entry.source or ''}{' (gone)' if entry.source_is_there is False else ''}",
-        ]
-        for entry in entries
-    ]
-    print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
-    print(f"{sum(entry.size for entry in entries) / 1e6:,.1f} MB in {entries[0].path.parent}")
 
 
 def launch(extraction: Extraction, work: Work, out: Path | None) -> tuple[Extraction, Work]:

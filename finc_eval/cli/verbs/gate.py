@@ -12,18 +12,13 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import VerdictExit
-from finc_eval.cli.options import Json, Ref, Work, embeds
+from finc_eval.cli.options import Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, Out, check_suffix, emit, output_folder, refuse_loss
-from finc_eval.cli.sets import check_given
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
 from finc_eval.core.storage import write_text
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
-
-Looks = Annotated[
-    int | None, typer.Option(help="Number of runs with more and more samples that share the policy's alpha.")
-]
 
 
 @embeds
@@ -58,7 +53,9 @@ def gate(
     train: Annotated[
         str | None, typer.Option(help="All samples that the new release was trained on, for limits on copying.")
     ] = None,
-    looks: Looks = None,
+    looks: Annotated[
+        int | None, typer.Option(help="Number of runs with more and more samples that share the policy's alpha.")
+    ] = None,
     first: Annotated[
         bool, typer.Option("--first", help="Make the first baseline, in the folder --baseline, and say so everywhere.")
     ] = False,
@@ -89,7 +86,8 @@ def gate(
     history = History.open(baseline[0]) if promote else None
     if history is not None:
         history.check_new() if first else history.check_begun()
-    older = {} if first else {name: str(samples_of(one)) for name, one in _label(baseline).items()}
+    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
+    older = {} if first else {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
     sources = {**older, "ref": ref}
     if init:
         from finc_eval.gates.first_policy import first_policy
@@ -137,8 +135,3 @@ def gate(
             f"promoted: {made}" if made else "not promoted: pass --reason TEXT to promote it all the same", file=notes
         )
     raise VerdictExit(verdict.exit_code)
-
-
-def _label(baseline: list[str]) -> dict[str, str]:
-    labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
-    return dict(zip(labels, baseline, strict=True))

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 import finc_eval as fe
-from finc_eval.cli.class_tables import tell_classes, write_classes
+from finc_eval.cli.class_tables import write_classes
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Json, Samples, Work, embeds, takes
+from finc_eval.cli.options import Json, Samples, Work, check_given, embeds, paths_by_name, takes
 from finc_eval.cli.output import (
     Force,
     OptionalOut,
@@ -26,7 +24,6 @@ from finc_eval.cli.output import (
     print_json,
     refuse_loss,
 )
-from finc_eval.cli.sets import check_given, paths_by_name
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.reading import header_of
@@ -129,8 +126,7 @@ def classify(
         embeddings = _open_sets({"samples": samples}, extraction, run, [fitted.space])["samples"]
         values = fitted.distances(embeddings).values
     known = embeddings.column(label) if label in embeddings.columns else None
-    write_classes(out, embeddings.ids_between(0, embeddings.n), fitted.classes, values, force)
-    tell_classes(out, fitted.classes, values, known, as_json)
+    write_classes(out, embeddings.ids_between(0, embeddings.n), fitted.classes, values, known, force, as_json)
 
 
 @kahm.command()
@@ -172,7 +168,12 @@ def fabricate(
             made = fe.kahm.fabricate_classes(
                 embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device
             )
-            write(partial(_write_fabricated, samples=made.samples, labels=labels))
+
+            def save(path: Path) -> None:
+                with write_whole(path) as temporary, create_file(temporary) as file:
+                    np.savez(file, embeddings=made.samples, labels=np.array(labels))
+
+            write(save)
     if as_json:
         print_json({"path": str(out), **plain(made)})
         return
@@ -275,26 +276,19 @@ def federate(
             case None, None, Path() as folder, tuple(names), Path() as table:
                 found = fe.kahm.federated.gather(folder, names)
                 ids = [str(place) for place in range(len(found.values))]
-                write_classes(table, ids, found.classes, found.values, force)
-                tell_classes(table, found.classes, found.values, None, as_json)
+                write_classes(table, ids, found.classes, found.values, None, force, as_json)
             case str(asked), dict(parties), None, None, Path() as table:
-                _classify_together(asked, parties, table, force, as_json, extraction, run)
+                fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
+                queries = _open_sets({"samples": asked}, extraction, run, [one.space for one in fitted])["samples"]
+                found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
+                known = queries.column("label") if "label" in queries.columns else None
+                ids = queries.ids_between(0, queries.n)
+                write_classes(table, ids, found.classes, found.values, known, force, as_json)
             case _:
                 raise UsageError(
                     "these options make no step of federated classification: pass SAMPLES with --party "
                     "and --out, or with --exchange one of SAMPLES to ask, --party to answer, and --gather with --out"
                 )
-
-
-def _classify_together(
-    samples: str, parties: dict[str, str], out: Path, force: bool, as_json: bool, extraction: Extraction, run: Run
-) -> None:
-    fitted = [fe.kahm.load_models(path, device=run.torch_device) for path in parties.values()]
-    queries = _open_sets({"samples": samples}, extraction, run, [one.space for one in fitted])["samples"]
-    found = fe.kahm.federated.combine([fe.kahm.federated.local_distances(one, queries) for one in fitted])
-    write_classes(out, queries.ids_between(0, queries.n), found.classes, found.values, force)
-    known = queries.column("label") if "label" in queries.columns else None
-    tell_classes(out, found.classes, found.values, known, as_json)
 
 
 def _open_sets(
@@ -318,11 +312,6 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
             f"{plural(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them a value"
         )
     return labels
-
-
-def _write_fabricated(path: Path, samples: NDArray[np.float32], labels: Sequence[str]) -> None:
-    with write_whole(path) as temporary, create_file(temporary) as file:
-        np.savez(file, embeddings=samples, labels=np.array(labels))
 
 
 def _source(path: Path) -> str | None:

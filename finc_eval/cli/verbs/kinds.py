@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.options import Gens, Json, Named, Pictures, Work, embeds, takes
+from finc_eval.cli.options import Gens, Json, Named, Pictures, Work, check_given, embeds, name_sets, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
-from finc_eval.cli.sets import check_given, name_sets
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
 from finc_eval.partitions.settings import KindSettings

@@ -11,9 +11,23 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.group import DefaultGroup
-from finc_eval.cli.options import Extractors, Gens, Json, Named, Ref, Work, embeds, given_options, takes, works
+from finc_eval.cli.options import (
+    Extractors,
+    Gens,
+    Json,
+    Named,
+    Ref,
+    Work,
+    check_given,
+    embeds,
+    given_options,
+    name_sets,
+    paths_by_name,
+    runs_of_models,
+    takes,
+    works,
+)
 from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
-from finc_eval.cli.sets import check_given, name_sets, paths_by_name, runs_of_models
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import mark_of

@@ -9,9 +9,8 @@ import typer
 
 import finc_eval as fe
 from finc_eval.cli.fields import list_parser
-from finc_eval.cli.options import Gen, Json, Ref, Work, embeds
+from finc_eval.cli.options import Gen, Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, output_folder, refuse_loss
-from finc_eval.cli.sets import check_given
 from finc_eval.core.checks import check_choice
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -14,7 +14,7 @@ import typer
 import finc_eval as fe
 from finc_eval.cli.fields import list_parser
 from finc_eval.cli.group import Group
-from finc_eval.cli.options import Gen, Gens, Json, Named, Work, embeds, takes, works
+from finc_eval.cli.options import Gen, Gens, Json, Named, Work, check_given, embeds, name_sets, takes, title_of, works
 from finc_eval.cli.output import (
     Force,
     OptionalOut,
@@ -26,7 +26,6 @@ from finc_eval.cli.output import (
     print_json,
     refuse_loss,
 )
-from finc_eval.cli.sets import check_given, name_sets, title_of
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.marks import job_digest
 from finc_eval.core.storage import check_free, claim, reserve
@@ -127,14 +126,18 @@ def release(
         book = open_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})
-        from finc_eval.embeddings.opening import embed_sources  # loads torch: wrong options need not wait
+        # It loads torch: wrong options need not wait.
+        from finc_eval.embeddings.opening import as_embeddings, embed_sources
 
         sets = embed_sources(sources, extraction, run, [] if released is None else [released.space])
         transform: object = released
         if public is not None:
             transform = fe.privacy.PublicTransform.fit(sets["public"], dims)
         elif length_scale is not None and radius is not None:
-            transform = _constant_transform(sets["data"], dims, length_scale, radius, projection_seed)
+            dim = as_embeddings(sets["data"]).dim
+            transform = fe.privacy.PublicTransform.constant(
+                dim, min(dims, dim), length_scale=length_scale, radius=radius, seed=projection_seed
+            )
         sketch = fe.privacy.release_sketch(
             sets["data"], settings, public=transform, ledger=book, classes=classes, run=run
         )
@@ -197,7 +200,14 @@ def merge(
     check_given(sketches)
     check_suffix(out, ".h5")
     merged = fe.privacy.PrivateSketch.merge([fe.privacy.PrivateSketch.load(path) for path in sketches])
-    refuse_loss(out, lambda found: _header(found) == merged.header, force)
+
+    def is_own(path: Path) -> bool:
+        try:
+            return fe.privacy.PrivateSketch.load(path).header == merged.header
+        except DataError:  # other files
+            return False
+
+    refuse_loss(out, is_own, force)
     make_room(out, "private sketch", force)
     merged.save(out)
     _print_sketch(out, merged, as_json)
@@ -224,15 +234,6 @@ def inspect(
         raise UsageError("name either a private sketch, or a ledger with --ledger")
 
 
-def _constant_transform(
-    data: object, dims: int, length_scale: float, radius: float, seed: int
-) -> fe.privacy.PublicTransform:
-    from finc_eval.embeddings.opening import as_embeddings  # loads torch, which wrong options need not wait for
-
-    dim = as_embeddings(data).dim
-    return fe.privacy.PublicTransform.constant(dim, min(dims, dim), length_scale=length_scale, radius=radius, seed=seed)
-
-
 def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -> None:
     if as_json:
         print_json(sketch.header)
@@ -240,14 +241,6 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
     from finc_eval.report.private import show_sketch  # loads torch, which wrong options need not wait for
 
     show_sketch(str(path), sketch)
-
-
-def _header(path: Path) -> object:
-    """Return the header of a private sketch; None for other files."""
-    try:
-        return fe.privacy.PrivateSketch.load(path).header
-    except DataError:
-        return None
 
 
 BYTES_OF_A_CELL = 64
@@ -327,7 +320,13 @@ def generate(
             synthesize = partial(fe.privacy.synthesize_table, columns, described)
         else:
             images, labels = read_images(data)
-            _check_classes(data, labels is not None, classes)
+            if labels is not None and classes is None:
+                raise UsageError(
+                    f"{data} has labels: pass --classes, the public list of classes, or a file without labels for "
+                    "images alone"
+                )
+            if classes is not None and labels is None:
+                raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")
             records, size = len(images), prod(images.shape[1:]) + BYTES_OF_A_CELL
             names = None if labels is None else list(labels)
             synthesize = partial(fe.privacy.synthesize_images, images, names, classes=classes or ())
@@ -347,13 +346,3 @@ def generate(
     emit(synthesis, None, as_json)
     if not as_json:
         print("", *reversed(output.files.values()), out, sep="\n")
-
-
-def _check_classes(data: Path, labeled: bool, classes: Sequence[str] | None) -> None:
-    """Refuse labels without their public list, and a list without labels, before anything is spent."""
-    if labeled and classes is None:
-        raise UsageError(
-            f"{data} has labels: pass --classes, the public list of classes, or a file without labels for images alone"
-        )
-    if classes is not None and not labeled:
-        raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")

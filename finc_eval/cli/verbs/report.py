@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from finc_eval.cli.options import Json
+from finc_eval import report as pages
+from finc_eval.cli.options import Json, check_given, paths_by_name
 from finc_eval.cli.output import (
     PICTURE,
     Force,
@@ -17,13 +18,9 @@ from finc_eval.cli.output import (
     refuse_loss_of_pictures,
     warn_of_large,
 )
-from finc_eval.cli.sets import check_given, paths_by_name
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.marks import mark_of
 from finc_eval.core.storage import write_text
-
-if TYPE_CHECKING:
-    from finc_eval.core.serialize import Document
 
 
 def report(
@@ -63,35 +60,25 @@ def report(
     if result.is_dir():
         if form != "html" or moved:
             raise UsageError("the index of a folder is a page without samples: leave out --format and --samples")
-        written = _write_index(result, page, force)
+        text = _index(result, page, force)
     else:
-        written = _write(result, page, moved, force)
-    print_json({"path": str(written)}) if as_json else print(written)
+        from finc_eval.loading import load_result  # loads torch: wrong options need not wait
+
+        made = load_result(result)
+        refuse_loss(page, lambda found: mark_of(found) == made.mark, force)
+        if form == "html":
+            text = pages.page(made, moved)
+            if PICTURE.decode() not in text:
+                refuse_loss_of_pictures(page, force)
+        else:
+            text = made.to_markdown() if form == "md" else made.to_csv()
+    write_text(page, text)
+    print_json({"path": str(page)}) if as_json else print(page)
     if form == "html":
-        warn_of_large(written)
+        warn_of_large(page)
 
 
-def _write(path: Path, out: Path, moved: dict[str, str], force: bool) -> Path:
-    from finc_eval.loading import load_result  # loads torch: wrong options need not wait
-
-    result = load_result(path)
-    refuse_loss(out, lambda found: mark_of(found) == result.mark, force)
-    if out.suffix != ".html":
-        write_text(out, result.to_markdown() if out.suffix == ".md" else result.to_csv())
-        return out
-    text = _page(result, moved)
-    if PICTURE.decode() not in text:
-        refuse_loss_of_pictures(out, force)
-    return write_text(out, text)
-
-
-def _page(result: Document, moved: dict[str, str]) -> str:
-    from finc_eval import report
-
-    return report.page(result, moved)
-
-
-def _write_index(folder: Path, out: Path, force: bool) -> Path:
+def _index(folder: Path, out: Path, force: bool) -> str:
     from finc_eval.loading import results_in
     from finc_eval.report.index import Index
 
@@ -102,4 +89,4 @@ def _write_index(folder: Path, out: Path, force: bool) -> Path:
         raise DataError(f"{folder} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
     for name, result in found:
         index.add(name, result)
-    return write_text(out, index.page())
+    return index.page()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 import finc_eval as fe
 from finc_eval.cli.class_tables import is_table_of
-from finc_eval.cli.options import Json, Samples, Work, embeds
+from finc_eval.cli.options import Json, Samples, Work, check_given, embeds
 from finc_eval.cli.output import Force, check_suffix, print_json, refuse_loss
-from finc_eval.cli.sets import check_given
 from finc_eval.core.doors import create_text
 from finc_eval.core.files.csv_text import cell
 from finc_eval.core.storage import write_whole
@@ -24,9 +21,6 @@ from finc_eval.core.words import percent, plural
 from finc_eval.extractors.settings import Extraction
 from finc_eval.naming.evidence import with_id
 from finc_eval.report.terminal import print_notes, print_table
-
-if TYPE_CHECKING:
-    from finc_eval.partitions.kind import Kind
 
 BEFORE = ("id", "kind", "kind_name")
 """Columns before the columns of the directions."""
@@ -51,10 +45,12 @@ def score(
     check_suffix(out, ".csv")
     from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
     from finc_eval.embeddings.set_info import notes_on, set_info
+    from finc_eval.numerics.inference import ALPHA
 
     result = fe.Comparison.load(comparison)
     columns = [*BEFORE, *(mode.id for mode in result.directions)]
     refuse_loss(out, lambda found: is_table_of(found, [columns]), force)
+    named = [(kind.id, str(cell(kind.name or ""))) for kind in result.kinds]
     counts = np.zeros(len(result.kinds) + 1, int)
     with work.running() as run:
         sources = {"samples": samples}
@@ -64,7 +60,11 @@ def score(
             writer.writerow(columns)
             for batch, scores in result.score_batches(embeddings, result.directions):
                 places = result.assign(batch.rows) if result.kinds else np.full(len(batch.ids), -1)
-                lines = [*_lines(result.kinds, batch.ids, places, scores)]
+                owns = [("", "") if place < 0 else named[place] for place in places]
+                lines = [
+                    [name, *own, *(f"{value:.6f}" for value in line)]
+                    for name, own, line in zip(batch.ids, owns, scores, strict=True)
+                ]
                 if not batch.start:
                     refuse_loss(out, partial(is_table_of, lines=[columns, *lines], rows=embeddings.n), force)
                 counts += np.bincount(places + 1, minlength=len(counts))
@@ -72,7 +72,12 @@ def score(
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
     found = [*zip(result.kinds, counts[1:].tolist(), strict=True)]
     about = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *notes_on("the set", embeddings)]
-    notes = [*dict.fromkeys(about), *_on(result)]
+    notes = [*dict.fromkeys(about), *([] if result.kinds else ["the comparison has no kinds to assign samples to"])]
+    if not result.directions:
+        notes.append("the comparison found no directions: samples have no scores")
+    elif unsure := sum(mode.p_value > ALPHA for mode in result.directions):
+        of = f"{unsure} of {plural(len(result.directions), 'direction')}"
+        notes.append(f"{of} {'is' if unsure == 1 else 'are'} not significant, and may be chance")
     if as_json:
         fields = ("id", "title", "share_gen", "share_ref")
         kinds = [{**{name: getattr(one, name) for name in fields}, "count": count} for one, count in found]
@@ -92,24 +97,3 @@ def score(
     print_notes(notes)
     on = plural(len(result.directions), "direction")
     print(f"{out}: kinds of {plural(embeddings.n, 'sample')}, and their scores on {on}")
-
-
-def _on(result: fe.Comparison) -> list[str]:
-    """Return notes where kinds or directions are missing, or where some may be chance."""
-    notes = [] if result.kinds else ["the comparison has no kinds to assign samples to"]
-    if not result.directions:
-        return [*notes, "the comparison found no directions: samples have no scores"]
-    from finc_eval.numerics.inference import ALPHA  # loads torch
-
-    unsure = sum(mode.p_value > ALPHA for mode in result.directions)
-    are = "is" if unsure == 1 else "are"
-    of = f"{unsure} of {plural(len(result.directions), 'direction')}"
-    return [*notes, *[f"{of} {are} not significant, and may be chance"] * (unsure > 0)]
-
-
-def _lines(
-    kinds: Sequence[Kind], ids: Sequence[str], places: NDArray[np.int64], scores: NDArray[np.float32]
-) -> Iterator[list[str]]:
-    for name, place, line in zip(ids, places, scores, strict=True):
-        own = ("", "") if place < 0 else (kinds[place].id, kinds[place].name or "")
-        yield [name, own[0], str(cell(own[1])), *(f"{value:.6f}" for value in line)]

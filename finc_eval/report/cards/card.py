@@ -152,29 +152,24 @@ def anchor(name: str, place: str = "", *, of: str = "mode") -> str:
     return f"{of}-" + percent_encode(f"{name}{place}".encode("utf-8", "surrogatepass"), safe="").replace("%", ":")
 
 
-@dataclass(frozen=True)
-class Group:
-    """Kinds that differ in the same way."""
-
-    words: str  # what they are; "" for a single kind, and for kinds of more than two sets, which are one group
-    kinds: Sequence[Kind]  # all that differ
-    first: Sequence[Kind]  # headings, and the kinds under none, the largest difference first
-
-
 def groups_of(
     kinds: Sequence[Kind], headings: Sequence[Kind], titles: Mapping[str, str], tag: Callable[[Kind], str] | None = None
-) -> Iterator[Group]:
-    """Yield the kinds that differ: for two sets by their role, the largest first; for more sets as one group."""
+) -> Iterator[tuple[str, Sequence[Kind], Sequence[Kind]]]:
+    """Yield the kinds that differ: for two sets by their role, the largest first; for more sets as one group.
+
+    Each group has its words, "" for a single kind and for more than two sets; its kinds; and its headings with the
+    kinds under none, the largest difference first.
+    """
     differing, first = [kind for kind in kinds if kind.p_value <= ALPHA], top_level(kinds, headings)
     if len(titles) != 2:
-        yield Group("", differing, first)
+        yield "", differing, first
         return
     tag = tag or partial(more_in, titles)
     for role in dict.fromkeys(map(tag, first)):
         inside = [kind for kind in differing if tag(kind) == role]
         rest = [kind for kind in differing if tag(kind) != role]
         words = f"{role.capitalize()}: {of_kinds(inside, rest)}" if len(inside) > 1 else ""
-        yield Group(words, inside, [kind for kind in first if tag(kind) == role])
+        yield words, inside, [kind for kind in first if tag(kind) == role]
 
 
 def below(heading: Kind, known: Mapping[str, Kind]) -> list[Kind]:

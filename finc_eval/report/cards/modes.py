@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from finc_eval.comparison.direction import FIRM_STABILITY, SETS_OF, Direction, Role, SetLabel, Tail
@@ -92,7 +93,7 @@ def mode_card(
         tag=remark(mode) or TOO[mode.role],
         is_muted=remark(mode) is not None,
         says=sentence(mode, names),
-        drawing=forest(mode.title, draw_shares(mode, names), scale),
+        drawing=_draw(mode, names, scale),
         views=tuple(view_of(mode, label, title[label], shown) for label in SETS_OF[mode.role]),
         facts={heading: text(mode) for heading, text in FACTS.items()},
         evidence=mode.evidence,
@@ -135,7 +136,7 @@ def mode_row(
         remark=remark(mode) or said,
         is_muted=remark(mode) is not None,
         samples=[(own, mode.typical(own)[:LEAD_SAMPLES]), (own, mode.opposite(own)[:LEAD_SAMPLES])],
-        drawing=forest(mode.title, draw_shares(mode, titles), scale),
+        drawing=_draw(mode, titles, scale),
         links=links,
     )
 
@@ -148,12 +149,10 @@ def view_of(mode: Direction, label: SetLabel, title: str, shown: int) -> View:
     return View(label, title, SET_NAMES[label], (most, Grid(DRAWN, label, mode.drawn(label)[:shown])))
 
 
-def draw_shares(mode: Direction, names: tuple[str, str]) -> list[Drawn]:
-    """Return the shares of both sets to draw, with the titles of the sets."""
-    return [
-        Drawn("gen", names[0], mode.share_gen, mode.share_gen_interval),
-        Drawn("ref", names[1], mode.share_ref, mode.share_ref_interval),
-    ]
+def _draw(mode: Direction, names: tuple[str, str], scale: Axis) -> Markup:
+    gen = Drawn("gen", names[0], mode.share_gen, mode.share_gen_interval)
+    ref = Drawn("ref", names[1], mode.share_ref, mode.share_ref_interval)
+    return forest(mode.title, [gen, ref], scale)
 
 
 def scale_of(modes: Sequence[Direction]) -> Axis:

@@ -13,7 +13,7 @@ from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.kind import Kind, KindShare, choose_sets
+from finc_eval.partitions.kind import Kind, choose_sets
 from finc_eval.report.cards.card import (
     DRAWN,
     LEAD_SAMPLES,
@@ -96,9 +96,9 @@ def kinds_on_page(
     ordered = [one for kind in top_level(kinds, headings) for one in (kind, *below(kind, known))]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
     rows = []
-    for group in groups_of(kinds, headings, titles, tag):
-        rows += [_sum(group.words, group.kinds, common, is_group=True)] if group.words else []
-        rows += [_row(kind, common, [_row(one, common) for one in below(kind, known)]) for kind in group.first]
+    for said, inside, first in groups_of(kinds, headings, titles, tag):
+        rows += [_sum(said, inside, common, is_group=True)] if said else []
+        rows += [_row(kind, common, [_row(one, common) for one in below(kind, known)]) for kind in first]
     if others:
         rest, show = _sum(not_differing(len(others)), others, common), "it" if len(others) == 1 else "them"
         folded = [_row(kind, common) for kind in others]
@@ -177,6 +177,11 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
     ink, (value, ends) = common.inks(own), difference_of(kind, [*titles])
     inside = [Link(anchor(one.id), common.names.title(one)) for one in below(kind, known)]
     facts = {"Adj. p": p_value(kind.p_value), "Difference": f"{points(value)} {points_interval(ends)}"}
+    shares = [
+        [title, f"{percent(part.share, 1)} {share_interval(part.interval)}", f"{part.count:,}"]
+        for label, title in titles.items()
+        for part in [kind.shares[label]]
+    ]
     sizes = {label: f"{kind.shares[label].share:.6f}" for label in titles}
     return Card(
         id=kind.id,
@@ -201,7 +206,7 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
         facts=facts if common.are_two else {"Set apart": kind.side, **facts},
         evidence=kind.evidence,
         links=(("The kinds under this heading:", inside),) if inside else (),
-        table=(("Set", "Share", "Samples"), [_share_texts(kind.shares[one], titles[one]) for one in titles]),
+        table=(("Set", "Share", "Samples"), shares),
         named=((f"{TYPICAL}, {titles[own]}", kind.shares[own].top_ids[: common.shown]),),
         keys={
             "role": common.tag(kind),
@@ -211,10 +216,6 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
             "p": f"{kind.p_value:.3e}",
         },
     )
-
-
-def _share_texts(part: KindShare, title: str) -> list[str]:
-    return [title, f"{percent(part.share, 1)} {share_interval(part.interval)}", f"{part.count:,}"]
 
 
 def _says(kind: Kind, common: Common) -> str:

@@ -10,8 +10,8 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, choose_sets
 from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.fit import Fit
-from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, PromptSet, Word
-from finc_eval.report.cards.card import below, difference_of, groups_of, not_differing
+from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
+from finc_eval.report.cards.card import below, difference_of, groups_of, not_differing, set_apart
 from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
 
@@ -52,9 +52,9 @@ def kind_tables(
     """
     known = {kind.id: kind for kind in kinds}
     rows: list[list[Cell | str]] = []
-    for group in groups_of(kinds, headings, titles, tag):
-        rows += [_sum(group.words, group.kinds, titles)] if group.words else []
-        for one in group.first:
+    for words, inside, first in groups_of(kinds, headings, titles, tag):
+        rows += [_sum(words, inside, titles)] if words else []
+        for one in first:
             rows.append(kind_row(with_id(one), one, titles))
             rows += [kind_row(UNDER + with_id(kind), kind, titles) for kind in below(one, known)]
     others = [kind for kind in kinds if kind.p_value > ALPHA]
@@ -74,7 +74,7 @@ def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
         return []
     rows: list[list[Cell | str]] = []
     for kind, mix in largest:
-        apart = kind.set_with_least or kind.set_with_most
+        apart = set_apart(kind)
         sign = -1 if len(titles) == 2 and apart != next(iter(titles)) else 1
         value, low, high = (sign * one for one in (mix.value, *mix.interval))
         within, ends = difference_of(kind, [*titles])
@@ -155,7 +155,7 @@ def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) ->
     ]
     ends = ["Difference", "Interval", "Adj. p"]
     about = found.unmeasured[:1].upper() + found.unmeasured[1:]
-    return [
+    tables = [
         Table(
             f"Words and phrases of {found.column}s whose images differ, of {found.tested:,}",
             ["Word", "What", "Prompts", *ends, *sets],
@@ -169,18 +169,16 @@ def prompt_tables(found: PromptDifferences | None, titles: Mapping[str, str]) ->
             ["Prompt", *ends, *([f"Fit: {one.lower()}" for one in ends] if found.fits else []), *sets],
             [[*row[:4], *_fit(one.fit), *row[4:]] for row, one in zip(prompts, found.prompts, strict=False)],
         ),
-        *([] if found.fit is None else [_fits(found, found.fit, titles)]),
     ]
-
-
-def _fits(found: PromptDifferences, fit: Fit, titles: Mapping[str, str]) -> Table:
-    rows = [
-        [name, f"{found.fits[label].value:.3f}", _ends(found.fits[label].interval), ""]
-        for label, name in titles.items()
-    ]
-    difference, interval, p = _fit(fit)
-    last = [f"{' − '.join(titles.values())}, {found.column} by {found.column}", difference, interval, p]
-    return Table(f"Fit of images to their {found.column}s", ["Set", "CLIPScore", "Interval", "p"], [*rows, last])
+    if found.fit is not None:
+        fits = [
+            [name, f"{found.fits[label].value:.3f}", _ends(found.fits[label].interval), ""]
+            for label, name in titles.items()
+        ]
+        fits.append([f"{' − '.join(titles.values())}, {found.column} by {found.column}", *_fit(found.fit)])
+        columns = ["Set", "CLIPScore", "Interval", "p"]
+        tables.append(Table(f"Fit of images to their {found.column}s", columns, fits))
+    return tables
 
 
 def _fit(one: Fit | None) -> list[str]:
@@ -205,11 +203,7 @@ def _numbers(one: Word | Prompt, titles: Mapping[str, str]) -> list[str]:
         f"{one.difference:.2f}",
         f"{low:.2f} to {high:.2f}",
         "–" if one.p_value is None else p_value(one.p_value),
-        *(_spread(part) for part in parts),
+        *("–" if part.spread is None else f"{part.spread:.2f}" for part in parts),
         *(f"{part.distinct:,} of {part.n:,}" for part in parts),
         *(f"{part.fit:.3f}" for part in parts if part.fit is not None),
     ]
-
-
-def _spread(one: PromptSet) -> str:
-    return "–" if one.spread is None else f"{one.spread:.2f}"

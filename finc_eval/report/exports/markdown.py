@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from finc_eval.core.terminal import visible
 from finc_eval.core.words import plural
-from finc_eval.report.exports.made import Made
-from finc_eval.report.exports.outline import Outline, Table
+from finc_eval.report.exports.outline import Made, Outline, Table
 
 MAX_MARKDOWN = 900 * 1024
 """Bytes of a text: GitHub drops a summary of more than 1 MiB without a word."""
@@ -39,7 +38,14 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
         *[paragraph(text) for text in outline.details[:MAX_SENTENCES]],
         *_write_list("Before you trust the numbers", outline.warnings),
     ]
-    tail = _how(outline, made)
+    signatures = "\n".join(map(str, [*outline.signatures][:MAX_SENTENCES]))
+    tail = [
+        "### How this was made",
+        _code(made.command),
+        escape(made.using),
+        *([_code(signatures)] if outline.signatures else []),
+        *(_write_list("Failures", outline.failures) or ["Failures: none."]),
+    ]
     room = MAX_MARKDOWN - sum(_size(block) for block in [*head, *tail]) - 200
     body: list[str] = []
     left_out = 0
@@ -90,18 +96,6 @@ def _table(table: Table, room: int) -> tuple[str, int]:
 
 def _row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(escape(cell) or " " for cell in cells) + " |"
-
-
-def _how(outline: Outline, made: Made) -> list[str]:
-    shown = [*outline.signatures][:MAX_SENTENCES]
-    failures = _write_list("Failures", outline.failures) or ["Failures: none."]
-    return [
-        "### How this was made",
-        _code(made.command),
-        escape(made.using),
-        *([_code("\n".join(map(str, shown)))] if shown else []),
-        *failures,
-    ]
 
 
 def _code(text: str) -> str:

@@ -1,13 +1,17 @@
-"""`Outline`: contents that all outputs of a result share: the frame of its page, Markdown, and the row of an index."""
+"""`Outline`: contents that all outputs of a result share, and `Made`: what makes the result again."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from finc_eval.core.provenance import Provenance
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import plural
 
@@ -117,4 +121,68 @@ def unreadable(sets: Mapping[str, SetInfo]) -> list[str]:
         f"{plural(info.unreadable, 'sample')} of {label} could not be read."
         for label, info in sets.items()
         if info.unreadable
+    ]
+
+
+ABSOLUTE = re.compile(r"^((?:[^=/]*=)?)(/.*)", re.DOTALL)
+"""An absolute path as a word of a command line, alone or after its name: /images/a, a=/images/a, --ref=/images/a."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """Making of a result, as pages and texts describe it."""
+
+    command: str
+    by_command: bool
+    using: str  # versions, device and git state: "finc-eval 0.1.0, torch 2.5.1; on cpu; git 0123456789ab."
+
+
+def how_made(provenance: Provenance, call: str) -> Made:
+    """Return the making of a result."""
+    command = shareable(provenance.command)
+    first = {"finc-eval": provenance.versions.get("finc-eval", "of an unknown version")}
+    parts = [", ".join(f"{name} {version}" for name, version in (first | provenance.versions).items())]
+    parts.append(f"on {provenance.device}")
+    if provenance.git is not None:
+        parts.append(f"git {provenance.git.revision[:12]}")
+    if provenance.config is not None:
+        parts.append(f"defaults from {PurePath(provenance.config).name}")
+    return Made(command or call, command is not None, "; ".join(parts) + ".")
+
+
+def shareable(command: str | None) -> str | None:
+    """Return a command line with only the last part of absolute paths, as pages are passed on."""
+    if command is None:
+        return None
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return shlex.join(ABSOLUTE.sub(lambda found: found[1] + PurePath(found[2]).name, word) for word in words)
+
+
+def call(function: str, *arguments: str, settings: object = None) -> str:
+    """Return a call from Python, with the fields of the settings that are not their defaults as keywords."""
+    return f"fe.{function}({', '.join([*arguments, *([] if settings is None else _keywords(settings))])})"
+
+
+def source(label: str, info: SetInfo) -> str:
+    """Return a set as an argument: its place if that is known, else its name as a variable's."""
+    return repr(info.place) if info.source is not None else label if label.isidentifier() else "…"
+
+
+def sources(sets: Mapping[str, SetInfo]) -> str:
+    """Return sets by name as one argument."""
+    return "{" + ", ".join(f"{label!r}: {source(label, info)}" for label, info in sets.items()) + "}"
+
+
+def _keywords(settings: object) -> list[str]:
+    default: Any = type(settings)()
+    values = {one.name: getattr(settings, one.name) for one in fields(default)}
+    return [
+        f"{name}=fe.{type(value).__name__}({', '.join(_keywords(value))})"
+        if is_dataclass(value)
+        else f"{name}={value!r}"
+        for name, value in values.items()
+        if value != getattr(default, name)
     ]

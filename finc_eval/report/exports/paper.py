@@ -150,15 +150,12 @@ def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[Panel]:
         title = f"{name}, {own}" if names[name] > 1 and own is not None and own != name else name
         # Limits of one rule, "kinds.lose k128" and "kinds.lose k130", share an axis.
         value = row.get("by") or row.get("key") or (name.partition(" ")[0] if "margin" in row else name)
-        quantity = _axis(row) if shares else str(value)
+        if shares:  # of several methods or values of a parameter, an axis for each
+            parts = [f"{key} {row[key]}" for key in ("space", "method", "rho", "sigma") if key in row]
+            value = f"{OF_SET} ({', '.join(parts)}), %" if parts else f"{OF_SET}, %"
+        quantity = str(value)
         panels.setdefault(quantity, Panel(quantity)).add(title, numbers)
     yield from panels.values()
-
-
-def _axis(row: Mapping[str, Any]) -> str:
-    """Return the name of the axis of shares: of several methods or values of a parameter, one for each."""
-    parts = [f"{key} {row[key]}" for key in ("space", "method", "rho", "sigma") if key in row]
-    return f"{OF_SET} ({', '.join(parts)}), %" if parts else f"{OF_SET}, %"
 
 
 def _name(row: Mapping[str, Any]) -> str:
