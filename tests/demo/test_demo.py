@@ -42,18 +42,38 @@ def stop_at_the_sketch(stage, done, total):
         raise KeyboardInterrupt
 
 
-def test_the_demo_finds_what_was_planted(tmp_path, capsys):
+def few_planted():
+    """A quarter of the digits of both sets, and all copies."""
+    gen, ref = planted_sets()
+    texts = [[image.tobytes() for image in one.images] for one in (gen, ref)]
+    both = set(texts[0]) & set(texts[1])
+    parts = [[place for place, text in enumerate(one) if place % 4 == 0 or text in both] for one in texts]
+    return [
+        type(one)(one.images[part], [one.kinds[i] for i in part]) for one, part in zip((gen, ref), parts, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("least", "p", "recall", "error"),
+    [(7, 0.05, 0.4, 0.04), pytest.param(11, 1e-6, 0.8, 0.015, marks=pytest.mark.long)],
+    ids=["a quarter", "all digits"],
+)
+def test_the_demo_finds_what_was_planted(least, p, recall, error, tmp_path, monkeypatch, capsys):
+    if least < 11:
+        few = few_planted()
+        monkeypatch.setattr("finc_eval.demo.run.planted_sets", lambda: few)
     digits = run_demo(tmp_path / "demo", fe.compare)
-    assert len(digits.planted) == 11 and all(planted.kind is not None for planted in digits.planted)
-    assert len({planted.kind.id for planted in digits.planted}) == 11
-    for planted in digits.planted:
-        assert planted.kind.p_value < 1e-6 and min(planted.purity, planted.recall) > 0.8
-        assert planted.kind.share_gen == pytest.approx(planted.share_gen, abs=0.01)
-        assert planted.kind.share_ref == pytest.approx(planted.share_ref, abs=0.015)
-    colored, rare = digits.planted[:10], digits.planted[10]
-    assert all(planted.kind.share_ref < 0.002 and planted.kind.share_difference > 0.03 for planted in colored)
-    assert rare.kind.share_difference == min(kind.share_difference for kind in digits.comparison.kinds)
-    assert digits.comparison.headings and sum(kind.share_gen for kind in digits.comparison.kinds) == pytest.approx(1)
+    found = [planted for planted in digits.planted if planted.kind]
+    assert len(digits.planted) == 11 and len({planted.kind.id for planted in found}) == len(found) >= least
+    for planted in found:
+        assert planted.kind.p_value < p and planted.purity > 0.8 and planted.recall > recall
+        assert planted.kind.share_gen == pytest.approx(planted.share_gen, abs=error)
+        assert planted.kind.share_ref == pytest.approx(planted.share_ref, abs=error)
+    colored, rare = [planted for planted in found if planted is not digits.planted[10]], digits.planted[10]
+    assert all(planted.kind.share_ref < 0.002 and planted.kind.share_difference > 0.02 for planted in colored)
+    lacking = min(digits.comparison.kinds, key=lambda kind: kind.share_difference)
+    assert least < 11 or (rare.kind.id == lacking.id and digits.comparison.headings)
+    assert sum(kind.share_gen for kind in digits.comparison.kinds) == pytest.approx(1)
     copies = digits.comparison.copies
     assert copies.count == len(copies.examples) == COPIES
     for gen_id, ref_id in copies.examples:
@@ -62,7 +82,7 @@ def test_the_demo_finds_what_was_planted(tmp_path, capsys):
     assert digits.report.read_text(encoding="utf-8").count("data:image/") > 100
     print_planted(digits)
     printed = capsys.readouterr().out
-    assert f"{COPIES} images" in printed and "11 of 11 planted differences are found" in printed
+    assert f"{COPIES} images" in printed and f"{len(found)} of 11 planted differences are found" in printed
 
 
 def test_of_kinds_that_show_a_planted_one_the_most_alike_is_told():

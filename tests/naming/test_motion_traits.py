@@ -12,7 +12,7 @@ from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.network import Embedder
 from finc_eval.naming.names import name_modes
 
-FRAMES, SIDE = 33, 64
+FRAMES, SIDE = 33, 48
 N, FAULTY = 36, 12
 
 
