@@ -54,16 +54,16 @@ def assemble_directions(
     if not family:
         return []
     rho, stop = settings.rho, 0
-    estimates: list[Estimates] = []
-    columns: list[range] = []
+    columns, estimates, p_values = [], [], []
     for role, fit in fits.items():
         start, stop = stop, stop + fit.full.vectors.shape[1]
         own, other = (sets[label] for label in SETS_OF[role])
-        paired = own.scores.paired_variance(other.scores)[start:stop] if is_paired else None
-        estimates.append(Estimates.of(own.masses[start:stop], other.masses[start:stop], rho, paired))
+        paired = own.scores.paired_variance(other.scores) if is_paired else None
         columns.append(range(start, stop))
+        estimates.append(Estimates.of(own.masses, other.masses, rho, paired))
+        p_values.append(estimates[-1].p_values()[start:stop])
     is_testable = all(one.sketched.is_testable for one in sets.values())
-    adjusted = holm(torch.cat([one.p_values() for one in estimates]), settings.parts[0])
+    adjusted = holm(torch.cat(p_values), settings.parts[0])
     # Intervals of shares hold simultaneously, each from two correlated halves.
     width = critical_value(settings.families * family) * sqrt(1 + HALVES_CORRELATION)
     confidence = 1 - 2 * upper_tail(width)
@@ -72,7 +72,7 @@ def assemble_directions(
         own, other = (sets[label] for label in SETS_OF[role])
         thresholds = thresholds_of(own.scores.fitted, other.scores.fitted, slice(places.start, places.stop))
         for rank, column in enumerate(places[: settings.modes]):
-            in_sample, excess = float(fit.full.excess[rank]), float(estimate.excess[rank])
+            in_sample, excess = float(fit.full.excess[rank]), float(estimate.excess[column])
             least = float(fit.full.eigenvalues[rank]) if settings.by_eigenvalue else min(in_sample, excess)
             if least <= NUMERICAL_ZERO:
                 continue
@@ -87,7 +87,7 @@ def assemble_directions(
             energy = own.scores.energy_of(column) - rho * other.scores.energy_of(column)
             sign = 1 if energy[0] >= energy[1] else -1
             vector = sign * fit.full.vectors[:, rank]
-            masses = dict(zip(SETS_OF[role], (estimate.mass_first[rank], estimate.mass_second[rank]), strict=True))
+            masses = dict(zip(SETS_OF[role], (estimate.mass_first[column], estimate.mass_second[column]), strict=True))
             drawn = {label: one.sketched.drawn(members[label])[:MAX_SHOWN] for label, one in sets.items()}
             direction = Direction(
                 id="",
@@ -110,8 +110,8 @@ def assemble_directions(
                 mass_gen=float(masses["gen"]),
                 mass_ref=float(masses["ref"]),
                 excess=excess,
-                interval=estimate.interval(rank, family, rho) if is_testable else (-rho, 1.0),
-                standard_error=float(estimate.error[rank]),
+                interval=estimate.interval(column, family, rho) if is_testable else (-rho, 1.0),
+                standard_error=float(estimate.error[column]),
                 fitted_excess=in_sample,
                 tails=_tails(sets, energy, sign, column),
                 drawn_gen=sets["gen"].sketched.ids_at(drawn["gen"]),
@@ -139,7 +139,7 @@ def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> tu
     """
     n = one.scores.n
     if not n:
-        return 0.0, float(one.masses[slice(column, column + 1)].pooled()[0]), 1.0
+        return 0.0, float(one.masses.pooled()[0][column]), 1.0
     if not one.sketched.is_testable:
         return 0.0, members / n, 1.0
     effect = float(one.masses.effect[column])

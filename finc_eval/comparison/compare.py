@@ -47,7 +47,6 @@ from finc_eval.prompts.table import prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 DIRECTIONS = Stage("find directions", cost=2)
-"""Name in the progress."""
 
 
 @overload

@@ -27,10 +27,6 @@ class Masses:
     # shape (t,), design effect: how many samples of the set inform as much as one independent sample
     effect: torch.Tensor
 
-    def __getitem__(self, columns: slice) -> Masses:
-        """Select directions."""
-        return Masses(self.n, self.mean[:, columns], self.variance[:, columns], self.effect[columns])
-
     @classmethod
     def of_sketch(
         cls,

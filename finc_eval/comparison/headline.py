@@ -53,7 +53,12 @@ def headline(found: _Compared) -> str:
     sentences = [*on_prompts(found), *drift_alone(found), *overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts if one set has more than {rho:g} times the share of the other.")
-    largest = [in_words(kind, names) for kind in top_level(found.kinds, found.headings)[:LARGEST]]
+    largest = []
+    for kind in top_level(found.kinds, found.headings)[:LARGEST]:
+        low, high = kind.share_difference_interval
+        shares = f"{percent(kind.share_gen, 1)} of generated, {percent(kind.share_ref, 1)} of reference"
+        parts = f" ({plural(len(kind.children), 'kind')})" if kind.children else ""
+        largest.append(f"{names.title(kind)}{parts}: {shares}, difference {points(low)} to {points(high)} points")
     if largest:
         sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")
     return " ".join([*sentences, *qualify(found)])
@@ -86,25 +91,9 @@ def more_and_less(kinds: Sequence[Kind]) -> tuple[list[Kind], list[Kind]]:
     return more, [kind for kind in kinds if kind.share_difference <= 0]
 
 
-def explained_part(found: _Compared) -> float | None:
-    """Return how many points of the overall difference the significant kinds explain; None without kinds."""
-    if found.difference is None:
-        return None
-    more, less = more_and_less(significant(found.kinds, ALPHA))
-    return min(found.difference, max(abs(sum(kind.share_difference for kind in one)) for one in (more, less)))
-
-
 def drifts(directions: Sequence[Direction]) -> list[Direction]:
     """Return the directions that differ significantly, which refits find again, and which no kinds show."""
     return [one for one in significant(directions, ALPHA) if one.firm and not one.shown_by_kinds]
-
-
-def in_words(kind: Kind, names: UniqueNames) -> str:
-    """Return a kind with both shares and the interval of their difference."""
-    low, high = kind.share_difference_interval
-    shares = f"{percent(kind.share_gen, 1)} of generated, {percent(kind.share_ref, 1)} of reference"
-    parts = f" ({plural(len(kind.children), 'kind')})" if kind.children else ""
-    return f"{names.title(kind)}{parts}: {shares}, difference {points(low)} to {points(high)} points"
 
 
 def _estimate(found: _Compared) -> str:
@@ -116,20 +105,18 @@ def _estimate(found: _Compared) -> str:
 
 def qualify(found: _Compared) -> list[str]:
     """Return what the kinds explain, which directions they do not show, and what may be missed, in sentences."""
-    drifts_too = _drifts(found) if significant(found.kinds, ALPHA) else []
-    return [*_explain(found), *drifts_too, *say_missed(found.detectable)]
+    sentences = []
+    if significant(found.kinds, ALPHA):
+        if found.difference and found.explained is not None:
+            part, whole = 100 * found.explained, 100 * found.difference
+            sentences.append(f"These kinds explain {part:.0f} of the {whole:.0f} points.")
+        sentences += _drifts(found)
+    return [*sentences, *say_missed(found.detectable)]
 
 
 def drift_alone(found: _Compared) -> list[str]:
     """Return which directions no kind shows, in a sentence, where no kind differs: this is then the finding."""
     return [] if significant(found.kinds, ALPHA) else _drifts(found)
-
-
-def _explain(found: _Compared) -> list[str]:
-    if not found.difference or found.explained is None or not significant(found.kinds, ALPHA):
-        return []
-    part, whole = 100 * found.explained, 100 * found.difference
-    return [f"These kinds explain {part:.0f} of the {whole:.0f} points."]
 
 
 def _drifts(found: _Compared) -> list[str]:

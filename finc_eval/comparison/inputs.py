@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 SKETCH = Stage("sketch", cost=4.4)
-"""Name in the progress."""
 
 
 @dataclass(frozen=True)

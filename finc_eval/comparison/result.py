@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import computed_field
 
 from finc_eval.comparison.direction import Direction, Interval, SetLabel, significant
-from finc_eval.comparison.headline import explained_part, headline, short
+from finc_eval.comparison.headline import headline, more_and_less, short
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -27,6 +27,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store_captions
+from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
 from finc_eval.partitions.kind import Kind, shown_of
@@ -157,7 +158,10 @@ class Comparison(Pictured):
     @property
     def explained(self) -> float | None:
         """Part of `difference` that the significant kinds explain, at most all of it; None without kinds."""
-        return explained_part(self)
+        if self.difference is None:
+            return None
+        sums = [abs(sum(kind.share_difference for kind in one)) for one in more_and_less(self.significant(ALPHA))]
+        return min(self.difference, max(sums))
 
     @property
     def directions(self) -> tuple[Direction, ...]:

@@ -25,7 +25,6 @@ from finc_eval.numerics.thresholds import BINS, bins_of
 from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
 
 SCORE = Stage("score samples", cost=0.6)
-"""Name in the progress."""
 
 FAR_TAIL = 0.999
 """Confidence at which Student's quantile is compared with the normal one: p-values of directions are adjusted for some

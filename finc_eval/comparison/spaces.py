@@ -148,7 +148,19 @@ def compare_in_spaces(
     """Compare two sets in several embedding spaces, each by `compare_opened`; see `compare`."""
     opened: dict[str, OpenSets] = {}
     comparisons: dict[str, Comparison] = {}
-    for name, given, extractor in _inputs(gen, ref, extractors):
+    spaces: list[tuple[str, dict[str, object], AnyExtractor]]
+    if isinstance(gen, Mapping) and isinstance(ref, Mapping):
+        if extractors or gen.keys() != ref.keys():
+            raise UsageError(
+                f"gen has the spaces {', '.join(gen)}, and ref {', '.join(ref)}: give both sets in the same spaces, "
+                "without extractors"
+            )
+        check_spaces([*gen])
+        spaces = [(str(name), {"gen": gen[name], "ref": ref[name]}, None) for name in gen]
+    else:
+        both = {"gen": gen, "ref": ref}
+        spaces = [(name, both, how) for name, how in extractions_by_space(extractors).items()]
+    for name, given, extractor in spaces:
         own = run.prefixed(name)
         sets, columns = take_arrays(given, labels, options)
         chosen = settings_of(settings, columns)
@@ -172,21 +184,6 @@ def compare_in_spaces(
         tuple(_clusters(opened, comparisons)),
         provenance=Provenance.here(run.device),
     )
-
-
-def _inputs(
-    gen: object, ref: object, extractors: Sequence[AnyExtractor]
-) -> list[tuple[str, dict[str, object], AnyExtractor]]:
-    """Return the name, the sets and the extractor of each space."""
-    if isinstance(gen, Mapping) and isinstance(ref, Mapping):
-        if extractors or gen.keys() != ref.keys():
-            raise UsageError(
-                f"gen has the spaces {', '.join(gen)}, and ref {', '.join(ref)}: give both sets in the same spaces, "
-                "without extractors"
-            )
-        check_spaces([*gen])
-        return [(str(name), {"gen": gen[name], "ref": ref[name]}, None) for name in gen]
-    return [(name, {"gen": gen, "ref": ref}, how) for name, how in extractions_by_space(extractors).items()]
 
 
 def _common(

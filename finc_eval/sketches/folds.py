@@ -33,51 +33,34 @@ class FoldChunk:
     index: torch.Tensor
 
 
-class FoldChunks:
-    """Regroups embeddings into chunks of one fold and one size, so that every matrix product has the same shape.
+def fold_chunks(embeddings: Embeddings, run: Run, place: Place, stage: str) -> Iterator[FoldChunk]:
+    """Yield all embeddings of a set in chunks of one fold and one size, so that all matrix products have one shape.
 
     Libraries keep compiled code for every shape they meet: with the uneven folds of every batch that is megabytes a
-    batch, and a memory that grows with the number of samples.
+    batch, and a memory that grows with the number of samples. Only the last chunks of each fold are not full.
     """
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._waiting: tuple[list[Rows], list[Rows]] = ([], [])
-
-    def add(self, keys: NDArray[np.uint64], rows: torch.Tensor, start: int = 0) -> Iterator[FoldChunk]:
-        """Take embeddings in, and yield the chunks that are full."""
-        folds = fold_of(keys)
+    waiting: tuple[list[Rows], list[Rows]] = ([], [])
+    for batch in embeddings.batches(run.portion, place):
+        folds = fold_of(batch.keys)
         # An order, as the host knows it: for a mask, it would wait for the device to count.
-        order = send(torch.from_numpy(folds.argsort(kind="stable")), rows.device)
+        order = send(torch.from_numpy(folds.argsort(kind="stable")), batch.rows.device)
         ends = [len(folds) - int(folds.sum())]
-        parts = zip(rows[order].tensor_split(ends), (order + start).tensor_split(ends), strict=True)
-        for fold, (waiting, part) in enumerate(zip(self._waiting, parts, strict=True)):
-            waiting.append(part)
-            if sum(len(rows) for rows, _ in waiting) >= self._size:
-                chunks = list(zip(*(torch.split(one, self._size) for one in _join(waiting)), strict=True))
-                waiting[:] = [chunks.pop()] if len(chunks[-1][0]) < self._size else []
+        parts = zip(batch.rows[order].tensor_split(ends), (order + batch.start).tensor_split(ends), strict=True)
+        for fold, (held, part) in enumerate(zip(waiting, parts, strict=True)):
+            held.append(part)
+            if sum(len(rows) for rows, _ in held) >= run.portion:
+                chunks = list(zip(*(torch.split(one, run.portion) for one in _join(held)), strict=True))
+                held[:] = [chunks.pop()] if len(chunks[-1][0]) < run.portion else []
                 yield from (FoldChunk(fold, *chunk) for chunk in chunks)
-
-    def rest(self) -> Iterator[FoldChunk]:
-        """Yield the remaining embeddings, in chunks that are not full."""
-        for fold, waiting in enumerate(self._waiting):
-            if sum(len(rows) for rows, _ in waiting):
-                yield FoldChunk(fold, *_join(waiting))
-                waiting.clear()
+        run.progress(stage, batch.start + len(batch.rows), embeddings.n)
+    for fold, held in enumerate(waiting):
+        if sum(len(rows) for rows, _ in held):
+            yield FoldChunk(fold, *_join(held))
 
 
 def _join(parts: Sequence[Rows]) -> Rows:
     rows, index = zip(*parts, strict=True)
     return torch.cat(rows), torch.cat(index)
-
-
-def fold_chunks(embeddings: Embeddings, run: Run, place: Place, stage: str) -> Iterator[FoldChunk]:
-    """Yield all embeddings of a set in chunks of one fold."""
-    chunks = FoldChunks(run.portion)
-    for batch in embeddings.batches(run.portion, place):
-        yield from chunks.add(batch.keys, batch.rows, batch.start)
-        run.progress(stage, batch.start + len(batch.rows), embeddings.n)
-    yield from chunks.rest()
 
 
 @dataclass(frozen=True)

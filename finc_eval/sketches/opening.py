@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 
 import torch
@@ -41,9 +41,28 @@ def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tu
     """
     for (name, one), (other_name, other) in combinations(sets.items(), 2):
         check_alike(name, one, other_name, other)
-    sets, sentences = (sets, []) if column is None else _by_column(sets, column)
-    grouped, on_repeats = repeats_as_groups(view_rows(sets), run)
-    return {label: grouped[label] for label, one in sets.items() if isinstance(one, Embeddings)}, sentences + on_repeats
+    embeddings = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
+    sentences: list[str] = []
+    if column is not None:
+        own = [
+            one.columns if isinstance(one, Embeddings) else () if one.groups is None else (one.groups,)
+            for one in sets.values()
+        ]
+        known = list(dict.fromkeys(chain(*own)))
+        if column not in known:
+            hint = (
+                f"they have {', '.join(known)}" if known else "give the samples metadata (fe.EmbeddingSet, --metadata)"
+            )
+            raise UsageError(
+                f"none of {', '.join(sets)} has the column {column!r} that groups asks for"
+                f"{did_you_mean(column, known)}: {hint}"
+            )
+        for label, one in embeddings.items():
+            sentences += warn_of_ungrouped(label, one, column)
+            if column in one.columns:
+                embeddings[label] = one.grouped(column)
+    grouped, on_repeats = repeats_as_groups(view_rows({**sets, **embeddings}), run)
+    return {label: grouped[label] for label in embeddings}, sentences + on_repeats
 
 
 def view_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
@@ -58,23 +77,3 @@ def view_rows(sets: Mapping[str, SetInput]) -> dict[str, Embeddings]:
         elif len(rows := one.sample.rows):
             found[label] = as_embeddings(rows, label).with_groups(one.sample.keys, "sketch")
     return found
-
-
-def _by_column(sets: Mapping[str, SetInput], column: str) -> tuple[dict[str, SetInput], list[str]]:
-    has = {label: _columns(one) for label, one in sets.items()}
-    if not any(column in columns for columns in has.values()):
-        known = list(dict.fromkeys(name for columns in has.values() for name in columns))
-        raise UsageError(
-            f"none of {', '.join(sets)} has the column {column!r} that groups asks for{did_you_mean(column, known)}: "
-            + (f"they have {', '.join(known)}" if known else "give the samples metadata (fe.EmbeddingSet, --metadata)")
-        )
-    rows = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
-    grouped = {label: one.grouped(column) for label, one in rows.items() if column in one.columns}
-    return {**sets, **grouped}, [line for label, one in rows.items() for line in warn_of_ungrouped(label, one, column)]
-
-
-def _columns(one: SetInput) -> tuple[str, ...]:
-    """Return the columns by which a set is, or can be, grouped."""
-    if isinstance(one, Embeddings):
-        return one.columns
-    return () if one.groups is None else (one.groups,)

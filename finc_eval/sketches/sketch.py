@@ -12,6 +12,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.checks import check_choice
+from finc_eval.core.device import send
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
@@ -25,20 +26,13 @@ from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
 from finc_eval.feature_maps.base import FeatureMap
+from finc_eval.numerics.arrays import fold_of, rows_of
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, join_shards
 from finc_eval.sketches import stored
-from finc_eval.sketches.folds import (
-    SAMPLE_SIZE,
-    BottomSample,
-    FoldChunk,
-    FoldChunks,
-    choose_ids,
-    fold_chunks,
-    rows_among,
-)
+from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample, choose_ids, fold_chunks, rows_among
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
@@ -213,9 +207,10 @@ class Sketch(Shown):
         self._count_groups(embeddings.n, videos, VIDEO)
         checked = next(embeddings.batches(embeddings.n, self.feature_map.prepared)).rows
         self.sample.update(keys, choose_ids(names), rows_among(checked))
-        chunks = FoldChunks(embeddings.n)
-        for chunk in (*chunks.add(keys, checked), *chunks.rest()):
-            self._add(chunk)
+        for fold in (0, 1):
+            chosen = send(rows_of(torch.from_numpy(fold_of(keys)), fold), checked.device)
+            if len(chosen):
+                self._add(fold, checked[chosen])
 
     def _count_groups(self, n: int, groups: NDArray[np.uint64] | None, name: str | None) -> None:
         if groups is None:
@@ -224,11 +219,11 @@ class Sketch(Shown):
             self.groups = name
             self.squared_sizes += int((np.unique(groups, return_counts=True)[1] ** 2).sum())
 
-    def _add(self, chunk: FoldChunk) -> None:
+    def _add(self, fold: int, rows: torch.Tensor) -> None:
         """Add embeddings of one fold, prepared for the feature map, to the moments."""
-        self.folds[chunk.fold].update(self.feature_map.apply(chunk.rows))
+        self.folds[fold].update(self.feature_map.apply(rows))
         if self.embedding is not None:
-            self.embedding.update(chunk.rows - self.feature_map.center)
+            self.embedding.update(rows - self.feature_map.center)
 
     @property
     def n(self) -> int:
@@ -391,7 +386,7 @@ def sketch_all(
         sketch.sample = copy(drawn)
     for chunk in fold_chunks(embeddings, run, phi.prepared, "sketch"):
         for sketch in sketches:
-            sketch._add(chunk)
+            sketch._add(chunk.fold, chunk.rows)
     for sketch in sketches:
         sketch.sources, sketch.name = (embeddings.digest,), embeddings.title
         sketch._count_groups(embeddings.n, groups, embeddings.grouping)

@@ -1,4 +1,5 @@
 import json
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -9,7 +10,7 @@ from _portions import portions_of
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.numerics.arrays import fold_of
-from finc_eval.sketches.folds import BottomSample, FoldChunks, choose_ids, rows_among
+from finc_eval.sketches.folds import BottomSample, choose_ids, fold_chunks, rows_among
 from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 
 
@@ -155,20 +156,19 @@ def test_a_damaged_sketch_file_is_one_clear_sentence(digits, phi, tmp_path):
 def test_chunks_hold_every_row_once_in_its_fold_and_are_of_one_size(sizes):
     keys = keys_of(*hashes_of([str(number) for number in range(700)]))
     rows = torch.arange(700.0)[:, None]
-    chunks, found, last = FoldChunks(64), ([], []), []
-    start = 0
-    for size in sizes:
-        part = slice(start, start + size)
-        for chunk in chunks.add(keys[part], rows[part], start):
-            assert len(chunk.rows) == 64
-            found[chunk.fold].append(chunk)
-        start += size
-    for chunk in chunks.rest():
-        assert 0 < len(chunk.rows) < 64
+    starts = np.cumsum((0, *sizes))[:-1].tolist()
+    parts = [(slice(start, start + size), start) for size, start in zip(sizes, starts, strict=True)]
+    batches = [SimpleNamespace(keys=keys[part], rows=rows[part], start=start) for part, start in parts]
+    embeddings = SimpleNamespace(n=700, batches=lambda *_: batches)
+    found, last = ([], []), []
+    with portions_of(64):
+        chunks = list(fold_chunks(embeddings, fe.Run(device="cpu"), torch.as_tensor, "look"))
+    for chunk in chunks:
+        assert 0 < len(chunk.rows) <= 64
         found[chunk.fold].append(chunk)
-        last.append(chunk.fold)
+        last += [chunk.fold] if len(chunk.rows) < 64 else []
     assert len(last) == len(set(last))
-    assert list(chunks.rest()) == []
+    assert all(len(chunk.rows) == 64 for of_fold in found for chunk in of_fold[:-1])
     for fold in (0, 1):
         index = torch.cat([chunk.index for chunk in found[fold]])
         np.testing.assert_array_equal(index.numpy(), np.flatnonzero(fold_of(keys) == fold))
