@@ -82,7 +82,7 @@ def check_weights(card: Card) -> tuple[Path, str] | None:
         return None
     path = locate(card.weights)
     if path is None:
-        raise MissingWeightsError(missing_message(card, card.weights))
+        raise MissingWeightsError(_missing(card, card.weights))
     digest = file_digest(path)
     if objection := objection_to(card.weights, path, digest):
         raise DataError(f"the weights of {card.name} are not used: {path} {objection}")
@@ -116,8 +116,7 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
     return found
 
 
-def missing_message(card: Card, weights: Weights) -> str:
-    """Say where the card's weights are missing, and how to get them."""
+def _missing(card: Card, weights: Weights) -> str:
     size = f" ({readable(weights.size)})" if weights.size else ""
     what = f"the weights of {card.name}, {Path(weights.file).name}{size}, are not"
     if weights.package:

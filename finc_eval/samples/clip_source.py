@@ -24,7 +24,6 @@ from finc_eval.samples.source import (
     NOT_OF_THE_SAMPLE,
     THREADS,
     Pixels,
-    RandomAccessSource,
     Result,
     Sample,
     Source,
@@ -37,14 +36,12 @@ from finc_eval.samples.source import (
 from finc_eval.samples.traits import Traits, is_gray
 
 
-class ClipSource(RandomAccessSource):
+class ClipSource(Source):
     """Windows of videos that can be read in any order."""
 
-    def __init__(
-        self, name: str, videos: list[str], clip: Clip, ignored: dict[str, int], metadata: Metadata | None = None
-    ) -> None:
+    def __init__(self, name: str, videos: list[str], clip: Clip, ignored: dict[str, int], metadata: Metadata) -> None:
         """Name the clips."""
-        labels, prompts, columns, unmatched = metadata or Metadata(None, None)
+        labels, prompts, columns, unmatched = metadata
         labels, prompts = repeat_by_window(labels, clip), repeat_by_window(prompts, clip)
         of_windows = {column: repeat_by_window(values, clip) or [] for column, values in columns.items()}
         super().__init__(name, clip_ids(videos, clip), {**ignored, **unmatched}, labels, prompts, of_windows)
@@ -103,11 +100,6 @@ class ClipSource(RandomAccessSource):
 
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         return itertools.chain.from_iterable(ahead(count_decoding(self._contents), group_by_video(numbers, self._clip)))
-
-    def content(self, number: int) -> bytes:
-        (group,) = group_by_video([number], self._clip)
-        (found,) = self._contents(group)
-        return found
 
     def _clips(self, group: tuple[int, list[int]]) -> Iterator[Sample]:
         """Yield windows of one video; all are failures if it cannot be opened."""

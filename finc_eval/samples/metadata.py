@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, islice
 from pathlib import PurePosixPath
 from posixpath import basename, splitext
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.archives import DAMAGED
@@ -72,11 +72,8 @@ class Metadata(NamedTuple):
     unmatched: Mapping[str, int] = MappingProxyType({})
 
 
-class Read(Protocol):
-    """Returns the content of a file of a set, or its first bytes; FileNotFoundError or KeyError for a missing one."""
-
-    def __call__(self, name: str, most: int | None = None, /) -> bytes: ...
-
+Read = Callable[..., bytes]
+"""Returns the content of a file by its name, or its first bytes; FileNotFoundError or KeyError for a missing one."""
 
 Rows = list[dict[str, Any] | None]
 """Metadata of each sample; None if there are none."""

@@ -24,8 +24,7 @@ MAX_SIZES = 32
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
     {"png", "apng", "bmp", "ppm", "tiff", "rawvideo", "ffv1", "huffyuv", "ffvhuff", "utvideo", "qtrle"}
 )
-ALPHA_MODES = frozenset({"RGBA", "RGBa", "LA", "La", "PA", "rgba", "bgra", "argb", "abgr"})
-ALPHA_PREFIXES = ("yuva", "gbrap", "ya8", "ya16")
+ALPHA_MODE = re.compile(r"(?:RGB[Aa]|L[Aa]|PA|rgba|bgra|argb|abgr)(?:[;/]|$)|yuva|gbrap|ya8|ya16")
 
 MAX_SHARE_DIFFERENCE = 0.2
 MAX_QUALITY_DIFFERENCE = 5
@@ -219,7 +218,7 @@ def _unlike_pictures(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"{gray[0]:.0%} of gen and {gray[1]:.0%} of {name} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
-    alpha = [one.share(sum(n for mode, n in one.modes.items() if _has_alpha(mode))) for one in (gen, ref)]
+    alpha = [one.share(sum(n for mode, n in one.modes.items() if ALPHA_MODE.match(mode))) for one in (gen, ref)]
     if max(alpha) >= MIN_ALPHA_SHARE and min(alpha) == 0:
         yield (
             f"{alpha[0]:.0%} of gen and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "
@@ -303,11 +302,6 @@ def _span(counts: dict[Number, int]) -> str:
     """Return the range from the 10th to the 90th percentile."""
     low, high = _quantile(counts, 0.1), _quantile(counts, 0.9)
     return f"{low:g}" if low == high else f"{low:g} to {high:g}"
-
-
-def _has_alpha(mode: str) -> bool:
-    mode = re.split("[;/]", mode)[0]
-    return mode in ALPHA_MODES or mode.startswith(ALPHA_PREFIXES)
 
 
 def _mostly(counts: dict[str, int]) -> str:

@@ -239,11 +239,11 @@ class Subset(Source):
         self.kind, self.reading = inner.kind, inner.reading
         super().__init__(
             inner.name,
-            self._part(inner.ids),
+            [inner.ids[number] for number in numbers],
             inner.ignored,
-            self._chosen(inner.labels),
-            self._chosen(inner.prompts),
-            {column: self._part(values) for column, values in inner.columns.items()},
+            self._part(inner.labels),
+            self._part(inner.prompts),
+            {column: [values[number] for number in numbers] for column, values in inner.columns.items()},
         )
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
@@ -257,16 +257,13 @@ class Subset(Source):
     def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
         yield from self._inner.contents([self._numbers[number] for number in numbers])
         # A dataset may know its labels and prompts only now.
-        self.labels, self.prompts = self._chosen(self._inner.labels), self._chosen(self._inner.prompts)
+        self.labels, self.prompts = self._part(self._inner.labels), self._part(self._inner.prompts)
 
     def sample(self, number: int) -> Sample:
         return self._inner.sample(self._numbers[number])
 
-    def _part(self, values: Sequence[str]) -> list[str]:
-        return [values[number] for number in self._numbers]
-
-    def _chosen(self, values: Sequence[str] | None) -> list[str] | None:
-        return None if values is None else self._part(values)
+    def _part(self, values: Sequence[str] | None) -> list[str] | None:
+        return None if values is None else [values[number] for number in self._numbers]
 
 
 def random_subset(inner: Source, n: int, seed: int) -> Subset:

@@ -86,14 +86,13 @@ def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source
         return None
     if suffix == ".zip":
         return _open_files(ZipFiles(path), clip, reading)
-    if suffix in CLIP_SUFFIXES | ANIMATION_SUFFIXES | {".npz"}:
-        reading.refuse(str(path))
-    if suffix == ".npz":
-        array = NpzSource(path, check=check_clips)
-        return RowClips(array, array.rows.at, clip)
-    if suffix in CLIP_SUFFIXES | ANIMATION_SUFFIXES:
+    if suffix not in CLIP_SUFFIXES | ANIMATION_SUFFIXES | {".npz"}:
+        return None
+    reading.refuse(str(path))
+    if suffix != ".npz":
         return VideoFiles(_OneFile(path), [path.name], clip, {})
-    return None
+    array = NpzSource(path, check=check_clips)
+    return RowClips(array, array.rows.at, clip)
 
 
 class VideoFiles(ClipSource):

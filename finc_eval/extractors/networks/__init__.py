@@ -60,16 +60,15 @@ class FrameByFrame(torch.nn.Module):
 
     def forward(self, clips: torch.Tensor) -> dict[str, torch.Tensor]:
         """Return the pooled outputs of clips, (n, 3, frames, height, width), by the name of their layer."""
-        outputs = self.network(clips.transpose(1, 2).flatten(0, 1))
-        return {name: self._pooled(rows.view(len(clips), -1, rows.shape[1])) for name, rows in outputs.items()}
-
-    def _pooled(self, rows: torch.Tensor) -> torch.Tensor:
-        """Pool (n, frames, d) over the frames."""
-        if self.pooling == "thirds":
-            return torch.cat([part.mean(1) for part in rows.tensor_split(3, dim=1)], dim=1)
-        if self.pooling == "mean and deviation":
-            return torch.cat([rows.mean(1), rows.std(1, correction=0)], dim=1)
-        return rows.mean(1)
+        pooled = {}
+        for name, rows in self.network(clips.transpose(1, 2).flatten(0, 1)).items():
+            frames = rows.view(len(clips), -1, rows.shape[1])
+            parts = frames.tensor_split(3, dim=1) if self.pooling == "thirds" else [frames]
+            values = [part.mean(1) for part in parts]
+            if self.pooling == "mean and deviation":
+                values.append(frames.std(1, correction=0))
+            pooled[name] = torch.cat(values, dim=1)
+        return pooled
 
 
 def loader_module(card: Card) -> ModuleType:
