@@ -108,12 +108,8 @@ def smooth(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = No
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(200)
-        >>> centered = ref - ref.mean(0)
-        >>> smoothed = fe.kahm.smooth(centered, fe.kahm.KahmSettings(components=10))
-        >>> float(smoothed.norm()) < float((centered**2).sum() ** 0.5)
-        True
+        >>> fe.kahm.smooth([[-1.0], [1.0]]).round(decimals=2).tolist()
+        [[-0.19], [0.19]]
     """
     machine = fit_machine(samples, settings)
     return torch.as_tensor(samples).double() - machine.lam * machine.solved

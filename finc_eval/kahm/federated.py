@@ -83,11 +83,10 @@ def local_distances(models: ClassModels, queries: object) -> dict[Hashable, NDAr
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(100)
-        >>> party = fe.kahm.fit_classes(ref, ["a", "b"] * 50)
-        >>> {label: found.shape for label, found in fe.kahm.federated.local_distances(party, gen[:3]).items()}
-        {'a': (3,), 'b': (3,)}
+        >>> party = fe.kahm.fit_classes([[0.0], [1.0], [5.0], [6.0]], ["a", "a", "b", "b"])
+        >>> found = fe.kahm.federated.local_distances(party, [[0.5], [9.0]])
+        >>> found["a"].round(1).tolist(), found["b"].round(1).tolist()
+        ([0.0, 7.8], [4.5, 3.0])
     """
     _check_models(models)
     return dict(zip(models.classes, models.distances(queries).values.T, strict=True))
@@ -141,9 +140,7 @@ def ship(parties: Sequence[ClassModels]) -> ClassModels:
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(100)
-        >>> parties = [fe.kahm.fit_classes(part, ["a", "b"] * 50) for part in (gen, ref)]
+        >>> parties = [fe.kahm.fit_classes([[0.0], [1.0], [5.0]], ["a", "a", label]) for label in ("a", "b")]
         >>> joined = fe.kahm.federated.ship(parties)
         >>> joined.classes, len(joined.models["a"].branches)
         (('a', 'b'), 2)
@@ -175,12 +172,10 @@ def ask(folder: str | Path, queries: ArrayLike) -> None:
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(100)
-        >>> fe.kahm.federated.ask("exchange", gen)
-        >>> fe.kahm.federated.answer("exchange", "clinic-1", fe.kahm.fit_classes(ref, ["a", "b"] * 50))
-        >>> fe.kahm.federated.gather("exchange", ["clinic-1"]).values.shape
-        (100, 2)
+        >>> fe.kahm.federated.ask("exchange", [[0.5], [9.0]])
+        >>> fe.kahm.federated.answer("exchange", "clinic-1", fe.kahm.fit_classes([[0.0], [5.0]], ["a", "b"]))
+        >>> fe.kahm.federated.gather("exchange", ["clinic-1"]).values.round(1).tolist()
+        [[0.5, 4.5], [9.0, 4.0]]
     """
     rows = np.asarray(queries)
     if rows.ndim != 2 or not np.issubdtype(rows.dtype, np.floating) or not np.isfinite(rows).all():
@@ -205,11 +200,9 @@ def answer(folder: str | Path, party: str, models: ClassModels) -> None:
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(100)
-        >>> fe.kahm.federated.ask("exchange", gen)
-        >>> fe.kahm.federated.answer("exchange", "clinic-2", fe.kahm.fit_classes(ref, ["a", "b"] * 50))
-        >>> fe.kahm.federated.gather("exchange", ["clinic-2"]).classes
+        >>> fe.kahm.federated.ask("exchange", [[0.5], [9.0]])
+        >>> fe.kahm.federated.answer("exchange", "clinic-2", fe.kahm.fit_classes([[0.0], [5.0]], ["a", "b"]))
+        >>> fe.kahm.federated.gather("exchange", ["clinic-2"]).labels
         ('a', 'b')
     """
     path = _answer_path(folder, party)
@@ -238,13 +231,11 @@ def gather(folder: str | Path, parties: Sequence[str]) -> GlobalDistances:
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(100)
-        >>> fe.kahm.federated.ask("exchange", gen)
-        >>> for name, part in {"north": ref[:50], "south": ref[50:]}.items():
-        ...     fe.kahm.federated.answer("exchange", name, fe.kahm.fit_classes(part, ["a", "b"] * 25))
-        >>> fe.kahm.federated.gather("exchange", ["north", "south"]).scores.shape
-        (100, 2)
+        >>> fe.kahm.federated.ask("exchange", [[0.5], [9.0]])
+        >>> for name, part in {"north": [[0.0], [5.0]], "south": [[1.0], [7.0]]}.items():
+        ...     fe.kahm.federated.answer("exchange", name, fe.kahm.fit_classes(part, ["a", "b"]))
+        >>> fe.kahm.federated.gather("exchange", ["north", "south"]).values.round(1).tolist()
+        [[0.5, 4.5], [8.0, 2.0]]
     """
     with existing_file(Path(folder) / "queries.h5", QUERIES_TYPE, EXCHANGE_LAYOUT, "ask again") as file:
         digest = str(file.header["digest"])

@@ -136,12 +136,9 @@ def fit_machine(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(200)
-        >>> machine = fe.kahm.fit_machine(ref, fe.kahm.KahmSettings(components=10))
-        >>> images = machine.images(gen[:5]).points
-        >>> images.shape
-        torch.Size([5, 784])
+        >>> machine = fe.kahm.fit_machine([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]])
+        >>> machine.images([[1.5, 2.0]]).points.round(decimals=2)
+        tensor([[1.4700, 2.1300]], dtype=torch.float64)
     """
     (machine,) = fit_deep(samples, replace(settings or KahmSettings(), depth=1))
     return machine
@@ -164,11 +161,10 @@ def fit_deep(samples: ArrayLike | torch.Tensor, settings: KahmSettings | None = 
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(200)
-        >>> layers = fe.kahm.fit_deep(ref, fe.kahm.KahmSettings(components=10, depth=3))
+        >>> settings = fe.kahm.KahmSettings(components=2, depth=2)
+        >>> layers = fe.kahm.fit_deep([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]], settings)
         >>> [machine.components for machine in layers]
-        [10, 9, 8]
+        [2, 1]
     """
     settings = settings or KahmSettings()
     rows = check_rows(samples)

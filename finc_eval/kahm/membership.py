@@ -148,10 +148,9 @@ def nearest_distances(model: ClassModels | WideKahm, queries: object) -> NDArray
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(200)
-        >>> fe.kahm.nearest_distances(fe.kahm.fit_wide(ref), gen).shape
-        (200,)
+        >>> model = fe.kahm.fit_wide([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]])
+        >>> fe.kahm.nearest_distances(model, [[1.5, 2.0], [9.0, 9.0]]).round(1).tolist()
+        [0.1, 8.7]
     """
     values = model.distances(queries).values
     return values if values.ndim == 1 else values.min(1)

@@ -78,12 +78,9 @@ class WideKahm:
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(200)
-        >>> layers = fe.kahm.fit_deep(ref, fe.kahm.KahmSettings(components=5, depth=2))
-        >>> model = fe.kahm.WideKahm((layers,))
-        >>> model.distances(gen).values.shape
-        (200,)
+        >>> branch = fe.kahm.fit_deep([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]])
+        >>> fe.kahm.WideKahm((branch,)).distances([[1.5, 2.0], [9.0, 9.0]]).values.round(1).tolist()
+        [0.1, 8.7]
     """
 
     branches: tuple[tuple[Kahm, ...], ...]
@@ -143,13 +140,10 @@ class ClassModels:
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(200)
-        >>> settings = fe.kahm.KahmSettings(components=5)
-        >>> wide = {label: fe.kahm.fit_wide(rows, settings) for label, rows in (("gen", gen), ("ref", ref))}
-        >>> models = fe.kahm.ClassModels(wide, settings)
-        >>> models.classes
-        ('gen', 'ref')
+        >>> settings = fe.kahm.KahmSettings(components=1)
+        >>> wide = {"a": fe.kahm.fit_wide([[0.0], [1.0]], settings), "b": fe.kahm.fit_wide([[5.0], [6.0]], settings)}
+        >>> fe.kahm.ClassModels(wide, settings).predict([[0.5], [5.5]]).tolist()
+        [0, 1]
     """
 
     models: Mapping[Hashable, WideKahm]
@@ -180,8 +174,7 @@ def fit_wide(
     """Make the model of one class: a branch of machines for each k-means cluster.
 
     Args:
-        samples: samples, shape (N, p): array, tensor, cache or its path. One cluster at a time is held in
-            float64.
+        samples: samples, shape (N, p): array, tensor, cache or its path; one cluster at a time is held in float64.
         settings: settings of the model.
         device: device where the model is computed and stays; None for CUDA if available.
 
@@ -194,12 +187,9 @@ def fit_wide(
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(300)
-        >>> model = fe.kahm.fit_wide(ref, fe.kahm.KahmSettings(components=10, branches=3))
-        >>> near, far = model.distances(ref).values, model.distances(1 - gen).values
-        >>> bool(near.max() < far.min())
-        True
+        >>> model = fe.kahm.fit_wide([[1.0, 1.0], [2.0, 1.0], [1.0, 3.0], [2.0, 4.0]])
+        >>> model.distances([[1.5, 2.0], [9.0, 9.0]]).values.round(1).tolist()
+        [0.1, 8.7]
     """
     settings, rows = settings or KahmSettings(), precise_rows(samples, "samples")
     tell_fewer_components(settings, rows.dim, rows.n)
@@ -230,12 +220,9 @@ def fit_classes(
 
     Example:
         >>> import finc_eval as fe
-        >>> from finc_eval.demo import example_sets
-        >>> gen, ref = example_sets(200)
-        >>> dark = ref.mean(1) > 0.13
-        >>> models = fe.kahm.fit_classes(ref, dark, fe.kahm.KahmSettings(components=5))
-        >>> models.classes, models.predict(gen).shape
-        ((False, True), (200,))
+        >>> models = fe.kahm.fit_classes([[0.0], [1.0], [5.0], [6.0]], ["low", "low", "high", "high"])
+        >>> models.classes, models.predict([[0.5], [5.5]]).tolist()
+        (('high', 'low'), [1, 0])
     """
     settings, rows = settings or KahmSettings(), precise_rows(samples, "samples")
     members = class_members(labels, rows.n)

@@ -58,19 +58,16 @@ class Records:
 def open_records(source: object, name: str) -> Records:
     """Open the records of an array or tensor of shape (n, d), of an `EmbeddingCache`, or of a file of embeddings."""
     if isinstance(source, str | Path) and is_array_file(source):
-        rows, _, columns = read_arrays(source)
-        found = _array_records(rows if isinstance(rows, torch.Tensor) else torch.from_numpy(rows), str(source))
+        array, _, columns = read_arrays(source)
+        found = _array_records(array if isinstance(array, torch.Tensor) else torch.from_numpy(array), str(source))
         return replace(found, labels=tuple(columns["label"]) if "label" in columns else None)
     if isinstance(source, str | Path):
         source = EmbeddingCache(source)
-    if isinstance(source, EmbeddingCache) and source.shard is not None:
-        raise unmerged_error(str(source.path), source.shard)
-    return _cached_records(source) if isinstance(source, EmbeddingCache) else _array_records(source, name)
-
-
-def _cached_records(cache: EmbeddingCache) -> Records:
-    unread = len(cache.failures)
-    labels = None if cache.labels is None else (*cache.labels, *[None] * unread)
+    if not isinstance(source, EmbeddingCache):
+        return _array_records(source, name)
+    cache, unread = source, len(source.failures)
+    if cache.shard is not None:
+        raise unmerged_error(str(cache.path), cache.shard)
 
     def rows(start: int, stop: int) -> torch.Tensor:
         found = torch.from_numpy(cache[start : min(stop, cache.n)])
@@ -83,7 +80,7 @@ def _cached_records(cache: EmbeddingCache) -> Records:
         space=space_named(cache.extractor, cache.extractor_digest),
         identities=(cache.manifest_digest, cache.key, _content_digest(cache.content)),
         content=cache.content,
-        labels=labels,
+        labels=None if cache.labels is None else (*cache.labels, *[None] * unread),
         rows=rows,
         windows=1 if cache.clip is None else cache.clip.windows,
     )
