@@ -125,7 +125,7 @@ class GateSets:
         sets = {GEN: self.gen, **self.baselines}
         by, groups = self.blocks
         if by is None and groups is None:
-            found = [one.column for one in designs(sets) if one.column in TEXT_COLUMNS]
+            found = [name for _, name in designs(sets) if name in TEXT_COLUMNS]
             groups = found[0] if found else None
         if column is not None and column in (by, groups):
             return None

@@ -60,7 +60,12 @@ def panel_of(members: Sequence[Mapping[str, Indices]], sets: Mapping[str, Embedd
         name: np.unique(np.concatenate([drawn[name], *(mode[name] for mode in members if name in mode)]))
         for name in sets
     }
-    groups = np.concatenate([_groups(one, rows[name], number) for number, (name, one) in enumerate(sets.items())])
+    groups = np.empty(0, np.uint64)
+    for number, (name, one) in enumerate(sets.items()):
+        hashes = one.group_hashes()
+        # Samples that stand for themselves get numbers of their own.
+        alone = (rows[name].astype(np.uint64) << np.uint64(4)) + np.uint64(number)
+        groups = np.append(groups, alone if hashes is None else hashes[rows[name]])
     drawn_mask = np.concatenate([np.isin(rows[name], drawn[name]) for name in sets])
     order = np.concatenate([without_fold(one.id_keys()[rows[name]]) for name, one in sets.items()]).argsort()
     inside, outside, same = [], [], []
@@ -77,12 +82,6 @@ def smallest_hashes(one: Embeddings, count: int) -> Indices:
     """Return the indices of the samples with the smallest id hashes: a random sample that does not depend on order."""
     keys = without_fold(one.id_keys())
     return np.arange(len(keys)) if len(keys) <= count else np.sort(np.argpartition(keys, count)[:count])
-
-
-def _groups(one: Embeddings, rows: Indices, number: int) -> NDArray[np.uint64]:
-    """Return the group of each row; rows that stand for themselves get numbers of their own."""
-    hashes = one.group_hashes()
-    return (rows.astype(np.uint64) << np.uint64(4)) + np.uint64(number) if hashes is None else hashes[rows]
 
 
 def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask:
@@ -169,13 +168,11 @@ def columns_of(panel: Panel) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the name of each column of the metadata, the labels first and texts last, and its values in each set."""
     columns = dict.fromkeys(name for one in panel.sets.values() for name in one.columns)
     for name in sorted(columns, key=lambda name: (name in TEXT_COLUMNS, name != "label")):
-        yield (
-            name,
-            [
-                _values(one.column(name), rows) if name in one.columns else [""] * len(rows)
-                for one, rows, _ in panel.by_set()
-            ],
-        )
+        per_set = []
+        for one, rows, _ in panel.by_set():
+            column = one.column(name) if name in one.columns else None
+            per_set.append([""] * len(rows) if column is None else [column[row] for row in rows.tolist()])
+        yield name, per_set
 
 
 def unused_columns(sets: Mapping[str, Embeddings]) -> list[str]:
@@ -190,10 +187,6 @@ def unused_columns(sets: Mapping[str, Embeddings]) -> list[str]:
     }
     named = [f"{name} ({why})" for name, why in reasons.items()]
     return [f"columns of metadata that name no kind: {join_words(named)}"] if named else []
-
-
-def _values(column: list[str], rows: NDArray[np.int64]) -> list[str]:
-    return [column[index] for index in rows.tolist()]
 
 
 def why_unused(per_set: Sequence[Sequence[str]]) -> str | None:

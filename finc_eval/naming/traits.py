@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.evidence import TRAIT, Evidence
-from finc_eval.naming.properties import Panel
+from finc_eval.naming.properties import Indices, Panel
 from finc_eval.naming.questions import Question, larger_p
 
 SIDE = 64
@@ -105,15 +106,25 @@ def measure(image: Image.Image) -> NDArray[np.float64]:
     channels = np.moveaxis(pixels, 2, 0)  # a reduction of so short an axis is slow
     largest, smallest = reduce(np.maximum, channels), reduce(np.minimum, channels)
     saturation = (largest - smallest) / np.maximum(largest, 1e-9)
+    colored = (saturation > COLORED) & (largest > COLORED)
+    red, green, blue = pixels[colored].T
+    # The hue as an angle in the plane of opponent colors.
+    angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
+    hues = [float(((angle - low) % 360 < high - low).sum() / colored.size) for low, high in HUES.values()]
+    # The share of the side that is a uniform margin: the widest frame of one value.
+    lines = np.concatenate([gray, gray[::-1], gray.T, gray.T[::-1]]).reshape(4, SIDE, SIDE)[:, : SIDE // 4]
+    corner = gray[0, 0]
+    uneven = np.maximum(lines.max((0, 2)), corner) - np.minimum(lines.min((0, 2)), corner) > 2 / 255
+    border = float(uneven.argmax()) / SIDE if uneven.any() else 0.25
     return np.array(
         [
             gray.mean(),
             gray.std(),
             laplacian.std() / max(gray.std(), 1 / 255),  # relative to the contrast
             saturation.mean(),
-            *_hues(pixels, (saturation > COLORED) & (largest > COLORED)),
+            *hues,
             width * height,
-            _border(gray),
+            border,
         ]
     )
 
@@ -130,8 +141,13 @@ def trait_questions(panel: Panel) -> Iterator[Question]:
     for chosen in (*members, *others):
         wanted[chosen] = True
     if all(extractor_of(one.space) == MOTION for one in panel.sets.values()):
-        yield from _ask(members, others, _measure_motion(panel, wanted), motion.MEASURED, MOTION_TRAITS)
-    yield from _ask(members, others, _measure(panel, wanted), MEASURED, TRAITS)
+        moving = _measure(panel, wanted, motion.MEASURED, _motion)
+        yield from _ask(members, others, moving, motion.MEASURED, MOTION_TRAITS)
+    yield from _ask(members, others, _measure(panel, wanted, MEASURED, _looks), MEASURED, TRAITS)
+
+
+Read = Callable[[Embeddings, Indices], ArrayLike | None]
+"""Function that measures samples of a set, which are given by their indices; None where there is nothing to read."""
 
 
 def _ask(
@@ -164,38 +180,20 @@ def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:
     return chosen[np.linspace(0, len(chosen) - 1, min(count, len(chosen))).round().astype(np.int64)]
 
 
-def _measure(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Measure the wanted samples, shape (samples, measurements); NaN if there is not a picture."""
-    measured = np.full((len(wanted), len(MEASURED)), np.nan)
+def _measure(panel: Panel, wanted: NDArray[np.bool_], names: Sequence[str], read: Read) -> NDArray[np.float64]:
+    """Measure the wanted samples, shape (samples, names); NaN for others, and where there is nothing to read."""
+    measured = np.full((len(wanted), len(names)), np.nan)
     for one, rows, place in panel.by_set():
         asked = np.flatnonzero(wanted[place])
-        images = one.images_at(rows[asked]) if len(asked) else None
-        if images is not None:
-            measured[place.start + asked] = [measure(image) for image in images]
+        if len(asked) and (found := read(one, rows[asked])) is not None:
+            measured[place.start + asked] = found
     return measured
 
 
-def _measure_motion(panel: Panel, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Measure the motion of the wanted samples by their embeddings, shape (samples, measurements); NaN for others."""
-    measured = np.full((len(wanted), len(motion.MEASURED)), np.nan)
-    for one, rows, place in panel.by_set():
-        asked = np.flatnonzero(wanted[place])
-        if len(asked):
-            measured[place.start + asked] = motion.measurements(one.rows_at(rows[asked])).cpu().numpy()
-    return measured
+def _looks(one: Embeddings, rows: Indices) -> list[NDArray[np.float64]] | None:
+    images = one.images_at(rows)
+    return None if images is None else [measure(image) for image in images]
 
 
-def _hues(pixels: NDArray[np.float64], colored: NDArray[np.bool_]) -> list[float]:
-    red, green, blue = pixels[colored].T
-    # The hue as an angle in the plane of opponent colors.
-    angle = np.degrees(np.arctan2(np.sqrt(3) * (green - blue), 2 * red - green - blue))
-    return [float(((angle - low) % 360 < high - low).sum() / colored.size) for low, high in HUES.values()]
-
-
-def _border(gray: NDArray[np.float64]) -> float:
-    """Return the share of the side that is a uniform margin: the widest frame of one value."""
-    lines = np.concatenate([gray, gray[::-1], gray.T, gray.T[::-1]]).reshape(4, SIDE, SIDE)[:, : SIDE // 4]
-    corner = gray[0, 0]
-    spread = np.maximum(lines.max((0, 2)), corner) - np.minimum(lines.min((0, 2)), corner)
-    uneven = spread > 2 / 255
-    return float(uneven.argmax()) / SIDE if uneven.any() else 0.25
+def _motion(one: Embeddings, rows: Indices) -> NDArray[np.float64]:
+    return np.asarray(motion.measurements(one.rows_at(rows)).cpu().numpy())

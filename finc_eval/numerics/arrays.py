@@ -72,7 +72,12 @@ def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
     if values.dtype.kind not in "biufc":
         what = "Python objects" if values.dtype.kind == "O" else f"values of the type {values.dtype}"
         raise UsageError(f"{name} is an array of {what}, not of numbers: convert it with x.astype('float32')")
-    return torch.from_numpy(_readable(values))
+    if values.dtype.kind == "f" and values.dtype.itemsize > np.dtype(np.float64).itemsize:
+        values = values.astype(np.float64)
+    elif not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    backward = any(stride < 0 for stride in values.strides)
+    return torch.from_numpy(values.copy() if backward or not values.flags.writeable else values)
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
@@ -80,16 +85,6 @@ def is_plain(tensor: torch.Tensor) -> bool:
     special = tensor.is_quantized or tensor.is_complex() or tensor.is_meta or tensor.is_nested
     is_packed = str(tensor.dtype).endswith("_x2")  # two numbers in a byte, with which PyTorch does not compute
     return tensor.layout == torch.strided and not special and not is_packed
-
-
-def _readable(values: NDArray[Any]) -> NDArray[Any]:
-    """Return an array in the memory layout that torch reads: writable, forward, in the byte order of the machine."""
-    if values.dtype.kind == "f" and values.dtype.itemsize > np.dtype(np.float64).itemsize:
-        values = values.astype(np.float64)
-    elif not values.dtype.isnative:
-        values = values.astype(values.dtype.newbyteorder("="))
-    backward = any(stride < 0 for stride in values.strides)
-    return values.copy() if backward or not values.flags.writeable else values
 
 
 PARTS_OF_NAMES = re.compile(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,13 +25,6 @@ MIN_FALSE_ALARMS = 10
 
 ROOT_MARGIN = 1e-12
 """Distance from 0 and 1 at which the search for an end of an interval stops."""
-
-
-class Curve(NamedTuple):
-    """Numbers of alarms at every threshold that makes a difference, strictest first; the first raises none."""
-
-    true: NDArray[np.int64]  # alarms about members, shape (t,)
-    false: NDArray[np.int64]  # alarms about non-members, shape (t,)
 
 
 @dataclass(frozen=True)
@@ -108,16 +100,17 @@ def attack_statistics(
     )
 
 
-def alarm_curve(members: ArrayLike, non_members: ArrayLike) -> Curve:
-    """Count true and false alarms at every threshold; equal scores are one step."""
+def alarm_curve(members: ArrayLike, non_members: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count alarms about members, and about non-members, at every threshold that makes a difference, shape (t,).
+
+    The strictest threshold comes first, and raises none; equal scores are one step.
+    """
     x, y = _scores(members, "members"), _scores(non_members, "non-members")
     scores = np.concatenate([x, y])
     order = np.argsort(-scores, kind="stable")
     member = order < len(x)
     last = np.append(scores[order][1:] != scores[order][:-1], True)  # of equal scores
-    true = np.cumsum(member)[last]
-    false = np.cumsum(~member)[last]
-    return Curve(np.insert(true, 0, 0), np.insert(false, 0, 0))
+    return np.insert(np.cumsum(member)[last], 0, 0), np.insert(np.cumsum(~member)[last], 0, 0)
 
 
 def auc(members: ArrayLike, non_members: ArrayLike) -> float:

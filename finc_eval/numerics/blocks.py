@@ -131,21 +131,12 @@ class Blocked:
             signs = rng.integers(0, 2, (draws, int(self.flipped.sum()))) * 2.0 - 1
             found = np.stack([signs @ one for one in whole], 1)
             if len(mixed):
-                found += self._permuted(cells[mixed], count, mixed, rng.random((draws, len(mixed))))
+                # `mixed` is in the order of its blocks, so that the samples of each block are permuted alone.
+                order = np.argsort(self.block[mixed] + rng.random((draws, len(mixed))), axis=1)
+                place = (np.arange(draws)[:, None] * count + cells[mixed][order]).ravel()
+                permuted = [np.bincount(place, np.tile(row[mixed], draws), draws * count) for row in self.contrasts]
+                found += np.stack([one.reshape(draws, count) for one in permuted], 1)
             yield found
-
-    def _permuted(self, cells: Integers, count: int, rows: Integers, random: Array) -> Array:
-        """Return differences of shares after permutations inside of blocks, shape (r, c, count)."""
-        order = np.argsort(self.block[rows] + random, axis=1)  # rows are in the order of their blocks
-        place = np.arange(len(random))[:, None] * count + cells[order]
-        size = len(random) * count
-        return np.stack(
-            [
-                np.bincount(place.ravel(), np.tile(row[rows], len(random)), size).reshape(len(random), count)
-                for row in self.contrasts
-            ],
-            1,
-        )
 
     @property
     def is_exact(self) -> bool:

@@ -50,11 +50,6 @@ class GroupSizes:
         members = np.maximum(members, 1.0)
         return np.asarray(np.interp(members, samples, squares) / members)
 
-    def within(self, largest: Array) -> Array:
-        """Return the number of samples in groups of at most these sizes, shape (t,)."""
-        below = np.cumsum([0.0, *self.samples])
-        return np.asarray(below[np.searchsorted(self.sizes, largest, side="right")])
-
 
 @dataclass(frozen=True, eq=False)
 class GroupedShares:
@@ -85,7 +80,8 @@ class GroupedShares:
 class GroupedKinds(GroupedShares):
     """Spread of the members of t kinds over the groups of a set."""
 
-    largest: Array  # size of the largest group with a member, shape (t,); of any group, without members
+    # number of samples in groups that are not larger than the largest with a member, shape (t,); all, without members
+    within: Array
 
     @classmethod
     def of(cls, table: csr_matrix, size: Array) -> GroupedKinds:
@@ -99,6 +95,7 @@ class GroupedKinds(GroupedShares):
         k, kk, km = (np.asarray(np.bincount(kind, one, kinds), float) for one in (k_g, k_g * k_g, k_g * m_g))
         largest = np.zeros(kinds)
         np.maximum.at(largest, kind, m_g)
+        largest = np.where(k > 0, largest, size.max())
         n, p, sizes = size.sum(), k / size.sum(), GroupSizes.of(size)
         # A share near 1 is as uncertain as the share of the others, near 0.
         others, whole = k > n / 2, np.bincount(kind[k_g == m_g], minlength=kinds)
@@ -111,19 +108,14 @@ class GroupedKinds(GroupedShares):
             seen=np.divide(between, binomial, out=np.full(kinds, sizes.mean), where=binomial > 0),
             around=np.divide(km_few, few, out=np.ones(kinds), where=few > 0),
             sizes=sizes,
-            largest=np.where(k > 0, largest, size.max()),
+            within=np.cumsum([0.0, *sizes.samples])[np.searchsorted(sizes.sizes, largest, side="right")],
         )
 
     @classmethod
     def independent(cls, members: NDArray[np.int64], n: int) -> GroupedKinds:
         """Summarize samples that stand for themselves."""
         number, ones = members.astype(float), np.ones(len(members))
-        return cls(number, number, ones, ones, GroupSizes.equal(1.0, n), ones)
-
-    @property
-    def within(self) -> Array:
-        """Number of samples in groups that are not larger than the largest with a member, shape (t,)."""
-        return self.sizes.within(self.largest)
+        return cls(number, number, ones, ones, GroupSizes.equal(1.0, n), ones * n)
 
 
 def design_effects(sets: Sequence[GroupedShares]) -> list[Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from math import floor, log2, sqrt
 from typing import Self
@@ -51,20 +51,9 @@ class LowRank:
     def __len__(self) -> int:
         return self.rows.shape[1]
 
-    @property
-    def is_cuda(self) -> bool:
-        """True on a GPU of NVIDIA."""
-        return self.rows.is_cuda
-
     def __matmul__(self, columns: torch.Tensor) -> torch.Tensor:
         """Multiply the matrix with columns: (q, t) → (q, t)."""
         return self.rows.T @ (self.weights[:, None] * (self.rows @ columns))
-
-    def reduced(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return Q, shape (q, m), and R diag(w) Rᵀ, shape (m, m)."""
-        with single_threaded(len(self.rows) <= MAX_SERIAL_ROWS):
-            basis, upper = torch.linalg.qr(self.rows.T)
-            return basis, (upper * self.weights) @ upper.T
 
 
 Eigenpairs = tuple[torch.Tensor, torch.Tensor]
@@ -97,15 +86,19 @@ def extreme_eigenpairs(
 def _eigenpairs(
     matrix: torch.Tensor | LowRank, count: int, spectrum: int, tolerance: float, *, both: bool
 ) -> list[Eigenpairs]:
-    rank = min(matrix.rows.shape) if isinstance(matrix, LowRank) else len(matrix)
+    rows = matrix.rows if isinstance(matrix, LowRank) else matrix
+    rank = min(rows.shape)
     count, spectrum = min(count, rank), max(count, spectrum)
     block, pairs = max(LANCZOS_BLOCK, 2 * count, spectrum), None
     if rank > 2 * block * LANCZOS_STEPS:
-        with _tolerant(matrix):
+        # Where a GPU's solver fails, another one is tried.
+        with suppress(RuntimeError) if rows.is_cuda else nullcontext():
             pairs = _block_lanczos(matrix, count, block, tolerance, both)
     if pairs is None:
         if isinstance(matrix, LowRank):
-            basis, core = matrix.reduced()
+            with single_threaded(len(rows) <= MAX_SERIAL_ROWS):
+                basis, upper = torch.linalg.qr(rows.T)
+                core = (upper * matrix.weights) @ upper.T
             values, vectors = all_eigenpairs(core)
             pairs = values, basis @ vectors
         else:
@@ -126,7 +119,7 @@ def all_eigenpairs(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     numbers that are not finite (it has on large matrices of low rank), it is decomposed on the CPU in float64.
     """
     if matrix.is_cuda:
-        with _tolerant(matrix):
+        with suppress(RuntimeError):
             values, vectors = torch.linalg.eigh(matrix)
             if values.isfinite().all() and vectors.isfinite().all():
                 return values.flip(0), vectors.flip(1)
@@ -144,19 +137,23 @@ def _block_lanczos(
     """
     start = torch.randn(len(matrix), block, generator=torch.Generator().manual_seed(0))
     start = start.to(matrix.rows if isinstance(matrix, LowRank) else matrix)
-    space = _Krylov.within(matrix, start, LANCZOS_STEPS)
+    most = LANCZOS_STEPS * block
+    vectors, products = (start.new_empty(most, len(matrix)) for _ in range(2))
+    space = _Krylov(matrix, vectors, products, start.new_zeros(most, most))
     ends, wanted = ((block, block), (count, count)) if both else ((2 * block, 0), (count, 0))
     for _ in range(MAX_RESTARTS):
         for steps in range(EARLY_STEPS, LANCZOS_STEPS + 1, 2):
             start = space.extend(start, steps * block)
-            values, rotation = all_eigenpairs(space.projected)
+            values, rotation = all_eigenpairs(space.lower[: space.size, : space.size])
             values, rotation = _first_and_last(values, *ends), _first_and_last(rotation, *ends)
             kept, images = space.basis @ rotation, space.images @ rotation
             residuals = images - kept * values
             allowed = (tolerance * values.abs()).clamp_min(RESIDUAL_FLOOR * float(values.abs().max()))
             if _first_and_last(torch.linalg.vector_norm(residuals, dim=0) <= allowed, *wanted).all():
                 return values, kept
-        space.restart(kept, images, values)
+        space.size = kept.shape[1]
+        space.vectors[: space.size], space.products[: space.size] = kept.T, images.T
+        space.lower[: space.size, : space.size] = torch.diag(values)
         # All residuals are in the span of the last block; at an end that has converged, they are rounding errors.
         start = residuals[:, :block] + residuals[:, block:] if both else residuals[:, :block]
     return None
@@ -176,13 +173,6 @@ class _Krylov:
     lower: torch.Tensor  # vᵀAw of the basis, on and below the diagonal, which is what `eigh` reads
     size: int = 0  # number of vectors of the basis
 
-    @classmethod
-    def within(cls, matrix: torch.Tensor | LowRank, start: torch.Tensor, steps: int) -> Self:
-        """Return an empty space with room for so many blocks of the shape of `start`."""
-        most = steps * start.shape[1]
-        vectors, products = (start.new_empty(most, len(matrix)) for _ in range(2))
-        return cls(matrix, vectors, products, start.new_zeros(most, most))
-
     @property
     def basis(self) -> torch.Tensor:
         """The orthonormal basis, as columns."""
@@ -192,17 +182,6 @@ class _Krylov:
     def images(self) -> torch.Tensor:
         """The images of the basis under the matrix, as columns."""
         return self.products[: self.size].T
-
-    @property
-    def projected(self) -> torch.Tensor:
-        """vᵀAw of the basis, of which the lower triangle counts."""
-        return self.lower[: self.size, : self.size]
-
-    def restart(self, basis: torch.Tensor, images: torch.Tensor, values: torch.Tensor) -> None:
-        """Keep Ritz vectors alone."""
-        self.size = basis.shape[1]
-        self.vectors[: self.size], self.products[: self.size] = basis.T, images.T
-        self.lower[: self.size, : self.size] = torch.diag(values)
 
     def extend(self, block: torch.Tensor, size: int) -> torch.Tensor:
         """Grow the basis to a size by a block and its images; return the last images."""
@@ -217,11 +196,6 @@ class _Krylov:
             self.size = stop
             self.lower[start:stop, :stop] = self.vectors[start:stop] @ self.images
         return block
-
-
-def _tolerant(matrix: torch.Tensor | LowRank) -> AbstractContextManager[None]:
-    """Suppress the failures of a GPU's solvers, after which another solver is tried."""
-    return suppress(RuntimeError) if matrix.is_cuda else nullcontext()
 
 
 MAX_AXES = 64
@@ -298,28 +272,24 @@ def varimax(loadings: torch.Tensor) -> torch.Tensor:
     The loadings of a GPU are copied to the host once: on a GPU a decomposition of a matrix so small takes longer.
     """
     with single_threaded(loadings.numel() <= MAX_SERIAL_LOADINGS):
-        rotation = _iterate(loadings.cpu().double())
+        scores = loadings.cpu().double()
+        rotation = last = torch.eye(scores.shape[1], dtype=scores.dtype)
+        reached, age = 0.0, 0.0
+        for _ in range(MAX_STEPS):
+            momentum = max(age - 1, 0.0) / max(age, 1.0)
+            start = _polar(rotation + momentum * (rotation - last))[0] if momentum else rotation
+            rotated = scores @ start
+            step, total = _polar(scores.T @ (rotated**3 - rotated * rotated.square().mean(0)))
+            if momentum and total < reached:
+                last, age = rotation, 1.0
+                continue
+            last, rotation = rotation, step
+            if total <= reached * (1 + GAIN):
+                break
+            if age or total <= reached * (1 + SETTLED):
+                age = (1 + sqrt(1 + 4 * max(age, 1.0) ** 2)) / 2
+            reached = total
     return send(rotation.to(loadings.dtype), loadings.device)
-
-
-def _iterate(scores: torch.Tensor) -> torch.Tensor:
-    rotation = last = torch.eye(scores.shape[1], dtype=scores.dtype)
-    reached, age = 0.0, 0.0
-    for _ in range(MAX_STEPS):
-        momentum = max(age - 1, 0.0) / max(age, 1.0)
-        start = _polar(rotation + momentum * (rotation - last))[0] if momentum else rotation
-        rotated = scores @ start
-        step, total = _polar(scores.T @ (rotated**3 - rotated * rotated.square().mean(0)))
-        if momentum and total < reached:
-            last, age = rotation, 1.0
-            continue
-        last, rotation = rotation, step
-        if total <= reached * (1 + GAIN):
-            break
-        if age or total <= reached * (1 + SETTLED):
-            age = (1 + sqrt(1 + 4 * max(age, 1.0) ** 2)) / 2
-        reached = total
-    return rotation
 
 
 def _polar(matrix: torch.Tensor) -> tuple[torch.Tensor, float]:

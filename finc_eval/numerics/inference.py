@@ -119,18 +119,18 @@ class ShareTests:
         else:
             self.p_values = np.where(k > 0, betainc(np.maximum(k, np.finfo(float).tiny), other + 1, self._pi), 1.0)
 
-    def of_one_set(self, k: Array, n: float, m: float) -> Array:
-        """Return the p-values of k members that all are in the first set, of n samples; the other has m."""
-        if self._fisher:
-            return np.asarray(np.exp(log_choose(n, k) - log_choose(n + m, k)))
-        return np.asarray((self.rho * n / (self.rho * n + m)) ** k)
+    def level_of_one_set(self, count: int, n: float, m: float) -> float:
+        """Return the family-wise error of rejecting at the p-value of members that all are in the first set.
 
-    def family_level(self, p: ArrayLike) -> Array:
-        """Return Σ P(pᵢ ≤ p) over all tests i: the family-wise error of rejecting at p, or a bound of it.
-
-        Given its number of members, a test can take few p-values, and most tests of rare kinds none that is small.
+        That set has n samples, and the other m. The error is Σ P(pᵢ ≤ p) over all tests i, or a bound of it: given its
+        number of members, a test can take few p-values, and most tests of rare kinds none that is small.
         """
-        return np.asarray(self._reach(np.atleast_1d(np.asarray(p, float))).sum(0))
+        k = np.array([float(count)])
+        if self._fisher:
+            p = np.exp(log_choose(n, k) - log_choose(n + m, k))
+        else:
+            p = np.asarray((self.rho * n / (self.rho * n + m)) ** k)
+        return float(self._reach(p).sum(0)[0])
 
     @cached_property
     def adjusted(self) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from finc_eval.numerics.names import Precision
-from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepare
+from finc_eval.numerics.precision import add_product, arithmetic, prepare
 
 MOMENT_BLOCK = 400
 """Rows of a second moment that one product computes. Smaller blocks skip more of the lower triangle, larger ones
@@ -26,7 +26,7 @@ class Moments:
     def __init__(self, size: int, precision: Precision, device: torch.device) -> None:
         self.n = 0
         self.precision = precision
-        self.first = torch.zeros(size, dtype=accumulator(precision), device=device)
+        self.first = torch.zeros(size, dtype=torch.float64 if precision == "float64" else torch.float32, device=device)
         self._second: list[torch.Tensor] = []
         self._waiting: list[torch.Tensor] = []
 

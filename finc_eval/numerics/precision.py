@@ -79,11 +79,6 @@ DROPPED_BITS = {"tf32": 13, "bfloat16": 16}
 """Number of float32's 23 bits of mantissa that an input of the product loses."""
 
 
-def accumulator(precision: Precision) -> torch.dtype:
-    """Return the type of the sums."""
-    return torch.float64 if precision == "float64" else torch.float32
-
-
 def prepare(rows: torch.Tensor, precision: Precision) -> torch.Tensor:
     """Return rows as they enter products of this precision: rounded, or converted."""
     if precision == "float64":

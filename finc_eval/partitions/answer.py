@@ -29,6 +29,11 @@ LARGEST = 3
 """Largest findings that a headline names, and kinds below a heading that its name lists."""
 
 
+def kind_id(node: int) -> str:
+    """Return the id of a node of the tree."""
+    return f"k{node}"
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """The nodes of a tree of kinds that answer how sets differ."""
@@ -57,13 +62,9 @@ class Choice:
         return (*self.differing, *self.headings)
 
     def described(
-        self,
-        names: Mapping[int, Name],
-        examples: Callable[[str, int], Examples],
-        id_of: Callable[[int], str] | None = None,
+        self, names: Mapping[int, Name], examples: Callable[[str, int], Examples], id_of: Callable[[int], str] = kind_id
     ) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
         """Return all listed kinds, those that differ first, and the headings, with shares, names and samples."""
-        id_of = id_of or kind_id
         nodes = (*self.listed, *self.headings)
         found = dict(zip(nodes, describe_kinds(self.tests, nodes, names, examples, id_of), strict=True))
         differing = [found[node] for node in self.differing]
@@ -131,11 +132,6 @@ def name_headings(headings: Sequence[tuple[Kind, Sequence[Kind]]], differing: Se
             name = join_words([names.words(one) for one in inside]) if is_short else kind.name
         found.append(name)
     return found
-
-
-def kind_id(node: int) -> str:
-    """Return the id of a node of the tree."""
-    return f"k{node}"
 
 
 def divide(

@@ -6,7 +6,7 @@ do not vary as random counts do, and a prompt that a set lacks is not a matter o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
@@ -137,24 +137,6 @@ class Pairing:
         return Blocked(np.concatenate(list(self.block.values())), owner, self.is_whole)
 
 
-@dataclass(frozen=True)
-class Design:
-    """A column in which a set has a fixed number of samples of each value."""
-
-    label: str
-    column: str
-    values: int
-    each: float
-
-    @property
-    def sentence(self) -> str:
-        """Say that the column is a design."""
-        return (
-            f"{self.label} has {self.each:.3g} samples of each of {self.values:,} values of {self.column}: a design, "
-            f"not random draws: compare within it (pairs={self.column!r})"
-        )
-
-
 def pair(
     sets: Mapping[str, Embeddings], pairs: str | None, groups: str | None = None
 ) -> tuple[Pairing | None, list[str]]:
@@ -163,7 +145,7 @@ def pair(
     if pairing is not None:
         return pairing, sentences
     found = designs(sets)
-    return None, [*sentences, *(one.sentence for one in found), *missing_values(sets, found)]
+    return None, [*sentences, *found.values(), *missing_values(sets, found)]
 
 
 def _pair(
@@ -253,10 +235,13 @@ def count_by_design(tally: Tally) -> EffectiveCounts:
     return counts if spread == 1 else EffectiveCounts(tally.members.astype(float), np.array(spread), float(tally.n))
 
 
-def designs(sets: Mapping[str, Embeddings]) -> list[Design]:
-    """Return the columns, shared by all sets, in which sets have as many samples of each value: one for each set."""
+def designs(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], str]:
+    """Return a sentence on each set with a column, shared by all sets, of which it has as many samples of each value.
+
+    The keys are the label of the set and the first such column.
+    """
     columns = [name for name in next(iter(sets.values())).columns if all(name in one.columns for one in sets.values())]
-    left, found = dict.fromkeys(sets), []
+    left, found = dict.fromkeys(sets), dict[tuple[str, str], str]()
     for column in sorted(columns, key=lambda name: name not in TEXT_COLUMNS):
         values = {label: np.array(one.column(column)) for label, one in sets.items()}
         shared = reduce(np.intersect1d, values.values())
@@ -266,16 +251,21 @@ def designs(sets: Mapping[str, Embeddings]) -> list[Design]:
         for label in list(left):
             names, counts = np.unique(values[label][values[label] != ""], return_counts=True)
             if dispersion(counts) < 1:
-                found.append(Design(label, column, len(names), float(counts.mean())))
+                found[label, column] = (
+                    f"{label} has {counts.mean():.3g} samples of each of {len(names):,} values of {column}: a design, "
+                    f"not random draws: compare within it (pairs={column!r})"
+                )
                 del left[label]
     return found
 
 
-def missing_values(sets: Mapping[str, Embeddings], known: Iterable[Design]) -> list[str]:
-    """Return sentences on prompts that a set lacks, or has more often, where neither is a matter of chance."""
+def missing_values(sets: Mapping[str, Embeddings], known: Container[tuple[str, str]]) -> list[str]:
+    """Return sentences on prompts that a set lacks, or has more often, where neither is a matter of chance.
+
+    `known` has the label and the column of each design; see `designs`.
+    """
     found = []
     columns = [name for name in TEXT_COLUMNS if sum(name in one.columns for one in sets.values()) > 1]
-    designed = {(one.label, one.column) for one in known}
     for column in columns:
         counts = {
             label: dict(zip(*np.unique(np.array(one.column(column)), return_counts=True), strict=True))
@@ -292,7 +282,7 @@ def missing_values(sets: Mapping[str, Embeddings], known: Iterable[Design]) -> l
             lacks = np.array([name not in own for name in every])
             # All samples of a value are of others, where each is of any set alike.
             by_chance = (total / (total + sets[label].n)) ** theirs * len(every) > ALPHA
-            is_design = (label, column) in designed
+            is_design = (label, column) in known
             named = [name for name, one in zip(every, lacks & (is_design | ~by_chance), strict=True) if one]
             if named:
                 found.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -116,21 +116,18 @@ class Counted:
     def samples(self, indices: NDArray[np.int64], kinds: Sequence[int]) -> NDArray[np.int64]:
         """Return those of `nearest` or `drawn` that are of a kind, of its pieces in proportion to their sizes."""
         members = np.maximum(self.counts.members[list(kinds)], 1)
-        return _mix([indices[kind] for kind in kinds], members)
+        pieces = indices[list(kinds)]
+        # In turns by the sizes of the pieces; each index once.
+        place = ((np.arange(pieces.shape[1]) + 0.5) / members[:, None]).ravel()
+        found = pieces.ravel()[place.argsort(kind="stable")]
+        _, first = np.unique(found, return_index=True)
+        found = found[np.sort(first)]
+        return np.asarray(found[found >= 0])
 
     def examples(self, embeddings: Embeddings, *kinds: int) -> Examples:
         """Return samples that show a kind, or a kind of several pieces, with the embeddings that were counted."""
         top, drawn = (self.samples(indices, kinds)[:MAX_SHOWN] for indices in (self.nearest, self.drawn))
         return Examples(tuple(top.tolist()), embeddings.ids_at(top), tuple(drawn.tolist()), embeddings.ids_at(drawn))
-
-
-def _mix(pieces: Sequence[NDArray[np.int64]], members: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return indices of samples of all pieces, −1 left out, in turns by the sizes of the pieces; each index once."""
-    place = np.concatenate([(np.arange(len(piece)) + 0.5) / size for piece, size in zip(pieces, members, strict=True)])
-    indices = np.concatenate(pieces)[place.argsort(kind="stable")]
-    _, first = np.unique(indices, return_index=True)
-    indices = indices[np.sort(first)]
-    return indices[indices >= 0]
 
 
 class Counter:
@@ -248,17 +245,15 @@ def read_kinds(file: StoredFile, listed: int) -> KindsOfSamples:
     place = file.array("kinds/place", tree.tree.leaves, dtype="<i8")
     if not ((place >= -1) & (place < listed)).all():
         raise ValueError("its kinds do not match its tree")
-    return KindsOfSamples(tree, place, dict(_read_tallies(file, tree.tree.nodes)))
-
-
-def _read_tallies(file: StoredFile, nodes: int) -> Iterator[tuple[str, Tally]]:
+    nodes, tallies = tree.tree.nodes, dict[str, Tally]()
     for number, (label, n) in enumerate(file.header["tallies"].items()):
         members = file.array(f"kinds/members/{number}", nodes, dtype="<i8")
         effects, even, within = file.array(f"kinds/effects/{number}", 3, nodes, dtype="<f8")
         fit = (members >= 0).all() and members[-1] == n and min(effects.min(), even.min()) >= 1 and (within >= 0).all()
         if not fit:
             raise ValueError("its counts are not of its kinds")
-        yield str(label), Tally(int(n), members, effects, even, within)
+        tallies[str(label)] = Tally(int(n), members, effects, even, within)
+    return KindsOfSamples(tree, place, tallies)
 
 
 MIN_SAMPLES = 20

@@ -42,7 +42,8 @@ LEAST_ERROR = 1e-9
 """Standard error that every difference of shares has at least: squares of its inverse do not overflow."""
 
 HALVES_VARIANCE = 1.64
-"""Largest variance, over all true differences, of `_split_halves` of a kind, in units of its squared standard error."""
+"""Largest variance, over all true differences, of what halves of the samples show of a kind (`_estimate`), in units of
+its squared standard error."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,10 @@ def _estimate(difference: Array, error: Array, p_value: float | None, high: floa
     shrunk = 1.0 if p_value is None else max(0.0, 1 - 2 * p_value)
     value = float(error @ _posterior_mean(z)) / 2 * shrunk
     quantile = normal_quantile(confidence)
-    low = float(error @ _split_halves(z)) / 2 - quantile * float(np.sqrt(HALVES_VARIANCE * (error @ error))) / 2
+    # The mean of sign(z₁)·z₂ over the halves of the data with means z₁ and z₂, given their mean z. Its mean is
+    # μ·(2Φ(μ/√2) − 1), which is never above |μ|, and 0 for μ = 0.
+    halves = z * (2 * ndtr(z) - 1) - 2 * _density(z)
+    low = float(error @ halves) / 2 - quantile * float(np.sqrt(HALVES_VARIANCE * (error @ error))) / 2
     shown = p_value is not None and p_value <= (1 - confidence) / 2
     low = min(max(low, 0.0), 1.0) if shown else 0.0
     high = max(high, low)
@@ -200,14 +204,6 @@ def _posterior_mean(z: Array) -> Array:
         posterior /= posterior.sum(1, keepdims=True)
         weights = posterior.mean(0)
     return np.asarray(posterior @ np.abs(grid))
-
-
-def _split_halves(z: Array) -> Array:
-    """Return the mean of sign(z₁)·z₂ over the halves of the data with means z₁ and z₂, given their mean z.
-
-    Its mean is μ·(2Φ(μ/√2) − 1), which is never above |μ|, and 0 for μ = 0.
-    """
-    return np.asarray(z * (2 * ndtr(z) - 1) - 2 * _density(z))
 
 
 def _largest(plain: float, error: Array, quantile: float) -> float:

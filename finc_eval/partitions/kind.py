@@ -166,7 +166,21 @@ def describe_kinds(
         row, name = int(tests.raw[:, number].argmin()), names.get(number, Name(None))
         own, is_less = tests.side(row)
         p_value = float(tests.adjusted[row, number])
-        is_shown = p_value <= ALPHA and tests.family.rho >= 1
+        low, high = (float(end[own, number]) for end in intervals.ends)
+        if p_value <= ALPHA and tests.family.rho >= 1:
+            low, high = (low, min(high, -NOT_ZERO)) if is_less else (max(low, NOT_ZERO), high)
+        shares, mix = dict[str, KindShare](), None
+        for s, label in enumerate(tests.labels):
+            count, shown = int(tests.members[s, number]), examples(label, number)
+            share, *ends = (float(one[s, number]) for one in (intervals.share, intervals.low, intervals.high))
+            shares[label] = KindShare(
+                count, share, (ends[0], ends[1]), shown.top_ids, shown.drawn_ids, shown.top, shown.drawn
+            )
+        if tests.mixes is not None:
+            plain, value, *ends = (
+                float(one[own, number]) for one in (tests.mixes.plain, tests.mixes.value, *intervals.mix_ends)
+            )
+            mix = Mix(plain, value, (ends[0], ends[1]))
         return Kind(
             id=id_of(number),
             set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
@@ -174,13 +188,10 @@ def describe_kinds(
             p_value=p_value,
             name=name.text,
             evidence=name.evidence,
-            shares={
-                label: intervals.of_share(s, number, int(tests.members[s, number]), examples(label, number))
-                for s, label in enumerate(tests.labels)
-            },
+            shares=shares,
             difference=float(intervals.differences[own, number]),
-            interval=intervals.of_difference(own, number, significant=is_shown, less=is_less),
-            mix=intervals.of_mix(own, number),
+            interval=(low, high),
+            mix=mix,
         )
 
     return tuple(kind(number) for number in numbers)
@@ -211,24 +222,4 @@ class _Intervals:
             low, high = within.intervals(confidence)
             self.differences = np.concatenate([within.difference, -within.difference]) if both else within.difference
             self.ends = (np.concatenate([low, -high]), np.concatenate([high, -low])) if both else (low, high)
-        self.mixes = tests.mixes
-        self.mix_ends = None if tests.mixes is None else tests.mixes.intervals(confidence)
-
-    def of_share(self, own: int, number: int, count: int, shown: Examples) -> KindShare:
-        """Return the share of a set that is of a kind."""
-        share, low, high = (float(one[own, number]) for one in (self.share, self.low, self.high))
-        return KindShare(count, share, (low, high), shown.top_ids, shown.drawn_ids, shown.top, shown.drawn)
-
-    def of_mix(self, own: int, number: int) -> Mix | None:
-        """Return the part of the difference of a set from the others that the mixes of prompts make."""
-        if self.mixes is None or self.mix_ends is None:
-            return None
-        low, high = (float(end[own, number]) for end in self.mix_ends)
-        return Mix(float(self.mixes.plain[own, number]), float(self.mixes.value[own, number]), (low, high))
-
-    def of_difference(self, own: int, number: int, *, significant: bool, less: bool) -> tuple[float, float]:
-        """Return the interval of the difference of a set from the others."""
-        low, high = (float(end[own, number]) for end in self.ends)
-        if significant and less:
-            return low, min(high, -NOT_ZERO)
-        return (max(low, NOT_ZERO), high) if significant else (low, high)
+        self.mix_ends = () if tests.mixes is None else tests.mixes.intervals(confidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -163,12 +163,17 @@ class KindTree:
         run = Run.of(run)
         if len(rows) < 4:
             raise DataError(f"{len(rows)} samples cannot be divided into kinds: at least 4 are needed")
-        fitted_to = few_copies(directions(rows.float().cpu()))
-        axes = PrincipalAxes.of(fitted_to)
-        x = axes(fitted_to)
-        found = communities(x, seed, run.torch_device)
-        prototypes, leaf = _prototypes(x.numpy(), found.labels, seed)
-        fitted = cls(axes, torch.from_numpy(prototypes), leaf, Tree.of(found.links), float("inf"), seed)
+        unlike = directions(rows.float().cpu())
+        # More than `COPIES` of a row would be a community of their own.
+        _, same = np.unique(unlike.numpy(), axis=0, return_inverse=True)
+        order, counts = same.ravel().argsort(kind="stable"), np.bincount(same.ravel())
+        rank = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
+        unlike = unlike[torch.from_numpy(np.sort(order[rank < COPIES]))]
+        axes = PrincipalAxes.of(unlike)
+        x = axes(unlike)
+        labels, links = communities(x, seed, run.torch_device)
+        prototypes, leaf = _prototypes(x.numpy(), labels, seed)
+        fitted = cls(axes, torch.from_numpy(prototypes), leaf, Tree.of(links), float("inf"), seed)
         return replace(fitted, radius=BEYOND * float(np.sqrt(fitted.assign(rows, run)[1].max())))
 
     @classmethod
@@ -280,15 +285,6 @@ def directions(rows: torch.Tensor) -> torch.Tensor:
     return rows / norms
 
 
-def few_copies(rows: torch.Tensor) -> torch.Tensor:
-    """Return rows without those copies of a row beyond `COPIES`: more would be a community of their own."""
-    _, same = np.unique(rows.numpy(), axis=0, return_inverse=True)
-    order = same.ravel().argsort(kind="stable")
-    counts = np.bincount(same.ravel())
-    rank = np.arange(len(rows)) - np.repeat(counts.cumsum() - counts, counts)
-    return rows[torch.from_numpy(np.sort(order[rank < COPIES]))]
-
-
 def _prototypes(
     x: NDArray[np.float32], labels: NDArray[np.int64], seed: int
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -303,16 +299,11 @@ def _prototypes(
     return np.concatenate(found).astype(np.float32), np.array(leaf, np.int64)
 
 
-class Communities(NamedTuple):
-    """Communities of a graph."""
-
-    labels: NDArray[np.int64]  # community of each sample, from 0 on, shape (m,)
-    # weight of the links between every two communities, shape (k, k); on the diagonal, inside of each, twice
-    links: NDArray[np.float64]
-
-
-def communities(x: torch.Tensor, seed: int, device: torch.device) -> Communities:
+def communities(x: torch.Tensor, seed: int, device: torch.device) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Divide rows into small communities of their graph of shared neighbors.
+
+    Return the community of each row, from 0 on, shape (m,), and the weight of the links between every two communities,
+    shape (k, k); on the diagonal, inside of each, twice.
 
     Two samples are linked if one is among the other's nearest neighbors, with the Jaccard index of their neighbors
     as weight (Levine et al. 2015). Communities maximize the modularity (Blondel et al. 2008). Communities by Leiden's
@@ -328,7 +319,7 @@ def communities(x: torch.Tensor, seed: int, device: torch.device) -> Communities
         labels = Louvain(resolution=RESOLUTION, shuffle_nodes=True, random_state=seed).fit_predict(graph)
     _, labels = np.unique(labels, return_inverse=True)
     member = csr_matrix((np.ones(len(x)), (np.arange(len(x)), labels)))
-    return Communities(labels, (member.T @ graph @ member).toarray())
+    return labels, (member.T @ graph @ member).toarray()
 
 
 def shared_neighbors(near: NDArray[np.int64]) -> csr_matrix:

@@ -143,8 +143,7 @@ class KindTests:
         for own in units:
 
             def found_with(count: int, own: float = own) -> bool:
-                alone = self.family.of_one_set(np.array([float(count)]), own, units.sum() - own)
-                return bool(self.family.family_level(alone[0])[0] <= alpha)
+                return self.family.level_of_one_set(count, own, units.sum() - own) <= alpha
 
             counts = range(1, int(own) + 1)
             least = bisect(counts, True, key=found_with)
@@ -176,7 +175,7 @@ def test_kinds(tallies: Mapping[str, Tally], rho: float = 1.0, part: float = 1.0
         k, rest_k = np.concatenate([k, rest_k]), np.concatenate([rest_k, k])
         n, rest_within = np.concatenate([n, rest_n]), np.concatenate([rest_within, within])
     family = ShareTests(k.ravel(), n.ravel(), rest_k.ravel(), rest_within.ravel(), rho)
-    is_testable = np.array([one.is_testable for one in sets])
+    is_testable = np.array([one.n >= MIN_INDEPENDENT * one.even.max() for one in sets])  # enough independent samples
     tested = np.tile(is_testable, 2) if len(sets) > 2 else np.full(2, is_testable.all())
     return KindTests(
         labels=labels,
@@ -254,11 +253,6 @@ class Tally:
     def cautious(self) -> Array:
         """Design effects for intervals: a kind that by chance has only small groups is not taken for independent."""
         return np.maximum(self.effects, self.even)
-
-    @property
-    def is_testable(self) -> bool:
-        """True if the set has enough independent samples for tests to hold."""
-        return bool(self.n >= MIN_INDEPENDENT * self.even.max())
 
     def at(self, kinds: NDArray[np.int64]) -> Tally:
         """Return the tally of some kinds."""

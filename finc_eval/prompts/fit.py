@@ -84,31 +84,6 @@ def tower_of(text: str | None, one: Embeddings) -> str:
     return name
 
 
-def text_vectors(prompts: Sequence[str], text: str, dim: int, run: Run) -> tuple[torch.Tensor, str]:
-    """Return the vectors of prompts, of length one, shape (p, dim) float64, and a sentence on what is not read."""
-    if text == WORDS:
-        raise DataError(
-            "the fit of images and prompts needs text, a card or a file of vectors of the prompts by one model"
-        )
-    vectors, unread = embed_prompts(prompts, text, run)
-    if vectors.shape[1] != dim:
-        raise DataError(f"images have {dim} entries and prompts {vectors.shape[1]}: embed both by one model")
-    return _unit(vectors), unread
-
-
-def image_scores(one: Embeddings, place: NDArray[np.int64], vectors: torch.Tensor, run: Run) -> Array:
-    """Return the CLIPScore of each image, shape (n,).
-
-    `place` has the prompt of each image, (n,); `vectors` of prompts have length one, (p, d).
-    """
-    found = np.empty(one.n)
-    for batch in one.batches(run.portion):
-        part = slice(batch.start, batch.start + len(batch.rows))
-        cosines = (_unit(batch.rows.cpu()) * vectors[torch.from_numpy(place[part])]).sum(1)
-        found[part] = CLIP_SCALE * cosines.clip(min=0).numpy()
-    return found
-
-
 def ratio_interval(sums: Array, sizes: NDArray[np.int64]) -> tuple[float, float]:
     """Return the 95 % interval of Σ sums / Σ sizes of CLIPScores over two prompts or more, for other prompts."""
     count, value = len(sums), float(sums.sum() / sizes.sum())
@@ -136,10 +111,27 @@ def scores_by_set(
     text: str | None,
     run: Run,
 ) -> tuple[dict[str, Array], str]:
-    """Return the CLIPScore of each image of each set, by label, and what is not read; see `tower_of` for errors."""
+    """Return the CLIPScore of each image of each set, by label, and what is not read; see `tower_of` for errors.
+
+    `block` has the prompt of each image of a set, shape (n,).
+    """
     (name, *_) = [tower_of(text, one) for one in sets.values()]
-    vectors, unread = text_vectors(prompts, name, next(iter(sets.values())).dim, run)
-    return {label: image_scores(one, block[label], vectors, run) for label, one in sets.items()}, unread
+    if name == WORDS:
+        raise DataError(
+            "the fit of images and prompts needs text, a card or a file of vectors of the prompts by one model"
+        )
+    vectors, unread = embed_prompts(prompts, name, run)
+    dim = next(iter(sets.values())).dim
+    if vectors.shape[1] != dim:
+        raise DataError(f"images have {dim} entries and prompts {vectors.shape[1]}: embed both by one model")
+    vectors, scores = _unit(vectors), {}
+    for label, one in sets.items():
+        found = scores[label] = np.empty(one.n)
+        for batch in one.batches(run.portion):
+            part = slice(batch.start, batch.start + len(batch.rows))
+            cosines = (_unit(batch.rows.cpu()) * vectors[torch.from_numpy(block[label][part])]).sum(1)
+            found[part] = CLIP_SCALE * cosines.clip(min=0).numpy()
+    return scores, unread
 
 
 def _unit(rows: torch.Tensor) -> torch.Tensor:

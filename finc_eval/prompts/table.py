@@ -164,20 +164,15 @@ class PromptDifferences(Record):
         for one in self.words:
             where = f"with {one.title}" if one.text else "in general"
             if one.what == "diversity":
-                yield f"Images of one {self.column} {where} are {_how_alike(one, titles)}."
+                first, second = one.sets
+                label, other = (first, second) if one.difference < 0 else (second, first)
+                numbers = ""
+                if any(part.distinct < part.n for part in one.sets.values()):
+                    own, rest = (f"{one.sets[name].distinct:,} of {one.sets[name].n:,}" for name in (label, other))
+                    numbers = f": {own} are distinct, and {rest} in {titles[other]}"
+                yield f"Images of one {self.column} {where} are more alike in {titles[label]}{numbers}."
             if one.what == "fit":
                 yield f"Images fit {self.column}s {where} less in {titles[tuple(one.sets)[one.difference > 0]]}."
-
-
-def _how_alike(word: Word, titles: Mapping[str, str]) -> str:
-    """Return "more alike in gen: 20 of 80 are distinct, and 80 of 80 in ref"; without numbers if no image repeats."""
-    first, second = word.sets
-    label, other = (first, second) if word.difference < 0 else (second, first)
-    sets = word.sets
-    if all(one.distinct == one.n for one in sets.values()):
-        return f"more alike in {titles[label]}"
-    distinct, rest = (f"{sets[one].distinct:,} of {sets[one].n:,}" for one in (label, other))
-    return f"more alike in {titles[label]}: {distinct} are distinct, and {rest} in {titles[other]}"
 
 
 def prompt_differences(
@@ -289,18 +284,9 @@ class _Table:
 
     def word(self, phrases: Phrases, one: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
         """Describe a word."""
-        value, interval = found
         examples = tuple(self.prompts[row] for row in one.rows[:PICTURES])
-        return Word(
-            phrases.texts[one.phrase],
-            what,
-            len(one.rows),
-            value,
-            interval,
-            one.p_value,
-            self.sets(one.rows.tolist()),
-            examples,
-        )
+        sets = self.sets(one.rows.tolist())
+        return Word(phrases.texts[one.phrase], what, len(one.rows), *found, one.p_value, sets, examples)
 
     def sets(self, blocks: Sequence[int], vendi: Sequence[Array] | None = None) -> dict[str, PromptSet]:
         """Describe the images of prompts in both sets."""
@@ -311,14 +297,12 @@ class _Table:
             rows = np.concatenate(
                 [one.rows(block)[: PICTURES if len(blocks) == 1 else 1] for block in blocks[:PICTURES]]
             )
-            score = (
-                None if vendi is None or np.isnan(vendi[place][blocks]).all() else float(vendi[place][blocks].mean())
-            )
+            scores = None if vendi is None else vendi[place][blocks]
             found[label] = PromptSet(
                 n=int(one.n[blocks].sum()),
                 spread=float(np.sqrt(2 * known.mean())) / self.unit if len(known) else None,
                 distinct=int(one.distinct[blocks].sum()),
-                vendi=score,
+                vendi=None if scores is None or np.isnan(scores).all() else float(scores.mean()),
                 fit=None if label not in self.scores else float(self.scores[label][one.rows(*blocks)].mean()),
                 ids=self.pairing.sets[label].ids_at(rows),
             )

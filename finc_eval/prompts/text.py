@@ -112,7 +112,13 @@ def embed_prompts(prompts: Sequence[str], text: str, run: Run | None = None) -> 
     if text == WORDS:
         return torch.from_numpy(hash_words(prompts)), ""
     if text == WORDLLAMA:
-        return torch.from_numpy(_read_wordllama(prompts)), ""
+        try:
+            import wordllama
+        except ImportError as error:
+            raise UsageError("text wordllama needs its package: pip install wordllama") from error
+        # From the files of its package: nothing is downloaded.
+        model = wordllama.WordLlama.load(cache_dir=files(wordllama), disable_download=True)
+        return torch.from_numpy(np.asarray(model.embed(list(prompts), norm=True), np.float32)), ""
     if (card := card_of_text(text)) is not None:
         tower = TextTower(card, Run.of(run).torch_device)
         return tower(prompts), tower.unread(prompts)
@@ -144,13 +150,3 @@ def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
             row[range(BLOCKS), hashed % BLOCK] += np.where(hashed < 128, 1, -1)
     flat = found.reshape(len(prompts), -1)
     return np.asarray(flat / np.maximum(np.linalg.norm(flat, axis=1, keepdims=True), 1e-6), np.float32)
-
-
-def _read_wordllama(prompts: Sequence[str]) -> NDArray[np.float32]:
-    """Return the vectors of wordllama, from the files of its package: nothing is downloaded."""
-    try:
-        import wordllama
-    except ImportError as error:
-        raise UsageError("text wordllama needs its package: pip install wordllama") from error
-    model = wordllama.WordLlama.load(cache_dir=files(wordllama), disable_download=True)
-    return np.asarray(model.embed(list(prompts), norm=True), np.float32)

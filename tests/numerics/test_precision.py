@@ -6,7 +6,7 @@ from finc_eval import FincEvalError
 from finc_eval.comparison import directions as differential
 from finc_eval.numerics import precision as products
 from finc_eval.numerics.eigen import extreme_eigenpairs, top_eigenpairs
-from finc_eval.numerics.precision import accumulator, add_product, arithmetic, prepare, round_mantissa
+from finc_eval.numerics.precision import add_product, arithmetic, prepare, round_mantissa
 from finc_eval.sketches.settings import SketchSettings
 
 new_style = pytest.mark.skipif(not hasattr(torch.backends.mkldnn, "matmul"), reason="torch 2.8 has no such setting")
@@ -82,7 +82,7 @@ def test_a_product_is_as_exact_as_its_precision_says_and_no_more(precision, low,
     left, right = (torch.rand(700, size, generator=generator, dtype=torch.double) for size in (90, 110))
     if precision != "float64":
         left, right = left.float(), right.float()
-    total = torch.zeros(90, 110, dtype=accumulator(precision))
+    total = torch.zeros(90, 110, dtype=torch.float64 if precision == "float64" else torch.float32)
     with arithmetic(precision):
         add_product(total, prepare(left, precision), prepare(right, precision))
         add_product(total, prepare(left, precision), prepare(right, precision))

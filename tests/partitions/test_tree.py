@@ -59,7 +59,7 @@ def test_counts_of_nodes_are_those_of_their_leaves(tree):
     for node in range(tree.nodes):  # the groups of a node are those of its samples
         held = Counts.of(2, tree.members[node][leaf].astype(np.int32), groups).grouped()
         assert by_node.grouped().seen[node] == pytest.approx(held.seen[1])
-        assert by_node.grouped().largest[node] == held.largest[1]
+        assert by_node.grouped().within[node] == held.within[1]
     for most in (1, 3, 10, 40):
         assert by_node.members[tree.cut(most)].sum() == 500
 
