@@ -116,6 +116,7 @@ def test_the_wheel_holds_cards_templates_and_demo_data_and_no_tests(wheel):
     assert not any(name.startswith(("tests/", "extractors/")) for name in names)
 
 
+@pytest.mark.long  # what the wheel holds: above
 def test_the_wheel_runs_outside_the_checkout(wheel, tmp_path):
     site = tmp_path / "site"
     pip = [

@@ -24,7 +24,9 @@ def test_decisions_and_scores_are_measured_apart():
     assert result.roc > result.roc_hard
 
 
-@pytest.mark.parametrize("images", [False, True], ids=["tables", "images, Table 10"])
+@pytest.mark.parametrize(
+    "images", [False, pytest.param(True, marks=pytest.mark.long)], ids=["tables", "images, Table 10"]
+)
 def test_every_classifier_of_the_paper_tells_clusters_apart(images):
     pytest.importorskip("xgboost")
     results = downstream(clusters(150, seed=1), clusters(150, seed=2), images=images)

@@ -31,7 +31,9 @@ def test_a_comparison_waits_a_bounded_number_of_times():
     check_same(found, fe.compare(GEN, REF, run=fe.Run(device="cpu"), **SMALL))
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "cosine")) for name in SETTINGS]
+)
 def test_a_comparison_of_other_settings_waits_as_often(name):
     options = SMALL | SETTINGS[name]
     found, device = measured(lambda run: fe.compare(GEN, REF, run=run, **options), SMALL_BATCH)

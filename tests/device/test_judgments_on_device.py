@@ -53,7 +53,7 @@ def test_a_sweep_over_rho_is_that_of_the_cpu():
     assert device.waits <= 300, device.by_place()
 
 
-@pytest.mark.parametrize("place", [np.asarray, on_device])
+@pytest.mark.parametrize("place", [on_device, pytest.param(np.asarray, marks=pytest.mark.long)])
 def test_a_gate_gives_the_verdict_of_the_cpu(place):
     found, _ = measured(lambda run: fe.gate(place(GEN), place(REF), place(OTHER), POLICY, run=run), SMALL_BATCH)
     expected = fe.gate(GEN, REF, OTHER, POLICY, run=CPU)

@@ -16,7 +16,7 @@ from finc_eval.extractors.networks import LOADERS, load_backbone, torchvision_mo
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
 
 CARDS = [card for name in available_cards() if (card := load_card(name)).loader.kind == "torchvision-video"]
-SLOW = {"mvit-v2-s", "swin3d-t"}
+SLOW = {"mvit-v2-s", "swin3d-t", "r3d-18"}
 """Networks whose forward pass takes seconds."""
 
 PRESETS = {card.name: models.get_model_weights(card.loader.model).DEFAULT for card in CARDS}

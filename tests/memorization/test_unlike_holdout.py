@@ -102,7 +102,7 @@ def p_value(one, other):
     )
 
 
-@pytest.mark.parametrize("draws", [24, pytest.param(120, marks=pytest.mark.long)])
+@pytest.mark.parametrize("draws", [12, pytest.param(120, marks=pytest.mark.long)])
 def test_sets_of_one_law_are_seldom_called_unlike(draws):
     rng = np.random.default_rng(0)
     pairs = [(law, n, m) for law in (normal, classes) for n, m in ((200, 200), (150, 400)) for _ in range(draws // 4)]

@@ -133,7 +133,7 @@ def test_the_influence_of_prompts_is_what_leaving_them_out_changes(kinds_of_text
     ],
 )
 def test_intervals_hold_the_mean_score_of_other_prompts(kinds_of_text, name, text):
-    sets, runs = map(drawn, range(60)), 60
+    sets, runs = map(drawn, range(30)), 30
     found = [MEASURES[name](one, kinds_of_text(one) if text == "kinds" else text) for one in sets]
     middle = np.mean([one.value for one in found])
     held = sum(one.interval[0] <= middle <= one.interval[1] for one in found)

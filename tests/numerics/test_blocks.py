@@ -56,7 +56,8 @@ def test_exchanges_have_the_variance_that_is_computed():
     ("sizes", "is_whole", "runs"),
     [
         ((4, 4), False, 60),
-        ((3, 3), True, 300),
+        ((3, 3), True, 100),
+        pytest.param((3, 3), True, 300, marks=pytest.mark.long),
         *(pytest.param(sizes, False, 300, marks=pytest.mark.long) for sizes in ((1, 1), (1, 5), (2, 2, 2), (4, 4))),
     ],
 )

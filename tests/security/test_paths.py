@@ -496,7 +496,7 @@ def test_the_members_of_a_zip_are_read_in_the_zip_whatever_their_names(tmp_path,
     assert sorted(path.name for path in tmp_path.rglob("*.png")) == ["out.png"]
 
 
-@pytest.mark.parametrize("folders, fits", [(4, True), (12, False), (40, False)])
+@pytest.mark.parametrize("folders, fits", [(4, True), (12, False), pytest.param(40, False, marks=pytest.mark.long)])
 def test_folders_that_are_linked_with_each_other_end(tmp_path, folders, fits):
     for number in range(folders):
         (tmp_path / f"{number}").mkdir()
