@@ -180,12 +180,10 @@ def decode_image(name: str, data: bytes | str, reading: Reading) -> Sample:
 def check_plainness(stream: IO[bytes]) -> None:
     """Raise ValueError for a PPM file whose pixels or comments are texts, which Pillow reads letter by letter."""
     stream.seek(0)
-    is_ppm = stream.read(1) == b"P"
-    stream.seek(0)
-    if not is_ppm:
-        return
     head = stream.read(MAX_HEADER_BYTES)
     stream.seek(0)
+    if head[:1] != b"P":
+        return
     if PLAIN_PPM.match(head):
         raise ValueError("a PPM of plain text: save it with binary pixels")
     Image.open(io.BytesIO(head), formats=("PPM",)).close()

@@ -97,8 +97,7 @@ def open_source(
 
     Raises:
         UsageError: a choice does not fit the source; `n` is missing, not a positive whole number, or more than the set
-            has; the source is not of a form
-            above.
+            has; the source is not of a form above.
         DataError: the source does not exist, cannot be read, or holds no samples.
 
     Example:

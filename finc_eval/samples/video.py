@@ -98,33 +98,26 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
         yield from decode_animation(stream, clip, windows)
         return
     facts = _examine(stream)
-    found = _Reading(stream)
     plan = facts.plan(clip, windows)
     if phrase := excess(COPIES * plan.indices.shape[1] * facts.frame_bytes):
         raise ValueError(f"a window of {phrase}")
     DECODED.take(COPIES * plan.indices.shape[1] * facts.frame_bytes)
-    made: list[Pixels] = []
-    if plan.indices.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE:
-        found = _Reading(stream, plan.indices)
-        with closing(found.frames()) as frames:
-            made = list(gather(plan.indices, frames))
-            for _ in frames:
-                pass
-    else:
-        for _ in found.frames():
+    is_small = plan.indices.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE
+    found = _Reading(stream, plan.indices if is_small else None)
+    with closing(found.frames()) as frames:
+        made = list(gather(plan.indices, frames)) if is_small else []
+        for _ in frames:
             pass
     # AVI has times of decoding alone: where frames are reordered, those of the frames go back and forth.
     times = found.times if found.times == sorted(found.times, key=lambda time: time or 0) else [None]
     facts = replace(facts, count=found.count, shown=_timeline(times, facts))
     decoded = facts.plan(clip, windows)
-    if len(made) < len(windows) or not np.array_equal(plan.indices, decoded.indices):
-        found = _Reading(stream, decoded.indices)
-        with closing(found.frames()) as frames:
-            for pixels, times in zip(gather(decoded.indices, frames), decoded.times, strict=False):
-                yield DecodedWindow(pixels, times, facts.traits(pixels, found, clip))
-        return
-    for pixels, times in zip(made, decoded.times, strict=True):
-        yield DecodedWindow(pixels, times, facts.traits(pixels, found, clip))
+    is_right = len(made) == len(windows) and np.array_equal(plan.indices, decoded.indices)
+    found = found if is_right else _Reading(stream, decoded.indices)
+    with closing(found.frames()) as frames:
+        pictures = made if is_right else gather(decoded.indices, frames)
+        for pixels, instants in zip(pictures, decoded.times, strict=False):
+            yield DecodedWindow(pixels, instants, facts.traits(pixels, found, clip))
 
 
 @dataclass(frozen=True)
