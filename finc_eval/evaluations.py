@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeVar, Unpack, get_args
 
@@ -166,8 +166,8 @@ def evaluate(
     # A sketch is opened again by each part, which takes it or says why not.
     sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
     x, y = sets["gen"], sets["ref"]
-    two = {"gen": x, "ref": y}
-    methods = _methods(two)
+    small = all(isinstance(one, Embeddings) and one.n <= MAX_KEN_SAMPLES for one in (x, y))
+    methods = (*BASELINES, "ken") if small else BASELINES
     stages = {
         "comparison": stages_of(settings),
         "metrics": (LOOK, *[COMPUTE] * len(chosen)),
@@ -198,25 +198,21 @@ def evaluate(
         comparison=None if "comparison" in missing else compare(x, y, settings, run=run.prefixed("comparison")),
         scores=part("scores", score),
         methods=part("methods", lambda: compare_methods(x, y, methods, settings, run=run.prefixed("methods"))),
-        audit=part("audit", lambda: _audit(sets, settings, run.prefixed("audit"))),
-        encodings=_encodings(two),
+        audit=part(
+            "audit",
+            lambda: audit(
+                x, sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run.prefixed("audit")
+            ),
+        ),
+        encodings=_encodings(x, y),
         missing=missing,
         provenance=Provenance.here(run.device),
     )
 
 
-def _audit(sets: Mapping[str, object], settings: Settings, run: Run) -> Audit:
-    return audit(sets["gen"], sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run)
-
-
-def _methods(sets: Mapping[str, object]) -> tuple[str, ...]:
-    small = all(isinstance(one, Embeddings) and one.n <= MAX_KEN_SAMPLES for one in sets.values())
-    return (*BASELINES, "ken") if small else BASELINES
-
-
-def _encodings(sets: Mapping[str, object]) -> str:
+def _encodings(*sets: object) -> str:
     """Return how the files of two sets compare, in a sentence."""
-    gen, ref = (one.cache.seen_profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets.values())
+    gen, ref = (one.cache.seen_profile if isinstance(one, CachedEmbeddings) else Profile() for one in sets)
     if not (gen.n and ref.n):
         return "How the files were encoded is not known of sets that were given as embeddings."
     found = unlike_encodings(gen, ref)

@@ -99,7 +99,10 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     reference alone, and what it lacks be hidden in them.
     """
     generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
-    every = sets.all | {REF: _as_many(sets.ref, generated)}
+    # The ids draw the samples of the reference.
+    keys = sets.ref.id_keys() if (groups := sets.ref.group_hashes()) is None else groups
+    last = np.unique(keys)[:generated][-1]
+    every = sets.all | {REF: Subset(sets.ref, np.flatnonzero(keys <= last))}
     run = run.prefixed(OF_SETS)
     return by_tree(sets, KindTree.of_sets(list(every.values()), seed, run), run, OF_ALL)
 
@@ -121,13 +124,6 @@ def independent(embeddings: Embeddings) -> int:
     """Return the number of independent samples: the number of groups, if there are any."""
     groups = embeddings.group_hashes()
     return embeddings.n if groups is None else len(np.unique(groups))
-
-
-def _as_many(embeddings: Embeddings, most: int) -> Embeddings:
-    """Return at most this many independent samples, drawn by their ids."""
-    keys = embeddings.id_keys() if (groups := embeddings.group_hashes()) is None else groups
-    kept = np.unique(keys)[:most]
-    return Subset(embeddings, np.flatnonzero(keys <= kept[-1]))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10, sqrt
 from typing import ClassVar, Literal
@@ -14,13 +15,7 @@ from finc_eval.core.words import in_percent
 from finc_eval.gates.sets import ANCHOR
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import POWER
-from finc_eval.partitions.difference import (
-    HALVES_VARIANCE,
-    Difference,
-    largest_variation,
-    paired_variation,
-    total_variation,
-)
+from finc_eval.partitions.difference import HALVES_VARIANCE, largest_variation, paired_variation, total_variation
 from finc_eval.partitions.tests import EffectiveCounts
 
 Side = Literal["low", "high"]
@@ -141,22 +136,13 @@ class Distance(Record):
     moved: float
     interval: tuple[float, float]
 
-    @property
-    def suffix(self) -> str:
-        """End of the name of a limit on this distance."""
-        return f"-{self.to}" if self.to == ANCHOR else ""
-
-    def say(self, *, is_limited: bool) -> str:
-        """Say the distance in one sentence, without its interval if a limit on it has an interval."""
+    def say(self, limited: Collection[str]) -> str:
+        """Say the distance in one sentence, without its interval if a limited rule is on it."""
         low, high = (in_percent(end, 2) for end in self.interval)
+        is_limited = (f"kinds.moved-{ANCHOR}" if self.to == ANCHOR else "kinds.moved") in limited
         interval = "" if is_limited else f" [95 % interval: {low} to {high}]"
         moved = f"{in_percent(self.moved, 2)}{interval} of the samples"
         return f"{moved} have moved between the {self.kinds} kinds since the {self.to}."
-
-    @classmethod
-    def of(cls, to: str, kinds: int, found: Difference) -> Distance:
-        """Return the distance to a set of this label."""
-        return cls(to, kinds, found.value, found.interval)
 
 
 @dataclass(frozen=True, kw_only=True)

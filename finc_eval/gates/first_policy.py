@@ -56,7 +56,11 @@ def first_policy(
         lines.append(f"# They cover {SAMPLING_ONLY}.")
     if not sets.space.startswith(ARRAY_SPACE):
         lines.append(f'extractor = "{sets.space}"  # that the limits are for')
-    lines += [*_lose_lines(sets, run), *_new_lines(sets, run)]
+    lines += _lose_lines(sets, run)
+    new = new_evidence(sets, by_tree_of_all(sets, 0, run), KindLimits(new=NEW), NEW)
+    gains = [one.evidence for one in new if isinstance(one.evidence, GainedShare)]
+    floor = max(_floor(one, len(gains)) for one in gains)
+    lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
     lines += _metric_line(sets, run)
     repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
     most = max(DUPLICATES, repeated + min(repeated, 1 - repeated) / 2)
@@ -86,13 +90,6 @@ def _lose_lines(sets: GateSets, run: Run) -> list[str]:
         ]
     about = f"part of its share that no kind may lose; the smallest of {len(losses)} kinds has {smallest}"
     return [_line("kinds.lose", lose, least, about)]
-
-
-def _new_lines(sets: GateSets, run: Run) -> list[str]:
-    found = new_evidence(sets, by_tree_of_all(sets, 0, run), KindLimits(new=NEW), NEW)
-    kinds = [one.evidence for one in found if isinstance(one.evidence, GainedShare)]
-    least = max(_floor(one, len(kinds)) for one in kinds)
-    return [_line("kinds.new", NEW, least, "share by which no kind may grow that the reference lacks")]
 
 
 def _floor(one: LostShare | GainedShare, family: int) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,9 @@ from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.divisions import MOVED, OF_REF, OF_SETS, tree_of_reference
-from finc_eval.gates.evidence import Distance, Evidence, Fact, Missing
-from finc_eval.gates.kinds import KindEvidence, kind_evidence
-from finc_eval.gates.policy import BasicLimits, CopyingLimits, KindLimits, MetricLimit, Policy, SliceLimits
+from finc_eval.gates.evidence import Evidence, Fact, Missing
+from finc_eval.gates.kinds import Gathered, KindEvidence, gather_on_kinds
+from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY, TRAINING_TOO
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.scores import score_evidence
@@ -38,46 +37,8 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.samples.profile import unlike_encodings
 
-Scores = dict[str, dict[str, float]]
-"""Scores by the label of a set and the name of the score."""
-
 NO_SAMPLES = "embeddings alone do not say how samples were read: pass a folder, or what extract wrote"
 """The reason why an array has no facts about files."""
-
-
-@dataclass
-class Gathered:
-    """Evidence on the limits of a policy, gathered one after the other."""
-
-    # evidence on kinds, which says more than the others: shares and samples
-    kinds: list[KindEvidence] = field(default_factory=list)
-    others: list[Evidence] = field(default_factory=list)
-    digests: list[str] = field(default_factory=list)  # digests of the kinds of each part of the sets
-    scores: Scores = field(default_factory=dict)  # scores of whole sets
-    distances: tuple[Distance, ...] = ()  # how far the whole release is from older releases
-    tree: KindTree | None = None  # kinds of the reference; None without limits on lost kinds
-    warnings: list[str] = field(default_factory=list)
-
-    @property
-    def all(self) -> list[KindEvidence]:
-        """All of it, in the order of the policy."""
-        return [*self.kinds, *(KindEvidence(one) for one in self.others)]
-
-    def add(
-        self, sets: GateSets, kinds: KindLimits | None, metrics: Mapping[str, MetricLimit], policy: Policy, run: Run
-    ) -> Scores:
-        """Add the evidence on kinds and metrics of these sets, and return their scores."""
-        if kinds:
-            found, division = kind_evidence(sets, kinds, self.tree, policy.seed, run)
-            self.kinds += found
-            self.digests += division.digests
-            self.distances = self.distances if sets.part else division.distances
-            self.warnings += division.unseen
-        if not metrics:
-            return {}
-        evidence, scores = score_evidence(sets, metrics, policy.alpha / policy.looks, run)
-        self.others += evidence
-        return scores
 
 
 def stages_of(policy: Policy, generators: int) -> list[str]:
@@ -106,27 +67,35 @@ def gather_evidence(
     elif kinds is None:
         kinds = tree_of_reference(sets, policy.seed, run)
     found = Gathered(tree=kinds)
-    found.scores = found.add(sets, policy.kinds, policy.metrics, policy, run)
+
+    def add(part: GateSets, limits: Policy | SliceLimits, run: Run) -> dict[str, dict[str, float]]:
+        """Add the evidence on kinds and metrics of these sets, and return their scores."""
+        if limits.kinds:
+            gather_on_kinds(found, part, limits.kinds, policy.seed, run)
+        if not limits.metrics:
+            return {}
+        evidence, scores = score_evidence(part, limits.metrics, policy.alpha / policy.looks, run)
+        found.others += evidence
+        return scores
+
+    found.scores = add(sets, policy, run)
     for name, limits in policy.slices.items():
         part = sets.slice_of(name, limits.column, limits.only, policy.pairs)
-        if isinstance(part, str):
-            found.others += _missing(name, limits, part)
-        else:
-            found.add(part, limits.kinds, limits.metrics, policy, run.prefixed(name))
+        if not isinstance(part, str):
+            add(part, limits, run.prefixed(name))
+            continue
+        lacking = {
+            f"kinds.{rule}@{name}": margin for rule, margin in (limits.kinds.given if limits.kinds else {}).items()
+        }
+        for metric, limit in limits.metrics.items():
+            lacking |= {f"metrics.{metric}@{name} {rule}": wanted for rule, wanted in limit.given.items()}
+        for rule, margin in lacking.items():
+            found.others.append(Missing(name=rule, margin=0.0 if isinstance(margin, str) else margin, note=part))
     if policy.copying:
         found.others += copying_evidence(sets, policy.copying, train, run)
     if policy.basics:
         found.others += basic_evidence(sets, policy.basics, run)
     return found
-
-
-def _missing(name: str, limits: SliceLimits, why: str) -> Iterator[Evidence]:
-    for rule, margin in limits.kinds.given.items() if limits.kinds else ():
-        yield Missing(name=f"kinds.{rule}@{name}", margin=margin, note=why)
-    for metric, limit in limits.metrics.items():
-        for rule, wanted in limit.given.items():
-            margin = 0.0 if isinstance(wanted, str) else wanted
-            yield Missing(name=f"metrics.{metric}@{name} {rule}", margin=margin, note=why)
 
 
 def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Evidence]:
@@ -272,7 +241,7 @@ def gate(
         family=family_sentence(evidence, policy.alpha, policy.looks),
         noise=SAMPLING_ONLY if len(baselines) < MIN_REPLICATES else TRAINING_TOO.format(len(baselines)),
         first=first,
-        distances=found.distances,
+        distances=tuple(found.distances),
         scores=found.scores,
         baseline=None if history is None else history.latest.checksum,
         policy=policy,

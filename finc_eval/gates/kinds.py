@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
 from typing import Any
@@ -77,42 +77,50 @@ class KindEvidence:
         }
 
 
-@dataclass(frozen=True)
-class Division:
-    """Kinds that limits were put on."""
+@dataclass
+class Gathered:
+    """Evidence on the limits of a policy, and what was found on the way to it."""
 
-    digests: tuple[str, ...]
-    unseen: tuple[str, ...]  # sentences on what can be lost or come while all limits hold
-    distances: tuple[Distance, ...]  # how far the release is from older releases
+    # evidence on kinds, which says more than the others: shares and samples
+    kinds: list[KindEvidence] = field(default_factory=list)
+    others: list[Evidence] = field(default_factory=list)
+    digests: list[str] = field(default_factory=list)  # digests of the kinds of each part of the sets
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)  # scores of whole sets, by label and name
+    distances: list[Distance] = field(default_factory=list)  # how far the whole release is from older releases
+    tree: KindTree | None = None  # kinds of the reference; None without limits on lost kinds
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[KindEvidence]:
+        """All evidence, in the order of the policy."""
+        return [*self.kinds, *(KindEvidence(one) for one in self.others)]
 
 
-def kind_evidence(
-    sets: GateSets, limits: KindLimits, kinds: KindTree | None, seed: int, run: Run
-) -> tuple[list[KindEvidence], Division]:
-    """Count all sets by the same kinds, and return the evidence of each limit, and what the kinds are."""
+def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed: int, run: Run) -> None:
+    """Count all sets by the same kinds, and gather the evidence on each limit."""
+    evidence, kinds = gathered.kinds, gathered.tree
     if limits.column and (note := _warn_of_unlabeled(sets, limits.column)):
-        lacking = [
+        evidence += (
             KindEvidence(Missing(name=sets.rule(f"kinds.{rule}"), margin=margin, note=note))
             for rule, margin in limits.given.items()
-        ]
-        return lacking, Division((limits.column,), (), ())
+        )
+        gathered.digests.append(limits.column)
+        return
     values = by_column(sets, limits.column) if limits.column else None
     known = values or (
         by_tree(sets, kinds, run.prefixed(OF_REF)) if kinds is not None and limits.lose is not None else None
     )
     is_sought = limits.lose is not None and not limits.only
     fresh = values or (by_tree_of_all(sets, seed, run) if is_sought or limits.new is not None else None)
-    evidence: list[KindEvidence] = []
-    distances: list[Distance] = []
-    unseen: list[str] = []
     for against in sets.comparisons:
         if limits.moved is not None or not sets.part:
             distance, moved = _distance(against, values, limits.moved, seed, run.prefixed(against.rule("moved")))
-            distances.append(distance)
-            evidence += [] if limits.moved is None else [KindEvidence(moved)]
+            gathered.distances += () if sets.part else (distance,)
+            evidence += () if limits.moved is None else (KindEvidence(moved),)
         if limits.lose is not None and known is not None:
             judged = judge_kinds(known, limits, limits.lose, fewest(against))
-            unseen += judged.unseen(sets.rule("kinds.lose"), known) if against is sets and not limits.only else ()
+            if against is sets and not limits.only:
+                gathered.warnings += judged.unseen(sets.rule("kinds.lose"), known)
             evidence += (KindEvidence(one) for one in _judge_unmatched(against, known, judged, limits, limits.lose))
             lost = [*lost_evidence(against, known, judged, limits.lose)]
             for of, others in ((known, judged.limited), (fresh, ())) if is_sought else ():
@@ -125,9 +133,10 @@ def kind_evidence(
             evidence += new_evidence(against, fresh, limits, limits.new)
     if limits.new is not None and not limits.column and sets.baselines:
         rule = sets.rule("kinds.new")
-        unseen.append(f"{rule} sees kinds that the reference lacks: what is new among samples of its kinds is not seen")
-    digests = tuple(dict.fromkeys(one.digest for one in (known, fresh) if one is not None))
-    return evidence, Division(digests, tuple(unseen), tuple(distances))
+        gathered.warnings.append(
+            f"{rule} sees kinds that the reference lacks: what is new among samples of its kinds is not seen"
+        )
+    gathered.digests += dict.fromkeys(one.digest for one in (known, fresh) if one is not None)
 
 
 @dataclass(frozen=True)
@@ -145,13 +154,10 @@ class _Counts:
     @classmethod
     def of(cls, sets: GateSets, found: CountedSets) -> _Counts:
         effective = {label: one.units() for label, one in found.tallies.items()}
-
-        def of_all(labels: Iterable[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            every = [effective[label] for label in labels]
-            return np.array([one[0] for one in every]), np.array([one[1] for one in every])
-
-        members, sizes = of_all(sets.baselines)
-        again, again_sizes = of_all(sets.replicates)
+        (members, sizes), (again, again_sizes) = (
+            [np.array([effective[label][part] for label in labels]) for part in (0, 1)]
+            for labels in (sets.baselines, sets.replicates)
+        )
         retrained = between_shares(again, again_sizes, len(sets.baselines))
         return cls(sets, found, *effective[GEN], members.sum(0), sizes.sum(0), retrained)
 
@@ -308,7 +314,7 @@ def _distance(
         unchanged=0.0,
         note="; ".join(notes),
     )
-    return Distance.of(to, len(new.members), whole), evidence
+    return Distance(to, len(new.members), whole.value, whole.interval), evidence
 
 
 def _judge_unmatched(

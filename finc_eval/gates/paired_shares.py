@@ -57,7 +57,12 @@ class PairCounts:
     def of(cls, new: NDArray[np.bool_], old: NDArray[np.bool_], groups: NDArray[np.uint64] | None) -> PairCounts:
         """Count the pairs of a kind, divided by the largest design effect of its three counts."""
         cells = (new & old, old & ~new, new & ~old)
-        effect = 1.0 if groups is None else max(_effect(cell, groups) for cell in cells)
+        effect = 1.0
+        if groups is not None:
+            _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+            tables = [csr_matrix((np.ones(len(one)), (group, one.astype(int))), (len(sizes), 2)) for one in cells]
+            shares = [GroupedKinds.of(table, sizes.astype(float)) for table in tables]
+            effect = max(float(design_effects([one])[0][1]) for one in shares)
         kept, lost, gained = (float(cell.sum()) / effect for cell in cells)
         return cls(kept, lost, gained, len(new) / effect)
 
@@ -154,10 +159,3 @@ def _few(mean: float, others: float) -> float:
 
 def _interval(estimate: float, low: float, high: float) -> Interval:
     return low, estimate, high
-
-
-def _effect(cell: NDArray[np.bool_], groups: NDArray[np.uint64]) -> float:
-    _, group = np.unique(groups, return_inverse=True)
-    table = csr_matrix((np.ones(len(cell)), (group, cell.astype(int))), (group.max() + 1, 2))
-    shares = GroupedKinds.of(table, np.bincount(group).astype(float))
-    return float(design_effects([shares])[0][1])

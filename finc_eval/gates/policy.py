@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -270,10 +270,6 @@ class Policy(Record):
                 f"the policy is for embeddings by {self.extractor}, and the sets are by {space}: embed the sets by the"
                 " first (--extractor), or write a new policy (--init)"
             )
-
-    def with_looks(self, looks: int | None) -> Policy:
-        """Return the policy with another number of looks; None: the same."""
-        return self if looks is None else replace(self, looks=looks)
 
 
 def _nest(table: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import digamma, polygamma
 
-from finc_eval.gates.evidence import upper_quantile
-
 Array = NDArray[np.float64]
 
 MIN_REPLICATES = 3
@@ -94,9 +92,3 @@ def between_scores(values: Array, baselines: int | None = None) -> tuple[float, 
     if len(values) < MIN_REPLICATES:
         return 0.0, inf
     return float(values.std(ddof=1)) * float(np.sqrt(1 + 1 / (baselines or len(values)))), len(values) - 1.0
-
-
-def widen(error: float, spread: float, degrees: float, level: float) -> tuple[float, float]:
-    """Return the standard error and degrees that give the wider bound: of sampling alone, or of the replicates."""
-    sampling, retrained = error * upper_quantile(level), spread * upper_quantile(level, degrees)
-    return (spread, degrees) if retrained > sampling else (error, inf)

@@ -92,7 +92,11 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
     α is for a false regression in any limit, and for a false pass; `looks` runs share it, each with more samples.
     """
     level = regression_level(evidence, alpha, looks)
-    return tuple(_judge(one, level, alpha / looks) for one in evidence)
+    judged = []
+    for one in evidence:
+        verdict = decide(_bounds(one, level, alpha / looks), one.margin, harm=one.harm, unchanged=one.unchanged)
+        judged.append(Judged(one, "missing" if isnan(one.value) else verdict, level, alpha / looks))
+    return tuple(judged)
 
 
 def regression_level(evidence: Sequence[Evidence], alpha: float, looks: int) -> float:
@@ -171,9 +175,3 @@ def _bounds(one: Evidence, near: float, far: float, factor: float = 1.0) -> tupl
     """Return the interval: its near end decides a regression, its far end whether the limit holds."""
     levels = (near, far) if one.harm == "high" else (far, near)
     return one.bound("low", levels[0], factor), one.bound("high", levels[1], factor)
-
-
-def _judge(one: Evidence, near: float, far: float) -> Judged:
-    interval = _bounds(one, near, far)
-    verdict = decide(interval, one.margin, harm=one.harm, unchanged=one.unchanged)
-    return Judged(one, "missing" if isnan(one.value) else verdict, near, far)

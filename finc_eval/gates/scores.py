@@ -18,10 +18,10 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import mean_group_size
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
 from finc_eval.gates.policy import MetricLimit, metric_of
-from finc_eval.gates.retraining import between_scores, widen
+from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.measures.frechet import distance_of_gaussians
-from finc_eval.measures.gaussian import MomentBlocks, block_moments
+from finc_eval.measures.gaussian import BLOCKS, MomentBlocks, block_moments
 from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score
@@ -30,9 +30,6 @@ from finc_eval.numerics.inference import ALPHA, normal_quantile
 DISTANCE_GROWTH = 2.0
 """Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
 it is smallest. Of Fréchet distances it was 1.3 to 1.8 (six runs of the design `worse` of benchmarks/gate.py)."""
-
-BLOCKS = 10
-"""Blocks of pairs, and of the reference, that are left out one by one."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,27 @@ def score_evidence(
     found: list[Evidence] = []
     for name, limit in limits.items():
         measured = {label: _measure(scores[label][name], sets, label) for label in labels}
-        found += _absolute(sets.rule(f"metrics.{name}"), limit, measured[GEN], sets.gen.n)
+        new = measured[GEN]
+        bounds: tuple[tuple[str, float | None, Side], ...] = (
+            ("most", limit.most, "high"),
+            ("least", limit.least, "low"),
+        )
+        for rule, margin, harm in bounds:
+            title = sets.rule(f"metrics.{name}") + f" {rule}"
+            if margin is not None and isinstance(new, str):
+                found.append(Missing(name=title, margin=margin, note=new))
+            elif margin is not None and isinstance(new, Measured):
+                found.append(
+                    Normal(
+                        name=title,
+                        value=new.value,
+                        margin=margin,
+                        harm=harm,
+                        n=sets.gen.n,
+                        error=new.error,
+                        fixed=new.fixed,
+                    )
+                )
         for against in sets.comparisons:
             found += _relative(name, limit, measured, against, alpha, run)
     values = {
@@ -92,30 +109,15 @@ def _measure(score: Score | str, sets: GateSets, label: str) -> Measured | str:
     """Return a score with its standard error, or the reason why it has none."""
     if isinstance(score, str):
         return score
-    value = score.value if score.unbiased is None else score.unbiased
-    if not isfinite(value):
+    if not isfinite(score.center):
         return f"{score.key} of {label} is not a finite number"
-    if score.interval is None:
+    if score.standard_error is None:
         why = f": {score.notes[-1]}" if score.notes else ""
         return f"{score.key} of {label} has no interval with {plural(sets.all[label].n, 'sample')}{why}"
-    half = max(score.interval[1] - value, value - score.interval[0])
     # Metrics take their samples as independent; grouped samples inform less, at worst by this factor.
     effect = max(mean_group_size(sets.all[label]), mean_group_size(sets.ref))
-    error, n, m = half / normal_quantile() * sqrt(effect), sets.all[label].n, sets.ref.n
-    return Measured(value, error, error * sqrt(n / (n + m)), score.higher_is_better)
-
-
-def _absolute(name: str, limit: MetricLimit, new: Measured | str, n: int) -> Iterator[Evidence]:
-    absolute: list[tuple[str, float | None, Side]] = [("most", limit.most, "high"), ("least", limit.least, "low")]
-    for rule, margin, harm in absolute:
-        if margin is not None:
-            title = f"{name} {rule}"
-            if isinstance(new, str):
-                yield Missing(name=title, margin=margin, note=new)
-            else:
-                yield Normal(
-                    name=title, value=new.value, margin=margin, harm=harm, n=n, error=new.error, fixed=new.fixed
-                )
+    error, n, m = score.standard_error * sqrt(effect), sets.all[label].n, sets.ref.n
+    return Measured(score.center, error, error * sqrt(n / (n + m)), score.higher_is_better)
 
 
 def _relative(
@@ -125,7 +127,7 @@ def _relative(
     asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
     paired = None
     if asked and all(isinstance(one, Measured) for one in measured.values()):
-        paired = paired_errors(sets, name, run)
+        paired = paired_distances(sets, name, run)
     new, old = measured[GEN], [measured[label] for label in sets.baselines]
     known = [one for one in old if isinstance(one, Measured)]
     for rule, wanted in asked.items():
@@ -157,13 +159,16 @@ def _relative(
         unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
         margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else stated
         if paired is not None:
-            error, fixed = (part / unit for part in paired.of_difference(growth))
-            degrees = paired.degrees
+            by_pairs, by_ref = (_error(one[0] - growth * one[1]) for one in paired)
+            error, fixed, degrees = sqrt(by_pairs**2 + by_ref**2) / unit, by_ref / unit, BLOCKS - 1.0
         else:
             error = hypot(new.error, growth * base_error) / unit
             fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
-            error, degrees = widen(error, spread / unit, degrees, alpha)
-            fixed = error if degrees < inf else fixed
+            # The wider bound counts: of sampling alone, or of the replicates.
+            if spread / unit * upper_quantile(alpha, degrees) > error * upper_quantile(alpha):
+                error = fixed = spread / unit
+            else:
+                degrees = inf
         yield Normal(
             name=title,
             value=(-1.0 if new.higher_is_better else 1.0) * (new.value - base) / unit,
@@ -181,33 +186,11 @@ def _relative(
 Values = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class PairedErrors:
-    """Distances of both releases without each block.
+def paired_distances(sets: GateSets, name: str, run: Run) -> tuple[Values, Values] | None:
+    """Return the distances of a release and of its baseline without each block of pairs, and of the reference.
 
-    Attributes:
-        new, old: distances without each block of pairs, shape (BLOCKS,).
-        new_ref, old_ref: distances without each block of the reference, shape (BLOCKS,).
-    """
-
-    new: Values
-    old: Values
-    new_ref: Values
-    old_ref: Values
-
-    degrees = BLOCKS - 1.0
-
-    def of_difference(self, growth: float) -> tuple[float, float]:
-        """Return the standard error of new − growth·old, and the part of it that the reference has."""
-        pairs, fixed = (_error(new - growth * old) for new, old in ((self.new, self.old), (self.new_ref, self.old_ref)))
-        return sqrt(pairs**2 + fixed**2), fixed
-
-
-def paired_errors(sets: GateSets, name: str, run: Run) -> PairedErrors | None:
-    """Return the errors of a paired difference of a score; None for scores whose samples are not paired.
-
-    Only Fréchet distances in the space of these sets have them. For others the error of unpaired sets stands, which is
-    larger where the scores of both releases rise and fall together.
+    Both have shape (2, BLOCKS). Only Fréchet distances of paired sets, in the space of these sets, have them. For other
+    scores (None) the error of unpaired sets stands, which is larger where both scores rise and fall together.
     """
     metric = METRICS[metric_of(name)]
     (label,) = list(sets.baselines)[:1]
@@ -222,16 +205,14 @@ def paired_errors(sets: GateSets, name: str, run: Run) -> PairedErrors | None:
         key: MomentBlocks(*block_moments(one, own, BLOCKS, run), one.name, one.space)
         for key, one, own in ((GEN, sets.gen, blocks), (label, sets.baselines[label], of_old), (REF, sets.ref, of_ref))
     }
-    whole = cut[REF].statistics()
 
-    def without_pairs(key: str) -> Values:
-        return np.array([distance_of_gaussians(cut[key].statistics(k), whole).value for k in range(BLOCKS)])
-
-    def without_ref(key: str) -> Values:
-        every = cut[key].statistics()
-        return np.array([distance_of_gaussians(every, cut[REF].statistics(k)).value for k in range(BLOCKS)])
-
-    return PairedErrors(without_pairs(GEN), without_pairs(label), without_ref(GEN), without_ref(label))
+    whole, labels = {key: one.statistics() for key, one in cut.items()}, (GEN, label)
+    by_pairs = [
+        [distance_of_gaussians(cut[key].statistics(k), whole[REF]).value for k in range(BLOCKS)] for key in labels
+    ]
+    without = [cut[REF].statistics(k) for k in range(BLOCKS)]
+    by_ref = [[distance_of_gaussians(whole[key], part).value for part in without] for key in labels]
+    return np.array(by_pairs), np.array(by_ref)
 
 
 def _blocks_of(groups: NDArray[np.uint64] | None, n: int) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -93,7 +93,10 @@ class GateSets:
         if without := [one for one in embeddings.values() if groups not in (None, *one.columns)]:
             raise unknown_column(str(groups), without[0].columns, without[0].name)  # a warning may be overlooked
         judged = [embeddings[label] for label in (GEN, *labels)]
-        by_block = pairs is not None and repeats(judged, pairs)
+        # Values that samples share name blocks of samples, such as prompts.
+        by_block = pairs not in (None, ID) and all(
+            pairs in one.columns and len(set(one.column(pairs))) < one.n for one in judged
+        )
         if by_block and groups is None:
             embeddings = {
                 label: one.grouped(pairs) if pairs in one.columns else one for label, one in embeddings.items()
@@ -192,11 +195,6 @@ def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[n
             f"{strange!r:.60}: draw the same prompts and seeds for both, or take pairs out of the policy"
         )
     return np.asarray(found, np.int64)
-
-
-def repeats(sets: Iterable[Embeddings], by: str) -> bool:
-    """Return whether samples of all sets share values of this column: it names blocks of samples, such as prompts."""
-    return by != ID and all(by in one.columns and len(set(one.column(by))) < one.n for one in sets)
 
 
 def _names(one: Embeddings, by: str, label: str) -> Names:

@@ -226,7 +226,7 @@ class Verdict(Document):
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
         limited = {limit.rule for limit in self.limits}
-        parts += [one.say(is_limited=f"kinds.moved{one.suffix}" in limited) for one in self.distances]
+        parts += [one.say(limited) for one in self.distances]
         return " ".join([*parts, f"Covers {self.noise}."])
 
     def _frame_rows(self) -> tuple[Limit, ...]:
@@ -252,6 +252,9 @@ def junit_xml(verdict: Verdict) -> str:
     A regression is a failure, what is missing an error. What is undecided is an error or, if the policy says "warn",
     skipped. Times are 0, so that equal verdicts are equal files.
     """
+    tags = {"regressed": "failure", "missing": "error", "undecided": "error"}
+    if verdict.policy.undecided == "warn":
+        tags["undecided"] = "skipped"
     counts = {"failure": 0, "error": 0, "skipped": 0}
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
@@ -263,8 +266,7 @@ def junit_xml(verdict: Verdict) -> str:
         SubElement(properties, "property", name="warning", value=visible(warning))
     for limit in verdict.limits:
         case = SubElement(suite, "testcase", classname=f"gate.{limit.rule}", name=visible(limit.name), time="0")
-        tag = _tag(limit, verdict.policy.undecided == "warn")
-        if tag is not None:
+        if tag := tags.get(limit.verdict):
             counts[tag] += 1
             message = visible(limit.sentence)
             SubElement(case, tag, type=limit.verdict, message=message).text = message
@@ -280,20 +282,14 @@ def junit_xml(verdict: Verdict) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
-def _tag(limit: Limit, warn: bool) -> str | None:
-    """Return the element that says how a limit ended; None for one that held."""
-    if limit.verdict == "undecided":
-        return "skipped" if warn else "error"
-    return {"regressed": "failure", "missing": "error"}.get(limit.verdict)
-
-
 def annotation_lines(verdict: Verdict) -> Iterator[str]:
     """Yield the commands that annotate a run, the most urgent limits first; the last one counts the rest."""
     urgent = [limit for limit in verdict.by_urgency if limit.verdict in ("regressed", "missing", "undecided")]
     shown = urgent if len(urgent) <= MAX_ANNOTATIONS else urgent[: MAX_ANNOTATIONS - 1]
     for limit in shown:
         level = "warning" if limit.verdict == "undecided" and verdict.policy.undecided == "warn" else "error"
-        yield f"::{level} title=finc-eval gate::{_escape(limit.sentence)}"
+        escaped = visible(limit.sentence).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+        yield f"::{level} title=finc-eval gate::{escaped}"
     if len(shown) < len(urgent):
         yield f"::error title=finc-eval gate::{len(urgent) - len(shown)} more limits did not hold, see verdict.html"
 
@@ -308,8 +304,3 @@ def tell_github(verdict: Verdict, environment: Mapping[str, str]) -> None:
         if path := environment.get(variable):
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(write())
-
-
-def _escape(text: str) -> str:
-    """Escape what ends a command."""
-    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

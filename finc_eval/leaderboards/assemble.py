@@ -43,19 +43,19 @@ def assemble(
     leaves = reference.leaves([reference.tally, *(run.tally for one in entries for run in one.runs)])
     tallies = {one.name: [run.tally.at(leaves) for run in one.runs] for one in entries}
     space = ("fx", reference.space)
-    shared = Signature("", (space, *reference.shared, *asked.signature()))
+    shared = (space, *reference.shared, *asked.signature())
     columns = [
         metric_column(
             "unmatched",
             {one.name: [run.unmatched for run in one.runs] for one in entries},
-            Signature("unmatched", shared.fields),
+            Signature("unmatched", shared),
             (0.0, 1.0),
         ),
         *share_columns(tallies, reference.tally.at(leaves), shared),
         *(
             metric_column(
                 metric,
-                {one.name: one.measures(metric) for one in entries},
+                {one.name: [run.measures.get(metric) for run in one.runs] for one in entries},
                 Signature(metric, (reference.shared[0], space)),
             )
             for metric in reference.settings.metrics
@@ -68,11 +68,12 @@ def assemble(
     sizes = [run.counted for one in entries for run in one.runs]
     of_entries = [text for one in entries for text in one.warnings]
     kinds, headings = _kinds(reference, entries, embeddings)
+    covers, few = _noise(entries)
     return Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
         rank_by=asked.rank_by,
         criteria=tuple(criterion for criterion, _ in ranked),
-        covers=_covers(entries),
+        covers=covers,
         kinds=kinds,
         headings=headings,
         by=_by_values(reference, entries),
@@ -82,7 +83,7 @@ def assemble(
         signature=Signature.of(
             Leaderboard.type_name, [*sizes, reference.tally.n], reference.space, *reference.shared, *asked.signature()
         ),
-        warnings=tuple(dict.fromkeys([*_same_samples(entries), *_few_runs(entries), *warnings, *of_entries])),
+        warnings=tuple(dict.fromkeys([*_same_samples(entries), *few, *warnings, *of_entries])),
         provenance=reference.provenance,
     )
 
@@ -98,13 +99,20 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
     raise UsageError(f"no number is called {rank_by!r}{did_you_mean(rank_by, known)}: {choices}")
 
 
-def _covers(entries: Sequence[Entry]) -> str:
-    repeated = [one.name for one in entries if len(one.runs) > 1]
+def _noise(entries: Sequence[Entry]) -> tuple[str, list[str]]:
+    """Return the noise that ranks and intervals cover, and a warning if few training runs show it."""
+    repeated = [one for one in entries if len(one.runs) > 1]
     if not repeated:
-        return SAMPLING_ONLY
-    runs = sum(len(one.runs) for one in entries if len(one.runs) > 1)
+        return SAMPLING_ONLY, []
+    runs, names = sum(len(one.runs) for one in repeated), join_words([one.name for one in repeated])
     alike = ", taken to be alike for all models" if len(repeated) < len(entries) else ""
-    return f"sampling noise, and training noise as {plural(runs, 'run')} of {join_words(repeated)} show it{alike}"
+    covers = f"sampling noise, and training noise as {plural(runs, 'run')} of {names} show it{alike}"
+    if runs - len(repeated) >= ENOUGH_DEGREES:
+        return covers, []
+    return covers, [
+        f"the {runs} training runs of {names} say little about the noise of training, so that all intervals and ranks "
+        "are wide: three runs of each of two models are a good start"
+    ]
 
 
 def _kinds(
@@ -197,15 +205,4 @@ def _same_samples(entries: Sequence[Entry]) -> list[str]:
         f"{join_words(found)} have the same samples: remove all but one, or pass the samples of each model"
         for found in names.values()
         if len(found) > 1
-    ]
-
-
-def _few_runs(entries: Sequence[Entry]) -> list[str]:
-    repeated = [one for one in entries if len(one.runs) > 1]
-    runs = sum(len(one.runs) for one in repeated)
-    if not 0 < runs - len(repeated) < ENOUGH_DEGREES:
-        return []
-    return [
-        f"the {runs} training runs of {join_words([one.name for one in repeated])} say little about the noise of "
-        "training, so that all intervals and ranks are wide: three runs of each of two models are a good start"
     ]

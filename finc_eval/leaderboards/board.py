@@ -133,16 +133,14 @@ def training_runs(models: Mapping[str, object]) -> dict[str, list[object]]:
     """Return the sets of each model; a list holds training runs of one model."""
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
-    found = {name: list(one) if _is_several(one) else [one] for name, one in models.items()}  # type: ignore[call-overload]
-    for name, runs in found.items():
-        if not runs:
+    found = {}
+    for name, one in models.items():
+        # A set may also be written as a list of rows of numbers.
+        is_set = not isinstance(one, list | tuple) or (one and isinstance(one[0], list | tuple | int | float))
+        found[name] = [one] if is_set else list(one)  # type: ignore[call-overload]
+        if not found[name]:
             raise UsageError(f"{name} is an empty list: pass a set, or one set per training run")
     return found
-
-
-def _is_several(source: object) -> bool:
-    """Return whether this is a list of sets, and not a set written as a list of rows of numbers."""
-    return isinstance(source, list | tuple) and not (source and isinstance(source[0], list | tuple | int | float))
 
 
 def open_models(

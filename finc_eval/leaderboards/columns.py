@@ -56,10 +56,12 @@ class Column:
         return None if degrees == inf else variance**0.5
 
 
-def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: Signature) -> list[Column]:
+def share_columns(
+    models: Mapping[str, Sequence[Tally]], ref: Tally, fields: tuple[tuple[str, str], ...]
+) -> list[Column]:
     """Return the shares of kinds that one set has much more of, by how many samples each set has of each kind.
 
-    `models` has tallies of the training runs by model, of kinds that do not overlap.
+    `models` has tallies of the training runs by model, of kinds that do not overlap; `fields` are of all signatures.
     """
     counts = {name: [run.effective() for run in runs] for name, runs in models.items()}
     reasons = {name: text for name, runs in counts.items() if (text := _too_few(runs)) is not None}
@@ -76,7 +78,7 @@ def share_columns(models: Mapping[str, Sequence[Tally]], ref: Tally, signature: 
                 key=key,
                 title=SHARES[key],
                 higher_is_better=False,
-                signature=Signature(key, (*signature.fields, ("factor", f"{rule.factor:g}"))),
+                signature=Signature(key, (*fields, ("factor", f"{rule.factor:g}"))),
                 bounds=(0.0, 1.0),
                 runs=runs,
                 reasons=reasons,
@@ -154,16 +156,16 @@ def training_noise(models: Mapping[str, Sequence[Estimate]]) -> tuple[float, flo
 def over_runs(models: Mapping[str, Sequence[Estimate]]) -> dict[str, Estimate]:
     """Return one estimate per model: the mean of its training runs, which share the reference."""
     training, degrees = training_noise(models)
-    return {name: _mean(runs, training, degrees) for name, runs in models.items() if runs}
-
-
-def _mean(runs: Sequence[Estimate], training: float, degrees: float) -> Estimate:
-    influences = [run.ref_influence for run in runs if run.ref_influence is not None]
-    return Estimate(
-        float(np.mean([run.value for run in runs])),
-        float(np.sum([run.own_variance for run in runs])) / len(runs) ** 2,
-        np.mean(influences, axis=0) if influences else None,
-        training / len(runs),
-        degrees,
-        runs[0].own_interval if degrees == inf else None,
-    )
+    found = {}
+    for name, runs in models.items():
+        influences = [run.ref_influence for run in runs if run.ref_influence is not None]
+        if runs:
+            found[name] = Estimate(
+                float(np.mean([run.value for run in runs])),
+                float(np.sum([run.own_variance for run in runs])) / len(runs) ** 2,
+                np.mean(influences, axis=0) if influences else None,
+                training / len(runs),
+                degrees,
+                runs[0].own_interval if degrees == inf else None,
+            )
+    return found

@@ -82,10 +82,6 @@ class Entry(Record):
     signature: SignatureText
     provenance: Provenance
 
-    def measures(self, metric: str) -> list[Measure | None]:
-        """Return a metric of each training run; None if it was not measured."""
-        return [run.measures.get(metric) for run in self.runs]
-
     def labels(self) -> list[str]:
         """Return a label for the set of each training run; the first has the name of the model."""
         return [run_label(self.name, number) for number in range(len(self.runs))]

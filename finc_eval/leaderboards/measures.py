@@ -15,14 +15,12 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
-from finc_eval.leaderboards.ranks import Estimate, part_sums, unit_sums
+from finc_eval.leaderboards.ranks import Estimate, part_sums
 from finc_eval.measures.gaussian import BLOCKS, GaussianStatistics, blocks_of_embeddings, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.metrics import metrics
 from finc_eval.measures.mmd import KernelSums, kernel_sums
-from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import normal_quantile
 
 Array = NDArray[np.float64]
 
@@ -32,7 +30,13 @@ def estimate_of(value: float, *influences: tuple[Embeddings, Array]) -> Estimate
 
     Samples of one group count together.
     """
-    own, shared = (unit_sums(influence / one.n, one.group_hashes()) for one, influence in influences)
+    sums = []
+    for one, influence in influences:
+        units, groups = influence / one.n, one.group_hashes()
+        if groups is not None:
+            units = np.bincount(np.unique(groups, return_inverse=True)[1], units).astype(float)
+        sums.append(units)
+    own, shared = sums
     return Estimate(value, float(own @ own), part_sums(shared))
 
 
@@ -164,37 +168,31 @@ class Measuring:
 
         A set that the metric refuses has a reason instead.
         """
-        title = TITLES.get(self._metric.name, self._metric.description)
-        if self._metric.name == "kid":
-            sums = kernel_sums(model, self._ref, polynomial_kernel, run=self._run)
-            return self._known(kernel_estimate(sums, model, self._ref), title, False)
-        if (
-            self._metric.name in FRECHET
-            and all(self._metric.extractor in (None, extractor_of(one.space)) for one in (model, self._ref))
-            and has_full_rank(model, self._ref)
-        ):
-            self._frechet = self._frechet or FrechetReference(self._ref, self._run)
-            return self._known(self._frechet.estimate(model), title, False)
+        metric, ref = self._metric, self._ref
+        title = TITLES.get(metric.name, metric.description)
+        signature = Signature(metric.name, (("ref", ref.digest[:12]), ("fx", ref.space)))
+        if metric.name == "kid":
+            sums = kernel_sums(model, ref, polynomial_kernel, run=self._run)
+            return Measure.of(kernel_estimate(sums, model, ref), False, title, signature)
+        of_extractor = all(metric.extractor in (None, extractor_of(one.space)) for one in (model, ref))
+        if metric.name in FRECHET and of_extractor and has_full_rank(model, ref):
+            self._frechet = self._frechet or FrechetReference(ref, self._run)
+            return Measure.of(self._frechet.estimate(model), False, title, signature)
         try:
-            scores = metrics(
-                model, self._ref, self._metric.name, run=self._run.prefixed(f"{self._metric.name} of {label}")
-            )
+            scores = metrics(model, ref, metric.name, run=self._run.prefixed(f"{metric.name} of {label}"))
         except (DataError, IncompatibleError) as error:
-            return self._unknown(None, None, title, str(error))
+            return Measure(None, None, None, None, None, title, str(error), signature)
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])
         title = f"{score.key}, of {title}" if len(scores) > 1 else title
-        if score.higher_is_better is None or score.interval is None:
-            return self._unknown(score.value, score.higher_is_better, title, _why_not(score))
-        return self._known(_estimate(score), title, score.higher_is_better)
-
-    def _known(self, found: Estimate, title: str, higher_is_better: bool) -> Measure:
-        return Measure.of(found, higher_is_better, title, self._signature())
-
-    def _unknown(self, value: float | None, better: bool | None, title: str, reason: str) -> Measure:
-        return Measure(value, None, None, None, better, title, reason, self._signature())
-
-    def _signature(self) -> Signature:
-        return Signature(self._metric.name, (("ref", self._ref.digest[:12]), ("fx", self._ref.space)))
+        better, deviation = score.higher_is_better, score.standard_error
+        if better is not None and deviation is not None:
+            # As if its error shared nothing with others.
+            return Measure.of(Estimate(score.center, deviation**2), better, title, signature)
+        why = f"neither a higher nor a lower {score.key} is better"
+        if better is not None:
+            lacking = [note for note in score.notes if note.startswith("no interval")]
+            why = lacking[0] if lacking else f"{score.key} has no interval"
+        return Measure(score.value, None, None, None, better, title, why, signature)
 
 
 def lowest(metric: str) -> float:
@@ -205,16 +203,3 @@ def lowest(metric: str) -> float:
 def has_full_rank(one: Embeddings, ref: Embeddings) -> bool:
     """Return whether both sets have samples enough for the bias and the error of a Fréchet distance."""
     return min(one.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
-
-
-def _estimate(score: Score) -> Estimate:
-    """Return the estimate behind a score, from its interval, as if it shared nothing with others."""
-    value = score.value if score.unbiased is None else score.unbiased
-    low, high = score.interval or (value, value)
-    return Estimate(value, (max(high - value, value - low) / normal_quantile()) ** 2)
-
-
-def _why_not(score: Score) -> str:
-    if score.higher_is_better is None:
-        return f"neither a higher nor a lower {score.key} is better"
-    return next((note for note in score.notes if note.startswith("no interval")), f"{score.key} has no interval")

@@ -210,17 +210,6 @@ def joint_covariance(estimates: Sequence[Estimate]) -> Array:
     return covariance
 
 
-def unit_sums(influence: Array, groups: NDArray[np.uint64] | None) -> Array:
-    """Return the summed influence of each group of samples, which are not independent; without groups, of each sample.
-
-    Both have shape (n,).
-    """
-    if groups is None:
-        return influence
-    _, unit = np.unique(groups, return_inverse=True)
-    return np.bincount(unit, influence).astype(float)
-
-
 def part_sums(units: Array) -> Array:
     """Return the summed influence of at most `MAX_PARTS` random parts of the units, always the same parts.
 

@@ -45,7 +45,7 @@ MEASURE, COUNT_MODELS = Stage("compute metrics", cost=1.3), Stage("count the mod
 """Names of passes in the progress."""
 
 DEFAULT_METRICS = ("fd", "kid")
-"""Metrics; a board takes the first suitable one by default."""
+"""Metrics of a board for which none was named: fd if it has an interval, else kid."""
 
 EFFECTS = ("effects", "even", "within")
 """Arrays of a tally with a number for each node, besides its members."""
@@ -69,16 +69,14 @@ class BoardReference:
 
     @classmethod
     def of(cls, sets: Mapping[str, OpenedSet], settings: LeaderboardSettings, run: Run) -> BoardReference:
-        """Divide a reference and models into kinds, blind to which set a sample is from.
-
-        Without metrics in the settings, fd or kid is chosen.
-        """
+        """Divide a reference and models into kinds, blind to which set a sample is from."""
         embeddings = {label: one.embeddings for label, one in sets.items()}
         ref = embeddings[REFERENCE]
         models = [embeddings[label] for label in sorted(embeddings.keys() - {REFERENCE})]  # in any order, one number
         kinds = KindTree.of_sets([*models, ref], settings.seed, run).pruned(MAIN_LEVEL)
         found, tree = count(ref, _near(kinds), far=True, run=run.named(COUNT_REFERENCE)), kinds.tree.with_another()
-        metrics = settings.metrics or default_metrics(embeddings.values(), ref)
+        fd, kid = DEFAULT_METRICS
+        suitable = fd if all(has_full_rank(one, ref) for one in embeddings.values()) else kid
         return cls(
             kinds=kinds,
             tally=node_tallies(tree, {REFERENCE: found.counts})[REFERENCE],
@@ -87,7 +85,7 @@ class BoardReference:
             info=sets[REFERENCE].info(),
             digest=ref.digest,
             space=ref.space,
-            settings=replace(settings, metrics=metrics),
+            settings=settings if settings.metrics else replace(settings, metrics=(suitable,)),
             provenance=Provenance.here(run.device),
             by=_by_values(ref, settings),
             found=found,
@@ -250,12 +248,6 @@ def _by_values(samples: Embeddings, settings: LeaderboardSettings) -> ValueCount
 def _near(kinds: KindTree) -> KindTree:
     """Return the kinds with no sample far from them: those that they were made of are not."""
     return replace(kinds, radius=inf)
-
-
-def default_metrics(sets: Iterable[Embeddings], ref: Embeddings) -> tuple[str, ...]:
-    """Return the metrics of a board for which none was named: fd if it has an interval, else kid."""
-    fd, kid = DEFAULT_METRICS
-    return (fd,) if all(has_full_rank(one, ref) for one in sets) else (kid,)
 
 
 def _examples(tree: Tree, found: Counted, embeddings: Embeddings) -> tuple[Examples, ...]:

@@ -103,26 +103,6 @@ class Panel(Record, Shown):
         ]
 
 
-def panel_of(boards: Mapping[str, tuple[Sequence[Row], Criterion]], alpha: float) -> Panel:
-    """Put boards of the same models side by side: their rows and the numbers that order them, by label."""
-    if len(boards) < 2:
-        raise UsageError(f"at least two boards are needed side by side, got {len(boards)}")
-    (first, (own, criterion)), *others = boards.items()
-    names, sides = [row.name for row in own], []
-    for label, (rows, _) in others:
-        if unlike := sorted({*names} ^ {row.name for row in rows}):
-            raise IncompatibleError(
-                f"the boards {first} and {label} differ in {join_words(unlike)}: rank the same models"
-            )
-    for label, (rows, by) in boards.items():
-        standings = {row.name: row.scores[by.key] for row in rows}
-        places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
-        sides.append(Side(label, by.signature, places))
-    reversals = opposite_orders(names, {label: by for label, (_, by) in boards.items()}, alpha)
-    moved = tuple(name for name in names if _has_moved([side.places[name].rank_set for side in sides]))
-    return Panel(criterion.key, tuple(sides), tuple(Reversal(*one) for one in reversals), moved)
-
-
 def opposite_orders(
     names: Sequence[str], criteria: Mapping[str, Criterion], alpha: float
 ) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
@@ -132,11 +112,6 @@ def opposite_orders(
         worse = tuple(label for label, one in criteria.items() if one.better(second, first, alpha))
         if better and worse:
             yield first, second, better, worse
-
-
-def _has_moved(rank_sets: list[tuple[int, int] | None]) -> bool:
-    known = [one for one in rank_sets if one is not None]
-    return bool(known) and max(low for low, _ in known) > min(high for _, high in known)
 
 
 class Disagreement(NamedTuple):
@@ -281,9 +256,25 @@ class Leaderboard(Document):
         own = label or self.extractor
         if own in others:
             raise UsageError(f"two boards are called {own!r}: give this board a label, or rename the other")
-        boards = {own: self, **others}
-        ranked = {label: (one.rows, one.criterion(self.rank_by)) for label, one in boards.items()}
-        return replace(self, panel=panel_of(ranked, self.alpha))
+        if not others:
+            raise UsageError("at least two boards are needed side by side, got 1")
+        names, sides, criteria = [row.name for row in self.rows], [], {}
+        for label, board in {own: self, **others}.items():
+            criteria[label] = board.criterion(self.rank_by)
+            if unlike := sorted({*names} ^ {row.name for row in board.rows}):
+                raise IncompatibleError(
+                    f"the boards {own} and {label} differ in {join_words(unlike)}: rank the same models"
+                )
+            standings = {row.name: row.scores[self.rank_by] for row in board.rows}
+            places = {name: Place(one.value, one.interval, one.rank_set) for name, one in standings.items()}
+            sides.append(Side(label, criteria[label].signature, places))
+        reversals = tuple(Reversal(*one) for one in opposite_orders(names, criteria, self.alpha))
+        moved = []
+        for name in names:
+            known = [one for side in sides if (one := side.places[name].rank_set) is not None]
+            if known and max(low for low, _ in known) > min(high for _, high in known):
+                moved.append(name)
+        return replace(self, panel=Panel(self.rank_by, tuple(sides), reversals, tuple(moved)))
 
     def _frame_rows(self) -> list[dict[str, object]]:
         own = [_cells(row, key, one) for row in self.rows for key, one in row.scores.items()]

@@ -91,11 +91,6 @@ def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> Gaussi
     return GaussianStatistics(n, mean, rows.T @ rows, embeddings.name, embeddings.space, rows)
 
 
-def from_sketch(sketch: Sketch, name: str = "the sketch") -> GaussianStatistics:
-    """Return the Gaussian of the embeddings behind a sketch, without any sample."""
-    return blocks_of_sketches([sketch], name).statistics()
-
-
 def blocks_of_sketches(sketches: Sequence[Sketch], name: str = "the sketch") -> MomentBlocks:
     """Use the sketches of disjoint parts of a set as its blocks."""
     parts = []

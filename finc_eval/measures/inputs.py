@@ -20,7 +20,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.embeddings.set_info import notes_on
-from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings, from_sketch
+from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_sketches, from_embeddings
 from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import median_bandwidth
@@ -102,15 +102,12 @@ def open_set(source: object, name: str) -> MetricSet:
     if isinstance(source, GaussianStatistics):
         return source
     if (sketch := as_sketch(source)) is not None:
-        return from_sketch(sketch, sketch.name or name)
-    if isinstance(source, str | Path) and _is_of_moments(source):
-        return read_statistics(source)
-    return as_embeddings(source, name)
-
-
-def _is_of_moments(path: str | Path) -> bool:
-    """Return whether a file is to be read as statistics; files of other content get a sentence that says so."""
-    return not is_array_file(path) and (Path(path).suffix.lower() in (".npz", ".pkl") or holds_statistics(path))
+        return blocks_of_sketches([sketch], sketch.name or name).statistics()
+    if not isinstance(source, str | Path) or is_array_file(source):
+        return as_embeddings(source, name)
+    # Of other content than statistics, these files get a sentence that says so.
+    is_of_moments = Path(source).suffix.lower() in (".npz", ".pkl") or holds_statistics(source)
+    return read_statistics(source) if is_of_moments else as_embeddings(source, name)
 
 
 def is_moments_alone(source: object) -> bool:

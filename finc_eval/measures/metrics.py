@@ -24,7 +24,7 @@ from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import name_of, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.embeddings.repeats import LOOK
-from finc_eval.extractors.settings import AnyExtractor, Extraction, extraction_of
+from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL
 from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
@@ -216,61 +216,38 @@ def _scores(
     run, by_extractor = Run.of(run), defaultdict[str | None, list[Metric]](list)
     for metric in chosen:
         by_extractor[how.extractor or metric.extractor].append(metric)
-    parts = [
-        _scores_in(
-            sources,
-            chosen,
-            how,
-            preferred=name,
-            alone=len(by_extractor) == 1,
-            by=by,
-            save=None if number else save_statistics,
-            index=index,
-            run=(run.prefixed(name or "any space") if len(by_extractor) > 1 else run).planned(
-                LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(chosen))
-            ),
-        )
-        for number, (name, chosen) in enumerate(by_extractor.items())
-    ]
+    for label, source in sources.items():
+        check_type(source, label, "embeddings", "sketch")
+    parts: list[Scores] = []
+    for name, own in by_extractor.items():
+        own_run = run if len(by_extractor) == 1 else run.prefixed(name or "any space")
+        own_run = own_run.planned(LOOK, Stage.of_parts(COMPUTE, [COMPUTE] * len(own)))
+        try:
+            sets = open_sets(sources, open_set, how, own_run, preferred=name)
+        except (DataError, IncompatibleError) as error:
+            if isinstance(error, MissingWeightsError):
+                error = MissingWeightsError(f"{error}{say_substitute(own)}")
+            if len(by_extractor) == 1:
+                raise error from None
+            gen, ref = (
+                name_of(one) if isinstance(one := sources[label], str | Path) else label for label in ("gen", "ref")
+            )
+            reasons = dict.fromkeys((metric.name for metric in own), str(error))
+            parts.append(Scores(gen, ref, (), reasons, provenance=Provenance.here(own_run.device)))
+            continue
+        if save_statistics is not None and not parts:
+            one = sets["ref"]
+            write_statistics(save_statistics, from_embeddings(one, run=own_run) if isinstance(one, Embeddings) else one)
+        parts.append(compute_scores(sources, sets, own, by, index, own_run))
     found = replace(
         parts[0],
         scores=tuple(score for part in parts for score in part.scores),
         failures={name: reason for part in parts for name, reason in part.failures.items()},
     )
     if not found.scores:
-        reasons = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
-        raise DataError("; ".join(reasons))
+        reasons_given = (f"{name} could not be computed: {reason}" for name, reason in found.failures.items())
+        raise DataError("; ".join(reasons_given))
     return found
-
-
-def _scores_in(
-    sources: Mapping[str, object],
-    chosen: Sequence[Metric],
-    how: Extraction,
-    *,
-    preferred: str | None,
-    alone: bool,
-    by: str | None,
-    save: str | Path | None,
-    index: SearchIndex,
-    run: Run,
-) -> Scores:
-    """Compute the metrics of one extractor; sets that cannot be embedded are an error if it is the only one."""
-    for label, source in sources.items():
-        check_type(source, label, "embeddings", "sketch")
-    try:
-        sets = open_sets(sources, open_set, how, run, preferred=preferred)
-    except (DataError, IncompatibleError) as error:
-        if isinstance(error, MissingWeightsError):
-            error = MissingWeightsError(f"{error}{say_substitute(chosen)}")
-        if alone:
-            raise error from None
-        reasons = dict.fromkeys((metric.name for metric in chosen), str(error))
-        return Scores(*_names(sources), (), reasons, provenance=Provenance.here(run.device))
-    if save is not None:
-        ref = sets["ref"]
-        write_statistics(save, from_embeddings(ref, run=run) if isinstance(ref, Embeddings) else ref)
-    return compute_scores(sources, sets, chosen, by, index, run)
 
 
 def compute_scores(
@@ -341,12 +318,6 @@ def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object
     for metric in chosen:
         metric.check_sets(given)
     return chosen
-
-
-def _names(sources: Mapping[str, object]) -> tuple[str, str]:
-    """Return the names of sets that could not be opened."""
-    gen, ref = (name_of(one) if isinstance(one := sources[label], str | Path) else label for label in ("gen", "ref"))
-    return gen, ref
 
 
 def _display_name(one: MetricSet) -> str:

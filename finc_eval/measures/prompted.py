@@ -20,7 +20,6 @@ from finc_eval.core.checks import check_positive
 from finc_eval.core.device import send
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
-from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
@@ -72,7 +71,7 @@ def conditional_vendi(
         True
     """
     check_positive("sigma", sigma)
-    joint = _joint(as_embeddings(source), text, sigma)
+    joint = join_text({"gen": as_embeddings(source)}, ["gen"], text, None, sigma)[0]["gen"]
     places = np.bincount(joint.place, minlength=len(joint.vectors))
     if len(places) > MAX_KERNEL_SAMPLES:
         raise DataError(f"{joint.name} has {len(places):,} prompts, and {MAX_KERNEL_SAMPLES:,} are taken: take fewer")
@@ -85,7 +84,7 @@ def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> Unex
 
     `text` is as in `conditional_vendi`.
     """
-    joint, run = _joint(as_embeddings(source), text, 1.0), Run.of(run)
+    joint, run = join_text({"gen": as_embeddings(source)}, ["gen"], text, None, 1.0)[0]["gen"], Run.of(run)
     if joint.dim > MAX_COVARIANCE_SIZE:
         raise DataError(
             f"images and prompts have {joint.dim:,} entries together, and {MAX_COVARIANCE_SIZE:,} are taken: take a "
@@ -138,11 +137,6 @@ def clip_score(source: object, text: str | None = None, *, run: Run | None = Non
     interval = ratio_interval(sums, sizes) if len(sums) > 1 else None
     by_prompt = dict(zip(prompts.tolist(), (sums / sizes).tolist(), strict=True))
     return ClipScore(float(scores.mean()), interval, by_prompt, unread)
-
-
-def _joint(one: Embeddings, text: str, sigma: float) -> Joint:
-    """Return pairs of prompt and image, the prompts scaled to the bandwidth of the images."""
-    return join_text({"gen": one}, ["gen"], text, None, sigma)[0]["gen"]
 
 
 def _of_order(

@@ -104,23 +104,19 @@ def note_beside(source: object, one: object, used: object, run: Run) -> str | No
         return None
     are_images = holds_images(Path(str(source)))
     what = "images by this extractor" if are_images else "embeddings"
-    if stored.dim == one.dim and _contradict(stored, one, run):
-        return (
-            f"{stored.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a file "
-            "with one of both"
-        )
+    if stored.dim == one.dim:
+        own = from_embeddings(one, run=run).to(stored.mean.device)
+        least, most = sorted(float(each.covariance.trace()) for each in (own, stored))
+        distance = float((own.mean - stored.mean).square().sum())
+        if distance > MAX_ERRORS * most / one.n or most > MAX_SPREAD_RATIO * least:
+            return (
+                f"{stored.name} contradicts itself: its stored mean and covariance are not those of its {what}: use a "
+                "file with one of both"
+            )
     took = "its images were embedded, and its stored mean and covariance not used"
     if isinstance(used, GaussianStatistics):
         took = "its stored mean and covariance were used, not its images"
     return f"{stored.name} holds both images and statistics: {took}" if are_images else None
-
-
-def _contradict(stored: GaussianStatistics, samples: Embeddings, run: Run) -> bool:
-    """Return whether stored statistics cannot be of samples, shape (n, d), of the same size d."""
-    own = from_embeddings(samples, run=run).to(stored.mean.device)
-    spread, stored_spread = float(own.covariance.trace()), float(stored.covariance.trace())
-    apart = float((own.mean - stored.mean).square().sum()) > MAX_ERRORS * max(spread, stored_spread) / samples.n
-    return apart or max(spread, stored_spread) > MAX_SPREAD_RATIO * min(spread, stored_spread)
 
 
 def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:
@@ -136,7 +132,12 @@ def _npz(path: str | Path, needed: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     arrays = {key: file.array(key) for key in held & {*needed, *OWN_KEYS}}
     if not set(needed) <= held:
         listed = ", ".join(sorted(held)) or "nothing"
-        raise DataError(f"{path} has no {' and '.join(needed)}, it has {listed}: {_advice(held)}")
+        advice = "pass statistics as numpy.savez(path, mu=…, sigma=…) writes them"
+        if "feats" in held:
+            advice = "those are embeddings, for KID"
+        if "arr_0" in held:
+            advice = "those are samples, embed them with finc-eval extract"
+        raise DataError(f"{path} has no {' and '.join(needed)}, it has {listed}: {advice}")
     return arrays
 
 
@@ -174,11 +175,3 @@ def _ours(path: str | Path, arrays: dict[str, NDArray[Any]], plain: GaussianStat
 def _digest(statistics: GaussianStatistics) -> str:
     arrays = (tensor.cpu().numpy().astype("<f8") for tensor in (statistics.mean, statistics.covariance))
     return sha256_of(f"{statistics.n}|{statistics.space}", *arrays)
-
-
-def _advice(held: set[str]) -> str:
-    if "arr_0" in held:
-        return "those are samples, embed them with finc-eval extract"
-    if "feats" in held:
-        return "those are embeddings, for KID"
-    return "pass statistics as numpy.savez(path, mu=…, sigma=…) writes them"

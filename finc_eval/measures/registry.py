@@ -24,12 +24,9 @@ MODULES = (
 """Modules that declare metrics, in the order shown to users: a new metric is one line here."""
 
 
-def collect(modules: Iterable[str]) -> dict[str, Metric]:
-    """Return the metrics that modules of `finc_eval.measures` declare, by name."""
-    return {metric.name: metric for name in modules for metric in import_module(f"finc_eval.measures.{name}").METRICS}
-
-
-METRICS = collect(MODULES)
+METRICS: dict[str, Metric] = {
+    metric.name: metric for name in MODULES for metric in import_module(f"finc_eval.measures.{name}").METRICS
+}
 """All metrics, by name."""
 
 

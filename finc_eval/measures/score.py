@@ -11,6 +11,7 @@ from finc_eval.core.record import Record, plain
 from finc_eval.core.serialize import Document, Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import join_words
+from finc_eval.numerics.inference import normal_quantile
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,20 @@ class Score(Record, Shown):
     def __post_init__(self) -> None:
         if self.interval is not None:
             # Computed in another order, the number can lie a rounding error outside.
-            number = self.value if self.unbiased is None else self.unbiased
-            object.__setattr__(self, "interval", (min(self.interval[0], number), max(self.interval[1], number)))
+            low, high = self.interval
+            object.__setattr__(self, "interval", (min(low, self.center), max(high, self.center)))
+
+    @property
+    def center(self) -> float:
+        """Number that the interval is around: the unbiased value, or else the value."""
+        return self.value if self.unbiased is None else self.unbiased
+
+    @property
+    def standard_error(self) -> float | None:
+        """Standard error behind the longer side of the interval; None without an interval."""
+        if self.interval is None:
+            return None
+        return max(self.interval[1] - self.center, self.center - self.interval[0]) / normal_quantile()
 
     def _summary(self) -> str:
         interval = "" if self.interval is None else " [{:.4g}, {:.4g}]".format(*self.interval)

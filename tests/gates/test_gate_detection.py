@@ -167,7 +167,7 @@ def test_what_has_moved_is_the_difference_of_a_comparison(sets):
     (found,) = fe.gate(new, old, sets["ref"], {"kinds": {"moved": 0.5}}).distances
     compared = fe.compare(new, old, method="clusters")
     assert (found.moved, found.interval) == (compared.difference, compared.difference_interval)
-    assert 0.05 < found.moved < 0.3 and "50 kinds since the baseline" in found.say(is_limited=False)
+    assert 0.05 < found.moved < 0.3 and "50 kinds since the baseline" in found.say(())
 
 
 def test_values_of_a_column_hide_nothing(sets):

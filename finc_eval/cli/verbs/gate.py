@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -113,7 +114,8 @@ def gate(
     given = {"anchor": anchor, "train": train}
     sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)
-    limits = Policy.of(policy).with_looks(looks)
+    limits = Policy.of(policy)
+    limits = limits if looks is None else replace(limits, looks=looks)
     if history is not None:
         # What is the latest baseline already is said before its outputs are held against those of the first time.
         with work.running() as run:
