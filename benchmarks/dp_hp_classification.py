@@ -19,10 +19,10 @@ from _real import asset
 from _record import record
 
 from finc_eval.privacy import Guarantee
+from finc_eval.privacy.settings import DpHp, DpHpFew, DpHpPaper, DpMerf
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import ProductMixture
 from finc_eval.privacy.synthesis.released_features import table_statistics
-from finc_eval.privacy.synthesis.settings import DpHp, DpHpFew, DpHpPaper, DpMerf
 from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 FRESH = 1000

@@ -31,11 +31,9 @@ from finc_eval.core.marks import job_digest
 from finc_eval.core.storage import check_free, claim, reserve
 from finc_eval.core.words import plural
 from finc_eval.extractors.settings import Extraction
-from finc_eval.privacy.dp.guarantee import PrivacySettings
 from finc_eval.privacy.dp.ledger import Ledger, PlannedLedger
-from finc_eval.privacy.reference.settings import ReleaseSettings
+from finc_eval.privacy.settings import ImageSynthesisSettings, PrivacySettings, ReleaseSettings
 from finc_eval.privacy.synthesis.files import SUFFIXES, irregular_lines, read_columns, read_images, write_arrays
-from finc_eval.privacy.synthesis.settings import ImageSynthesisSettings
 
 LedgerFile = Annotated[Path, typer.Option(help="File that records what each data set has spent.")]
 Budget = Annotated[

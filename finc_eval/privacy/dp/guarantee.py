@@ -1,4 +1,4 @@
-"""`Guarantee`: what (ε, δ)-differential privacy promises to each record, and the options that state it.
+"""`Guarantee`: what (ε, δ)-differential privacy promises to each record, and what it follows from.
 
 It follows from Gaussian differential privacy (GDP). To release x + N(0, s²I), where x has the sensitivity Δ, is μ-GDP
 with μ = Δ/s. Several releases compose exactly to μ = √(Σ μᵢ²) (Dong, Roth, Su 2022, arXiv 1905.02383, corollary 2.13
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import expm1, inf, log, sqrt
-from typing import Annotated, Literal, TypedDict, get_args
+from typing import Literal, get_args
 
 from pydantic import computed_field
 from scipy.optimize import brentq
@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from finc_eval.core.checks import check_choice, check_fraction, check_positive
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import Record, about
+from finc_eval.core.record import Record
 
 MIN_MU, MAX_MU = 1e-9, 1e4
 """Range in which μ is searched: below it nothing useful is left, above it nothing is protected."""
@@ -173,35 +173,3 @@ class Guarantee(Record):
             f"AUC ≤ {most.auc:.3f}, advantage ≤ {most.advantage:.3f}, true positives ≤ {most.tpr_at_1_percent:.2%} at "
             f"1 % and ≤ {most.tpr_at_01_percent:.3%} at 0.1 % false positives"
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrivacySettings(Record):
-    """Budget of one private release, and the name of the data set in the ledger.
-
-    Raises:
-        UsageError: a value is out of range.
-    """
-
-    epsilon: Annotated[float, about("ε of the guarantee; all of it is spent")]
-    delta: Annotated[float, about("δ of the guarantee, well below one over the number of records")] = 1e-5
-    name: Annotated[
-        str | None, about("name of the data set in the ledger, shared with its subsets and altered copies")
-    ] = None
-
-    def __post_init__(self) -> None:
-        guarantee = self.guarantee  # refuses values that are out of range
-        self._store(epsilon=guarantee.epsilon, delta=guarantee.delta)
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """Guarantee to each record, for a record that is replaced."""
-        return Guarantee.of(self.epsilon, self.delta)
-
-
-class PrivacyOptions(TypedDict, total=False):
-    """The fields of `PrivacySettings` as keywords of a function."""
-
-    epsilon: float
-    delta: float
-    name: str | None

@@ -24,9 +24,9 @@ from finc_eval.privacy.dp.population import RowViews
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.reference.mean_distance import sampling_variance
 from finc_eval.privacy.reference.result import SQUARE_WEIGHT, ReleaseRecord
-from finc_eval.privacy.reference.settings import ReleaseOptions, ReleaseSettings
 from finc_eval.privacy.reference.sketch import MAX_SKETCH_FEATURES, PrivateSketch
 from finc_eval.privacy.reference.transform import PublicTransform
+from finc_eval.privacy.settings import ReleaseOptions, ReleaseSettings
 
 NEGLIGIBLE_TAIL = 1e-3
 """Largest 1 − ‖φ‖² at which ‖φ‖² counts as 1."""

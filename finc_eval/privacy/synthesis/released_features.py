@@ -17,7 +17,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree, best_rho, rho_of
-from finc_eval.privacy.synthesis.settings import AnySynthesis, DpHp, DpHpFew, DpHpPaper, DpMerf, ImageDataSet
+from finc_eval.privacy.settings import AnySynthesis, DpHp, DpHpFew, DpHpPaper, DpMerf, ImageDataSet
 from finc_eval.privacy.synthesis.tabular import MAX_POSITION, Table
 
 if TYPE_CHECKING:

@@ -23,6 +23,14 @@ from finc_eval.privacy.dp.gaussian_mechanism import class_indices
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.public_values import column_arrays
 from finc_eval.privacy.dp.records import table_identity
+from finc_eval.privacy.settings import (
+    DpHpFew,
+    ImageSynthesisOptions,
+    ImageSynthesisSettings,
+    NetworkName,
+    SynthesisOptions,
+    SynthesisSettings,
+)
 from finc_eval.privacy.synthesis.dp_hp import (
     Generator,
     PassingRecords,
@@ -46,14 +54,6 @@ from finc_eval.privacy.synthesis.result import (
     first_of_each,
     make_columns,
     synthesis_of,
-)
-from finc_eval.privacy.synthesis.settings import (
-    DpHpFew,
-    ImageSynthesisOptions,
-    ImageSynthesisSettings,
-    NetworkName,
-    SynthesisOptions,
-    SynthesisSettings,
 )
 from finc_eval.privacy.synthesis.tabular import Table
 

@@ -1,15 +1,86 @@
-"""Settings of a synthesis, and its methods: features to release, and weights by which a generator meets them."""
+"""Settings of private releases and of syntheses, and the methods: features to release, and weights in the fit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from math import inf
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, TypedDict, get_args
 
 from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, about, by_name
-from finc_eval.privacy.dp.guarantee import Bound, Guarantee, PrivacyOptions, PrivacySettings
+from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivacySettings(Record):
+    """Budget of one private release, and the name of the data set in the ledger.
+
+    Raises:
+        UsageError: a value is out of range.
+    """
+
+    epsilon: Annotated[float, about("ε of the guarantee; all of it is spent")]
+    delta: Annotated[float, about("δ of the guarantee, well below one over the number of records")] = 1e-5
+    name: Annotated[
+        str | None, about("name of the data set in the ledger, shared with its subsets and altered copies")
+    ] = None
+
+    def __post_init__(self) -> None:
+        guarantee = self.guarantee  # refuses values that are out of range
+        self._store(epsilon=guarantee.epsilon, delta=guarantee.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee to each record, for a record that is replaced."""
+        return Guarantee.of(self.epsilon, self.delta)
+
+
+class PrivacyOptions(TypedDict, total=False):
+    """The fields of `PrivacySettings` as keywords of a function."""
+
+    epsilon: float
+    delta: float
+    name: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSettings(PrivacySettings):
+    """Budget and sensitivity of a private sketch. Each field is also a keyword of `release_sketch`.
+
+    Raises:
+        UsageError: a value is out of range.
+
+    Example:
+        >>> import finc_eval as fe
+        >>> settings = fe.privacy.ReleaseSettings(epsilon=1, name="ward 7")
+        >>> settings.delta, settings.adjacency
+        (1e-05, 'replace')
+    """
+
+    adjacency: Annotated[
+        Adjacency, about("neighboring data sets: one record is replaced by another, or counts as nothing (zero-out)")
+    ] = "replace"
+    bound: Annotated[
+        Bound, about("sensitivity for replaced records: √2/m, which is proved (tight), or 2/m as in the paper")
+    ] = "tight"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("bound", self.bound, get_args(Bound))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Guarantee to each record."""
+        return Guarantee.of(self.epsilon, self.delta, self.adjacency)
+
+
+class ReleaseOptions(PrivacyOptions, total=False):
+    """The fields of `ReleaseSettings` as keywords of a function."""
+
+    adjacency: Adjacency
+    bound: Bound
+
 
 SynthesisName = Literal["dp-hp", "dp-hp-few", "dp-hp-paper", "dp-merf"]
 ImageDataSet = Literal["mnist", "fashion-mnist"]
