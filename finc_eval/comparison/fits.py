@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
+from typing import cast
 
 import numpy as np
 import torch
@@ -117,7 +118,14 @@ def expansion_directions(
     at right angles to the mean φ of the second set, which finds more of planted kinds (docs/method.md). Some of the
     frequencies alone change φ, and not what the method finds.
     """
-    found = find(_of_folds(first, folds), _of_folds(second, folds))
+    sets = []
+    for one in (first, second):
+        embeddings = cast(Embeddings, one.embeddings)
+        if len(folds) == 1:
+            own = np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0])
+            embeddings = Subset(embeddings, own, name=f"half of {one.label}")
+        sets.append(embeddings)
+    found = find(*sets)
     raw = found.directions(first.sketch.feature_map)
     chosen, mean = [second.sketch.folds[fold] for fold in folds], None
     if found.eigenvalues is None:
@@ -151,7 +159,11 @@ def baseline_fit(settings: Settings, gen: SketchedSet, ref: SketchedSet) -> Fit:
     """Return a baseline's fit: it finds the modes with more mass in its first set than in its second."""
     method, modes = settings.method, settings.modes
     for one in (gen, ref):
-        _embeddings(one)
+        if one.embeddings is None:
+            raise DataError(
+                f"ken, rarity and fld need embeddings, and {one.label} is a sketch: pass the embeddings that it was "
+                "made from, or take finc"
+            )
     phi = gen.sketch.feature_map
     run = Run(phi.device)
     find: Finder
@@ -240,20 +252,3 @@ def _clusters(x: Embeddings, novel: NDArray[np.int64], clusters: int, run: Run |
     coefficients = torch.zeros(len(novel), clusters, dtype=torch.double)
     coefficients[np.arange(len(novel)), spectral_clustering(x, novel, clusters, run=run)] = 1.0
     return KernelExpansion(x.rows_at(novel), coefficients)
-
-
-def _of_folds(one: SketchedSet, folds: Sequence[int]) -> Embeddings:
-    """Return the embeddings of the samples of some folds."""
-    embeddings = _embeddings(one)
-    if len(folds) == 2:
-        return embeddings
-    return Subset(embeddings, np.flatnonzero(fold_of(embeddings.id_keys()) == folds[0]), name=f"half of {one.label}")
-
-
-def _embeddings(one: SketchedSet) -> Embeddings:
-    if one.embeddings is None:
-        raise DataError(
-            f"ken, rarity and fld need embeddings, and {one.label} is a sketch: pass the embeddings that it was made "
-            "from, or take finc"
-        )
-    return one.embeddings

@@ -168,7 +168,14 @@ def sweep(
         if not ascending:
             raise UsageError("a sweep needs at least one value of its parameter, got none")
     sources = {"gen": gen, "ref": ref}
-    return (_sweep_sigma if parameter == "sigma" else _sweep_rho)(sources, ascending, chosen, run, extractor)
+    if parameter == "sigma":
+        return _sweep_sigma(sources, ascending, chosen, run, extractor)
+    settings_of_rho = [replace(chosen, rho=rho) for rho in ascending or RHOS]
+    opened = sketch_sets(sources, chosen, run, extractor)
+    first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
+    cases = [(one.rho, first, second, replace(opened.settings, rho=one.rho)) for one in settings_of_rho]
+    points = _points(cases, {label: one.embeddings for label, one in opened.sets.items()}, run)
+    return Sweep("rho", points, Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
 
 def _sweep_sigma(
@@ -200,17 +207,6 @@ def _sweep_sigma(
     papers_rule = _papers_rule(rows["gen"], rows["ref"], chosen, settings.rho)
     default = BANDWIDTH_FACTOR * median
     return Sweep("sigma", points, default, warnings, papers_rule, provenance=Provenance.here(run.device))
-
-
-def _sweep_rho(
-    sources: Mapping[str, object], rhos: list[float] | None, settings: Settings, run: Run, extractor: AnyExtractor
-) -> Sweep:
-    chosen = [replace(settings, rho=rho) for rho in rhos or RHOS]
-    opened = sketch_sets(sources, settings, run, extractor)
-    first, second = (opened.sets[label].sketch for label in ("gen", "ref"))
-    cases = [(one.rho, first, second, replace(opened.settings, rho=one.rho)) for one in chosen]
-    points = _points(cases, {label: one.embeddings for label, one in opened.sets.items()}, run)
-    return Sweep("rho", points, Settings.rho, opened.warnings, provenance=Provenance.here(run.device))
 
 
 def _points(

@@ -158,29 +158,23 @@ class CosineFeatures(FeatureMap):
 
     @property
     def size(self) -> int:
-        """Number of entries of φ(x), d."""
         return self.dim
 
     def exact(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """Compute the cosine of every pair."""
         return cosine_kernel(x, y)
 
     def to(self, device: str | torch.device) -> CosineFeatures:
-        """Return the same map on another device."""
         return CosineFeatures(self.dim, device)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Number of entries of an embedding."""
         return {"dim": self.dim}
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Empty: the map does not have tensors."""
         return {}
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Return the kernel, which does not have parameters."""
         return (("kernel", self.kernel),)
 
     def _check(self, rows: torch.Tensor) -> None:

@@ -84,16 +84,13 @@ class RandomFourierFeatures(FeatureMap):
 
     @property
     def features(self) -> int:
-        """Number of frequencies, r."""
         return self.frequencies.shape[1]
 
     @property
     def size(self) -> int:
-        """Number of entries of φ(x), 2r."""
         return 2 * self.features
 
     def halves(self) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return the entries, cosine and sine, of the first and of the second half of the frequencies."""
         if self.features < 2:
             return None
         first, second = torch.arange(self.features, device=self.device).tensor_split(2)
@@ -104,13 +101,11 @@ class RandomFourierFeatures(FeatureMap):
         return gaussian_kernel(x - self.center, y - self.center, self.sigma)
 
     def to(self, device: str | torch.device) -> RandomFourierFeatures:
-        """Return the same map on another device."""
         state: dict[str, Any] = self.parameters | self.tensors
         return RandomFourierFeatures(self.dim, self.features, device=device, **state)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Bandwidth, seed and orthogonality of the frequencies."""
         return {"sigma": self.sigma, "seed": self.seed, "orthogonal": self.orthogonal}
 
     @property
@@ -119,7 +114,6 @@ class RandomFourierFeatures(FeatureMap):
         return {"frequencies": self.frequencies, "center": self.center}
 
     def signature(self) -> tuple[tuple[str, str], ...]:
-        """Return kernel, bandwidth, number and orthogonality of the frequencies, and the map's digest."""
         return (
             ("kernel", self.kernel),
             ("sigma", f"{self.sigma:.6g}"),

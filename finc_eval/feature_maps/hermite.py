@@ -194,10 +194,6 @@ class HermiteFeatures(FeatureMap):
         """Compute φ of every row in float64, where rounding must not matter: (n, d) → (n, q)."""
         return self.apply(x.to(self.device, torch.double))
 
-    def tail(self, x: torch.Tensor) -> torch.Tensor:
-        """Compute 1 − ‖φ(x)‖² of every row, the mass in degrees that are cut off; |k − φ·φ'| ≤ √(tail · tail')."""
-        return 1 - self.apply(x).square().sum(-1)
-
     @property
     def parameters(self) -> dict[str, Any]:
         """Name of the map in `HERMITE_MAPS`, and arguments of the constructor except center and device."""

@@ -301,8 +301,9 @@ def fld_gap(
     )
 
     def mean_gap(centers: Sequence[Embeddings]) -> tuple[float, float]:
-        gaps = [likelihood_gap(one, half, unseen, run=run) for one, half in zip(centers, halves, strict=True)]
-        return sum(one.value for one in gaps) / 2, hypot(*(one.standard_error for one in gaps)) / 2
+        found = [likelihood_gap(one, half, unseen, run=run) for one, half in zip(centers, halves, strict=True)]
+        gaps, errors = zip(*found, strict=True)
+        return sum(gaps) / 2, hypot(*errors) / 2
 
     (found, error), (control, control_error) = mean_gap((own, again)), mean_gap(halves[::-1])
     return Measure(

@@ -106,10 +106,6 @@ class FarSamples:
         return Far(int(self._count), farthest, distance)
 
 
-RowsAt = Callable[[NDArray[np.int64]], torch.Tensor]
-"""Function from indices of samples to their rows, (m,) → (m, d)."""
-
-
 class BottomSample:
     """The `capacity` samples with the smallest id hashes: a uniform sample that merges and never depends on order.
 
@@ -128,7 +124,17 @@ class BottomSample:
         self._rows = self._rows.cpu()
         return self._rows
 
-    def update(self, keys: NDArray[np.uint64], ids_at: IdsAt, rows_at: RowsAt) -> None:
+    def add(self, keys: NDArray[np.uint64], ids: Sequence[str], rows: torch.Tensor) -> None:
+        """Offer samples that are at hand; see `update`."""
+        self.update(
+            keys,
+            lambda chosen: [ids[index] for index in chosen.tolist()],
+            lambda chosen: rows[send(torch.from_numpy(chosen), rows.device)],
+        )
+
+    def update(
+        self, keys: NDArray[np.uint64], ids_at: IdsAt, rows_at: Callable[[NDArray[np.int64]], torch.Tensor]
+    ) -> None:
         """Offer samples; those with the smallest hashes stay, in order of hash."""
         # The lowest bit decides the fold, so the order is by the others: both folds are sampled alike.
         offered = np.arange(len(keys))
@@ -158,15 +164,5 @@ class BottomSample:
     def __add__(self, other: BottomSample) -> BottomSample:
         total = BottomSample(self.rows.shape[1], min(self.capacity, other.capacity))
         for part in (self, other):
-            total.update(part.keys, choose_ids(part.ids), rows_among(part.rows))
+            total.add(part.keys, part.ids, part.rows)
         return total
-
-
-def choose_ids(ids: Sequence[str]) -> IdsAt:
-    """Return the function from indices to these ids."""
-    return lambda indices: [ids[index] for index in indices.tolist()]
-
-
-def rows_among(rows: torch.Tensor) -> RowsAt:
-    """Return the function from indices to these rows."""
-    return lambda indices: rows[send(torch.from_numpy(indices), rows.device)]

@@ -32,7 +32,7 @@ from finc_eval.numerics.names import PRECISIONS, Precision
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples.shards import Shard, join_shards
 from finc_eval.sketches import stored
-from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample, choose_ids, fold_chunks, rows_among
+from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample, fold_chunks
 from finc_eval.sketches.reference import reference_feature_map
 from finc_eval.sketches.settings import SketchOptions, SketchSettings
 
@@ -206,7 +206,7 @@ class Sketch(Shown):
         keys = keys_of(hashes, videos)
         self._count_groups(embeddings.n, videos, VIDEO)
         checked = next(embeddings.batches(embeddings.n, self.feature_map.prepared)).rows
-        self.sample.update(keys, choose_ids(names), rows_among(checked))
+        self.sample.add(keys, names, checked)
         for fold in (0, 1):
             chosen = send(rows_of(torch.from_numpy(fold_of(keys)), fold), checked.device)
             if len(chosen):
@@ -310,7 +310,7 @@ class Sketch(Shown):
             ids = file.texts("sample/ids").all()
             rows = torch.from_numpy(file.array("sample/rows", len(ids), phi.dim))
             keys = file.array("sample/keys", len(ids), dtype="<u8")
-            sketch.sample.update(keys, choose_ids(ids), rows_among(rows))
+            sketch.sample.add(keys, ids, rows)
             for name, moments in sketch._moments().items():
                 trace, largest = stored.read_moments(file, name, moments, header.n[name])
                 # ‖φ(x)‖ is at most 1, so that no sum of products of its entries exceeds the number of samples.

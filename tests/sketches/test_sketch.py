@@ -10,7 +10,7 @@ from _portions import portions_of
 import finc_eval as fe
 from finc_eval.embeddings.keys import hashes_of, keys_of
 from finc_eval.numerics.arrays import fold_of
-from finc_eval.sketches.folds import BottomSample, choose_ids, fold_chunks, rows_among
+from finc_eval.sketches.folds import BottomSample, fold_chunks
 from finc_eval.sketches.sketch import MAX_EMBEDDING, sketch_all
 
 
@@ -249,5 +249,5 @@ def test_ids_that_are_not_valid_unicode_survive_sketch_comparison_and_json(digit
 def test_of_samples_with_equal_hashes_those_with_the_first_ids_stay():
     keys, ids = np.array([6, 2, 2, 2, 8], np.uint64), ["e", "c", "a", "b", "d"]
     sample = BottomSample(1, 3)
-    sample.update(keys, choose_ids(ids), rows_among(torch.arange(5.0)[:, None]))
+    sample.add(keys, ids, torch.arange(5.0)[:, None])
     assert sample.ids == ["a", "b", "c"] and sample.rows.flatten().tolist() == [2, 3, 1]
