@@ -169,7 +169,7 @@ def novelty(
     width = median_bandwidth(others) if sigma is None else sigma
     check_positive("sigma", width)
     values = ken_spectrum(rows, others, partial(gaussian_kernel, sigma=width), rho=rho, form=form)
-    score = ken_score(values) if len(values) else 0.0
+    score = ken_score(values)
     alone = score > COLLAPSED_SCORE * log(x.n)
     warning = (
         f"the score is near log n = {log(x.n):.2f}, its largest possible value: under this bandwidth every sample "

@@ -34,9 +34,6 @@ Status = Literal["new", "grown", "gone", "shrunk", "undecided", "unchanged"]
 
 ORDER: tuple[Status, ...] = ("new", "grown", "gone", "shrunk", "undecided", "unchanged")
 
-RELEASES = ("new", "old")
-"""Labels of the releases: a change is the share of the new release minus the share of the old release."""
-
 
 @dataclass(frozen=True, eq=False)
 class Change(Record, Shown):
@@ -190,14 +187,10 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         )
     tree = before.tree.tree
     nodes = {kind_id(node): node for node in range(tree.nodes)}
-    listed = {
-        label: {nodes[kind.id]: kind for kind in (*one.headings, *one.kinds)}
-        for label, one in zip(RELEASES, (after, before), strict=True)
-    }
+    both = {"new": after, "old": before}  # a change is the share of the first minus the share of the second
+    listed = {label: {nodes[kind.id]: kind for kind in (*one.headings, *one.kinds)} for label, one in both.items()}
     known = np.array(sorted({*listed["old"], *listed["new"]}))
-    tests = test_kinds({
-        label: one.counted_kinds.tallies["gen"] for label, one in zip(RELEASES, (after, before), strict=True)
-    })  # fmt: skip
+    tests = test_kinds({label: one.counted_kinds.tallies["gen"] for label, one in both.items()})
     only = np.ones_like(tests.adjusted)
     only[:, known] = tests.adjusted[:, known]
     p_old, p_new = _against_ref(before), _against_ref(after)

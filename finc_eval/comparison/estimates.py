@@ -32,18 +32,21 @@ class Masses:
         cls,
         folds: tuple[Moments, Moments],
         vectors: tuple[torch.Tensor, torch.Tensor],
-        concentration: torch.Tensor,
+        powers: torch.Tensor,
         effect: float,
     ) -> Masses:
         """Compute masses from moments, and their variances with the help of a sample.
 
-        The moments give E[s²]; E[s⁴] is E[s²] times the sample's Σs⁴ / Σs². Both are at most 1, as ‖φ‖ = ‖v‖ = 1, so
-        that a ratio of 1, of an empty sample, bounds the variance. `vectors` are the directions that score fold 0, and
-        those that score fold 1, each (q, t); `concentration` is Σs⁴ / Σs² in a sample of either fold, (2, t).
+        The moments give E[s²]; E[s⁴] is E[s²] times the sample's Σs⁴ / Σs², as if one more sample had s = 1. Both are
+        at most 1, as ‖φ‖ = ‖v‖ = 1, so that a ratio of 1, of an empty sample, bounds the variance. `vectors` are the
+        directions that score fold 0, and those that score fold 1, each (q, t); `powers` are Σs² and Σs⁴ in a sample of
+        either fold, (2, 2, t).
         """
         mean = torch.stack(
             [(v * moments.apply(v)).sum(0).double() for moments, v in zip(folds, vectors, strict=True)]
         ).clamp(0, 1)
+        second, fourth = powers.unbind(1)
+        concentration = (fourth + 1) / (second + 1)
         variance = (mean.cpu() * concentration - mean.cpu().square()).clamp_min(0)
         n = torch.tensor([moments.n for moments in folds], dtype=torch.double)
         return cls(n, mean.cpu(), variance, torch.full((mean.shape[1],), effect, dtype=torch.double))

@@ -229,20 +229,18 @@ def _common_feature_map(inputs: Mapping[str, SetInput], settings: Settings, run:
 
 def _sketch(opened: SetInput, label: str, phi: FeatureMap, settings: Settings, run: Run) -> SketchedSet:
     """Sketch a set unless it is a sketch, and check that it can be split in two halves."""
+    embeddings = None if isinstance(opened, Sketch) else opened
     if isinstance(opened, Sketch):
-        found = SketchedSet(label, opened, None)
+        sketch = opened
     else:
         (sketch,) = sketch_all(opened, [phi], precision=settings.precision, embedding=False, run=run)
-        found = SketchedSet(label, sketch, opened)
-    folds = found.sketch.folds
-    if min(fold.n for fold in folds) < 2:
-        if found.sketch.groups is not None:
-            sketch = found.sketch
+    if min(fold.n for fold in sketch.folds) < 2:
+        if sketch.groups is not None:
             raise too_few_groups(label, sketch.n, sketch.samples_per_group, sketch.groups)
-        raise _too_few(label, found.sketch.n)
-    if not all(fold.first.isfinite().all() for fold in folds):
+        raise _too_few(label, sketch.n)
+    if not all(fold.first.isfinite().all() for fold in sketch.folds):
         raise DataError(f"the features of {label} overflow: its embeddings are too large for float32, scale them")
-    return found
+    return SketchedSet(label, sketch, embeddings)
 
 
 def _too_few(label: str, n: int) -> DataError:

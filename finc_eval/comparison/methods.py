@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from finc_eval.comparison.compare import DIRECTIONS, compare_opened
-from finc_eval.comparison.direction import ROLES, Direction, Role, SetLabel, significant
+from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, significant
 from finc_eval.comparison.inputs import SKETCH, SketchedSet, sketch_sets
 from finc_eval.comparison.result import Comparison, SideBySide
 from finc_eval.comparison.score_pass import SCORE
@@ -86,8 +86,9 @@ class MethodComparison(SideBySide):
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows: of one direction of each group."""
         directions = [self.shown_direction(group) for group in self.groups]
-        labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
-        return {label: [name for one in directions for name in one.shown(label, self.shown)] for label in labels}
+        return {
+            label: [name for one in directions for name in one.shown(label, self.shown)] for label in SETS_OF["over"]
+        }
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(method, one) for method, comparison in self.comparisons.items() for one in comparison.directions]

@@ -180,11 +180,6 @@ class Scores:
         mean = self.powers[:, 0] / self.folds[:, None]
         return Masses(self.folds, mean.clamp_max(1), self._variance(), effect)  # norms are 1 only up to rounding
 
-    def concentration(self) -> torch.Tensor:
-        """Return Σs⁴ / Σs² of the out-of-fold scores of each fold, shape (2, t), as if one more sample had s = 1."""
-        second, fourth = self.powers.unbind(1)
-        return (fourth + 1) / (second + 1)
-
     def fitted(self, fold: int) -> torch.Tensor:
         """Return which part of a fold is in each bin of the scores on directions fitted to it: (t, BINS)."""
         return self.histograms[fold, 1 - fold].double() / self.folds[fold].clamp_min(1)
@@ -247,8 +242,8 @@ def score_sets(sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], run: R
         if label in effects:
             masses = scores.masses(effects[label])
         else:
-            sketch, concentration = one.sketch, scores.concentration()
-            masses = Masses.of_sketch(sketch.folds, (first, second), concentration, sketch.samples_per_group)
+            sketch = one.sketch
+            masses = Masses.of_sketch(sketch.folds, (first, second), scores.powers, sketch.samples_per_group)
         features, folds = one.sample
         with arithmetic("float32"):
             of_first, of_second = (features @ torch.cat([first, second], 1)).cpu().tensor_split(2, 1)

@@ -12,7 +12,7 @@ import torch
 
 from finc_eval.baselines.ken import ken_score, ken_spectrum
 from finc_eval.comparison.compare import compare
-from finc_eval.comparison.direction import SetLabel, significant
+from finc_eval.comparison.direction import SETS_OF, significant
 from finc_eval.comparison.inputs import open_inputs, sketch_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of, without_clusters
@@ -95,8 +95,10 @@ class Sweep(Pictured):
     def shown_samples(self) -> Mapping[str, list[str]]:
         """Return the ids of the samples of both sets that a page shows: the most typical of significant directions."""
         directions = [one for point in self.points for one in significant(point.comparison.directions, ALPHA)]
-        labels: tuple[SetLabel, SetLabel] = ("gen", "ref")
-        return {label: [name for one in directions for name in one.typical(label)[: self.shown]] for label in labels}
+        return {
+            label: [name for one in directions for name in one.typical(label)[: self.shown]]
+            for label in SETS_OF["over"]
+        }
 
     def _frame_rows(self) -> list[dict[str, object]]:
         found = [(point.value, one) for point in self.points for one in point.comparison.directions]

@@ -280,7 +280,7 @@ def test_few_samples_and_many_features_give_the_same_by_either_eigenproblem(digi
 def test_masses_of_a_sketch_without_samples_are_exact_and_their_variances_as_large_as_can_be():
     x, _ = populations(size=30, sizes=((400, 300), (20, 20)))
     vectors = tuple(torch.linalg.qr(torch.randn(30, 3, generator=torch.Generator().manual_seed(s))).Q for s in (1, 2))
-    masses = Masses.of_sketch(x.folds, vectors, torch.ones(2, 3), 1.0)
+    masses = Masses.of_sketch(x.folds, vectors, torch.zeros(2, 2, 3), 1.0)
     for fold, (rows, columns) in enumerate(zip(x.features, vectors, strict=True)):
         squares = (rows @ columns).double().square()
         torch.testing.assert_close(masses.mean[fold], squares.mean(0), rtol=0, atol=1e-6)
