@@ -46,9 +46,8 @@ class HuggingFaceSource(FileSource):
             raise DataError(f"{name} has no column of images {key!r}{did_you_mean(key, images)}: it has {held}")
         images = images if key is None else [key]
         if len(images) != 1:
-            found = (
-                f"the image columns {', '.join(images)}" if images else f"no image column, only {', '.join(features)}"
-            )
+            columns = f"the image columns {', '.join(images)}"
+            found = columns if images else f"no image column, only {', '.join(features)}"
             raise DataError(f"{name} has {found}: it must have exactly one; name it by image_key")
         self._column, self._folder = images[0], folder
         self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))

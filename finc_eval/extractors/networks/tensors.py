@@ -52,7 +52,24 @@ def load_tensors(path: Path) -> Tensors:
 
     Tensors under one of `STATE_KEYS` are taken out of it.
     """
-    content = _read(path)
+    content: object
+    try:
+        with pin(path) as place:
+            if path.suffix == ".safetensors":
+                from safetensors.torch import load_file
+
+                content = load_file(place)
+            else:
+                content = torch.load(place, map_location="cpu", weights_only=True)
+    except NotAFileError:
+        raise
+    except pickle.UnpicklingError as error:
+        raise DataError(
+            f"{path} holds more than tensors, and reading it could run code: save its state_dict, best as .safetensors"
+        ) from error
+    except Exception as error:  # each format has exceptions of its own
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise DataError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
     for _ in range(MAX_NESTING):
         if isinstance(content, Mapping):
             content = next((content[name] for name in STATE_KEYS if isinstance(content.get(name), Mapping)), content)
@@ -106,25 +123,6 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
         )
     network.load_state_dict(tensors)
     return network
-
-
-def _read(path: Path) -> object:
-    try:
-        with pin(path) as place:
-            if path.suffix == ".safetensors":
-                from safetensors.torch import load_file
-
-                return load_file(place)
-            return torch.load(place, map_location="cpu", weights_only=True)
-    except NotAFileError:
-        raise
-    except pickle.UnpicklingError as error:
-        raise DataError(
-            f"{path} holds more than tensors, and reading it could run code: save its state_dict, best as .safetensors"
-        ) from error
-    except Exception as error:  # each format has exceptions of its own
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise DataError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
 
 
 Tensors = dict[str, torch.Tensor]
