@@ -72,7 +72,13 @@ def read_gallery(
         if lacking := len(wanted) - len(pictures[label]):
             count = "the" if lacking == len(wanted) else f"{lacking} of the {len(wanted)}"
             missing.setdefault(reason, []).append((label, f"{count} samples of {(names or {}).get(label, label)}"))
-    return Gallery(pictures, tuple(_note(reason, dict(found)) for reason, found in missing.items()))
+    notes = []
+    for reason, found in missing.items():
+        labels = [label for label, _ in found]
+        where = f"samples={{{', '.join(f'{label!r}: …' for label in labels)}}} or --samples {labels[0]}=…"
+        words = f"{join_words([samples_of for _, samples_of in found])} are not shown, because {reason}: pass {where}"
+        notes.append(f"{words[0].upper()}{words[1:]}, the folder, zip, npz or array that holds them.")
+    return Gallery(pictures, tuple(notes))
 
 
 def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[Thumbnails, str]:
@@ -96,14 +102,6 @@ def read_thumbnails(source: Any, wanted: set[str], clip: Clip | None) -> tuple[T
     except (FincEvalError, OSError) as error:
         return found, f"they cannot be read ({error})"
     return found, f"they cannot be found or read in {place}"
-
-
-def _note(reason: str, missing: Mapping[str, str]) -> str:
-    """Return why pictures are missing, from the words for the samples of each set by its label."""
-    first, *_ = missing
-    where = f"samples={{{', '.join(f'{label!r}: …' for label in missing)}}} or --samples {first}=…"
-    sentence = f"{join_words([*missing.values()])} are not shown, because {reason}: pass {where}"
-    return f"{sentence[0].upper()}{sentence[1:]}, the folder, zip, npz or array that holds them."
 
 
 class Caption(NamedTuple):

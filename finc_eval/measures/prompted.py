@@ -3,7 +3,7 @@
 Conditional Vendi and RKE (arXiv 2411.02817): exp(H_q(K_X ∘ K_T / n) − H_q(K_T / n)), with the kernels K_X of the images
 and K_T of their prompts, both Gaussian, so that K_X ∘ K_T is that of pairs of prompt and image. Scendi (2412.18645):
 exp of −Σ λ·log(λ / Σ λ), with λ the eigenvalues of the Schur complement C_XX − C_XT·C_TT⁺·C_TX of rows of length one.
-CLIPScore (2104.08718): 2.5·max(cos, 0) of image and prompt in one space; see `prompts.fit`.
+CLIPScore (2104.08718): 2.5·max(cos, 0) of image and prompt in one space; see `prompts.text`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from finc_eval.measures.vendi import MAX_KERNEL_SAMPLES, squared_kernel_sums
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
-from finc_eval.prompts.fit import ratio_interval, scores_by_set
-from finc_eval.prompts.text import WORDS, Joint, join_text, text_column
+from finc_eval.prompts.text import WORDS, Joint, join_text, ratio_interval, scores_by_set, text_column
 
 Array = NDArray[np.float64]
 Interval = tuple[float, float]

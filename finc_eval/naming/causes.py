@@ -71,7 +71,10 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
         inside[row] = np.bincount(number[members[name]], minlength=len(known) + 1)[:-1]
     if not samples.sum(1).all() or not inside.any():
         return Cause(None, (), 1.0, 1.0)
-    own = majority(inside.sum(0))
+    # The fewest labels that make at least half of the members.
+    counts = inside.sum(0)
+    order = np.argsort(-counts, kind="stable")
+    own = order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
     more, less = samples[:, own].sum(1)
     frequency_p = float(enrichment_p(more, samples[0].sum(), less, samples[1].sum())) * len(known)
     tests = torch.tensor([min(frequency_p, 1.0), stratified_p(inside, samples)], dtype=torch.float64)
@@ -82,12 +85,6 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
     )
     kinds: tuple[CauseKind | None, ...] = (None, "appearance", "frequency", "both")
     return Cause(kinds[2 * is_often + is_looks], tuple(known[label] for label in own), often_p, looks_p)
-
-
-def majority(counts: Counts) -> NDArray[np.int64]:
-    """Return the fewest labels that make at least half of the members."""
-    order = np.argsort(-counts, kind="stable")
-    return order[: int(np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)) + 1]
 
 
 def stratified_p(members: Counts, samples: Counts) -> float:
@@ -136,34 +133,25 @@ def look_different(
     mode, or None.
     """
     own = [np.asarray(mode.get(OWN[role], ()), np.int64) for role, mode in zip(roles, members, strict=True)]
-    lifts = place_lifts(roles, own, sets)
-    for i, j in product(range(len(names)), repeat=2):
-        if roles[i] != roles[j] and (same := same_kind(names[i], names[j])) is not None:
-            lifts[i, j] = LIFT + lifts[i, j] if same else 0
-    return [int(row.argmax()) if row.max() >= LIFT else None for row in lifts]
-
-
-def place_lifts(roles: Sequence[str], own: Sequence[Indices], sets: Mapping[str, Embeddings]) -> NDArray[np.float64]:
-    """Compute how much more often than by chance modes of unlike roles stand in each other's place.
-
-    The smaller lift of the two directions is returned, (modes, modes); 0 for modes of one role.
-    """
     pools = {}
     for name, one in sets.items():
-        members = [mine for role, mine in zip(roles, own, strict=True) if OWN[role] == name]
-        pools[name] = np.unique(np.concatenate([smallest_hashes(one, OTHERS_PER_SET), *members]))
+        mine = [found for role, found in zip(roles, own, strict=True) if OWN[role] == name]
+        pools[name] = np.unique(np.concatenate([smallest_hashes(one, OTHERS_PER_SET), *mine]))
     rows = {name: sets[name].rows_at(pool) for name, pool in pools.items()}
     lifts = np.zeros((len(own), len(own)))
     for i, role in enumerate(roles):
-        own_rows = rows[OWN[role]]
-        mine = own_rows[torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i])).to(own_rows.device)]
-        pool = pools[OTHER[role]]
-        distances = torch.cdist(mine, rows[OTHER[role]])
+        own_rows, pool = rows[OWN[role]], pools[OTHER[role]]
+        at = own_rows[torch.from_numpy(np.searchsorted(pools[OWN[role]], own[i])).to(own_rows.device)]
+        distances = torch.cdist(at, rows[OTHER[role]])
         nearest = pool[distances.topk(min(NEIGHBORS, len(pool)), largest=False).indices.cpu().numpy()]
         for j in range(len(own)):
             if roles[j] != role and len(own[i]) and len(own[j]):
                 lifts[i, j] = np.isin(nearest, own[j]).mean() * len(pool) / len(own[j])
-    return np.minimum(lifts, lifts.T)
+    lifts = np.minimum(lifts, lifts.T)  # the smaller one of the two directions
+    for i, j in product(range(len(names)), repeat=2):
+        if roles[i] != roles[j] and (same := same_kind(names[i], names[j])) is not None:
+            lifts[i, j] = LIFT + lifts[i, j] if same else 0
+    return [int(row.argmax()) if row.max() >= LIFT else None for row in lifts]
 
 
 def same_kind(one: Name, other: Name) -> bool | None:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name
 from finc_eval.naming.properties import TEXT_COLUMNS, class_properties, metadata_properties, panel_of
-from finc_eval.naming.questions import Question, questions_of
-from finc_eval.naming.traits import trait_questions
+from finc_eval.naming.questions import Question, questions_of, trait_questions
 from finc_eval.numerics.inference import ALPHA, holm
 
 SECOND = 0.25

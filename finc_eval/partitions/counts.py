@@ -146,15 +146,13 @@ class Counter:
     def of(self, embeddings: Embeddings) -> Counted:
         """Count a whole set."""
         for batch in embeddings.batches(self._run.portion, partial(send, device=self._assign.device)):
-            self.update(batch.rows)
+            self._waiting.append(self._assign(batch.rows))
+            if sum(len(kinds) for kinds, *_ in self._waiting) >= COPIED_ROWS:
+                self._count()
             self._run.progress("count", batch.start + len(batch.rows), embeddings.n)
-        return self.result(embeddings.group_hashes())
-
-    def update(self, rows: torch.Tensor) -> None:
-        """Count the next rows of the set, shape (b, d)."""
-        self._waiting.append(self._assign(rows))
-        if sum(len(kinds) for kinds, *_ in self._waiting) >= COPIED_ROWS:
-            self._count()
+        kinds = self.kinds()
+        counts = Counts.of(self._size, kinds, embeddings.group_hashes())
+        return Counted(counts, self._nearest, draw_members(kinds, self._size))
 
     def _count(self) -> None:
         """Count the rows that wait on the device."""
@@ -185,11 +183,6 @@ class Counter:
         kept = distances.argsort(1, kind="stable")[:, :KEPT]
         self._squared[present] = np.take_along_axis(distances, kept, 1)
         self._nearest[present] = np.take_along_axis(indices, kept, 1)
-
-    def result(self, groups: NDArray[np.uint64] | None = None) -> Counted:
-        """Return the counts; `groups` are the hashes of the groups of all rows, in order."""
-        kinds = self.kinds()
-        return Counted(Counts.of(self._size, kinds, groups), self._nearest, draw_members(kinds, self._size))
 
     def kinds(self) -> NDArray[np.int32]:
         """Return the kind of each row, shape (n,)."""

@@ -164,7 +164,7 @@ def describe_kinds(
 
     def kind(number: int) -> Kind:
         row, name = int(tests.raw[:, number].argmin()), names.get(number, Name(None))
-        own, is_less = tests.side(row)
+        is_less, own = divmod(row, len(tests.labels))
         p_value = float(tests.adjusted[row, number])
         low, high = (float(end[own, number]) for end in intervals.ends)
         if p_value <= ALPHA and tests.family.rho >= 1:

@@ -125,11 +125,6 @@ class KindTests:
             return self.within.shares
         return np.asarray(self.members / self.sizes[:, None])
 
-    def side(self, row: int) -> tuple[int, bool]:
-        """Return the place of the set that a row of tests is of, and whether they are of having less."""
-        less, place = divmod(row, len(self.labels))
-        return place, bool(less)
-
     def detectable(self, alpha: float = 1 - DEFAULT_CONFIDENCE) -> float:
         """Return the smallest share of a separate kind, of only one set, that would be found with 80 % power.
 

@@ -17,8 +17,8 @@ from finc_eval.core.words import join_words
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.fit import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
 from finc_eval.prompts.images import Images, Permuted, coordinates, count_distinct, vendi_score
+from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
 Array = NDArray[np.float64]
@@ -183,7 +183,7 @@ def prompt_differences(
     Images are compared on the principal axes that the kinds were found on. Their fit to the prompts is measured where
     a text tower is: of the extractor that embedded them, or of the card that `text` names.
     """
-    labels, prompts = tuple(pairing.sets), [str(one) for one in pairing.names]
+    prompts = [str(one) for one in pairing.names]
     sizes = np.stack([np.bincount(block, minlength=len(prompts)) for block in pairing.block.values()])
     least = sizes.min(0)
     distinct = [
@@ -193,25 +193,25 @@ def prompt_differences(
     # Copies of one image are not independent: one of each set is then tested.
     alone = np.where((np.array(distinct) == sizes).all(0), least, 1)
     pairs = np.ones_like(least) if pairing.is_whole else alone.clip(max=max(MAX_PAIRS // len(prompts), 1))
-    images = [
-        Images.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
+    images = {
+        label: Images.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
         for (label, one), count in zip(pairing.sets.items(), distinct, strict=True)
-    ]
-    counts = sizes.sum()
-    middle = sum((one.mean * one.n[:, None]).sum(0) for one in images) / counts
-    unit = float(np.sqrt(max(2 * (sum(one.total.sum() for one in images) / counts - middle @ middle), 1e-30)))
-    mean = (images[0].mean - images[1].mean) / unit
-    alike = [one.alike / unit**2 for one in images]
+    }
+    (first, second), counts = images.values(), sizes.sum()
+    middle = sum((one.mean * one.n[:, None]).sum(0) for one in images.values()) / counts
+    unit = float(np.sqrt(max(2 * (sum(one.total.sum() for one in images.values()) / counts - middle @ middle), 1e-30)))
+    mean = (first.mean - second.mean) / unit
+    alike = [one.alike / unit**2 for one in images.values()]
     total = alike[0] + alike[1]
     diversity = np.where(total > 0, (alike[0] - alike[1]) / np.where(total > 0, total, 1), 0.0)
     phrases = Phrases.of(prompts)
     scores, unmeasured = _scores(pairing, prompts, text, run)
     part = 1 / (3 if scores else 2)
-    table = _Table(labels, prompts, images, scores, unit, pairing, kinds)
+    table = _Table(prompts, images, scores, unit, pairing, kinds)
     words = [
         table.word(phrases, one, "content", _common_distance(mean[one.rows]))
         for one in choose(
-            phrases, whiten(images[0].pairs - images[1].pairs), np.arange(len(prompts)).repeat(pairs), seed, part
+            phrases, whiten(first.pairs - second.pairs), np.arange(len(prompts)).repeat(pairs), seed, part
         )
     ]
     known = np.isfinite(diversity)
@@ -226,16 +226,16 @@ def prompt_differences(
             words.append(table.word(phrases, one, "fit", mean_interval((fit[0] - fit[1])[one.rows], CLIP_SCALE)))
         fits = {
             label: ModelFit(float(scores[label].mean()), ratio_interval(fit[place] * sizes[place], sizes[place]))
-            for place, label in enumerate(labels)
+            for place, label in enumerate(images)
         }
         better = Fit(*mean_interval(fit[0] - fit[1], CLIP_SCALE), mean_p_value(fit[0] - fit[1]))
-    chance = (images[0].within / images[0].n + images[1].within / images[1].n) / unit**2
+    chance = (first.within / first.n + second.within / second.n) / unit**2
     distance = np.sqrt((mean**2).sum(1))
     (p_values, p_fit), vendi = table.within_prompts(seed)
     shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:MAX_PROMPTS]
     found = []
     for block in shown.tolist():
-        degrees = sum(int(one.n[block]) for one in images) - 2
+        degrees = int(first.n[block] + second.n[block]) - 2
         noise = float(chance[block])
         half = student_quantile(degrees) * np.sqrt(noise) if degrees and np.isfinite(noise) else np.inf
         unbiased = (
@@ -274,9 +274,8 @@ def _common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    labels: tuple[str, ...]
     prompts: Sequence[str]
-    images: Sequence[Images]
+    images: Mapping[str, Images]
     scores: Mapping[str, Array]
     unit: float
     pairing: Pairing
@@ -288,16 +287,16 @@ class _Table:
         sets = self.sets(one.rows.tolist())
         return Word(phrases.texts[one.phrase], what, len(one.rows), *found, one.p_value, sets, examples)
 
-    def sets(self, blocks: Sequence[int], vendi: Sequence[Array] | None = None) -> dict[str, PromptSet]:
+    def sets(self, blocks: Sequence[int], vendi: Mapping[str, Array] | None = None) -> dict[str, PromptSet]:
         """Describe the images of prompts in both sets."""
         found = {}
-        for place, (label, one) in enumerate(zip(self.labels, self.images, strict=True)):
+        for label, one in self.images.items():
             within = one.within[blocks]
             known = within[np.isfinite(within)]
             rows = np.concatenate(
                 [one.rows(block)[: PICTURES if len(blocks) == 1 else 1] for block in blocks[:PICTURES]]
             )
-            scores = None if vendi is None else vendi[place][blocks]
+            scores = None if vendi is None else vendi[label][blocks]
             found[label] = PromptSet(
                 n=int(one.n[blocks].sum()),
                 spread=float(np.sqrt(2 * known.mean())) / self.unit if len(known) else None,
@@ -310,47 +309,42 @@ class _Table:
 
     def fits(self, most: Sequence[NDArray[np.int64]]) -> list[Array]:
         """Return the mean CLIPScore of the first images of each prompt, shape (B,), in each set."""
-        return [
-            one.means(self.scores[label], most[place])
-            for place, (label, one) in enumerate(zip(self.labels, self.images, strict=True))
-        ]
+        images = zip(self.images.items(), most, strict=True)
+        return [one.means(self.scores[label], taken) for (label, one), taken in images]
 
     def fit_of(self, block: int, p_value: float) -> Fit | None:
         """Return how much better the first set's images fit a prompt."""
         if not self.scores:
             return None
-        a, b = (self.scores[label][one.rows(block)] for label, one in zip(self.labels, self.images, strict=True))
+        a, b = (self.scores[label][one.rows(block)] for label, one in self.images.items())
         difference, half = float(a.mean() - b.mean()), np.inf
         if len(a) > 1 and len(b) > 1:
             half = student_quantile(len(a) + len(b) - 2) * np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b))
         low, high = (float(np.clip(end, -CLIP_SCALE, CLIP_SCALE)) for end in (difference - half, difference + half))
         return Fit(difference, (low, high), None if np.isnan(p_value) else float(p_value))
 
-    def within_prompts(self, seed: int) -> tuple[tuple[Array, Array], list[Array]]:
+    def within_prompts(self, seed: int) -> tuple[tuple[Array, Array], dict[str, Array]]:
         """Return p-values of content and of fit, adjusted for all prompts, shape (B,), and Vendi scores in each set.
 
         The statistic of a prompt is the squared distance of its mean images, or of their mean fit, in units of its
         spread under permutations of its images; NaN if it has too many.
         """
         blocks, rng = len(self.prompts), np.random.default_rng(seed)
-        vendi = [np.full(blocks, np.nan) for _ in self.labels]
-        sizes = np.stack([one.n for one in self.images], 1)
+        vendi = {label: np.full(blocks, np.nan) for label in self.images}
+        sizes = np.stack([one.n for one in self.images.values()], 1)
         content, fit = Permuted(blocks), Permuted(blocks)
         for block in np.flatnonzero(sizes.max(1) <= MAX_KERNEL).tolist():
-            parts = [
-                coordinates(self.pairing.sets[label].rows_at(one.rows(block)), self.kinds).numpy() / self.unit
-                for label, one in zip(self.labels, self.images, strict=True)
-            ]
-            for place, rows in enumerate(parts):
-                vendi[place][block] = vendi_score(rows) if len(rows) > 1 else np.nan
+            parts = []
+            for label, one in self.images.items():
+                rows = coordinates(self.pairing.sets[label].rows_at(one.rows(block)), self.kinds).numpy() / self.unit
+                vendi[label][block] = vendi_score(rows) if len(rows) > 1 else np.nan
+                parts.append(rows)
             if sizes[block].sum() < 3:
                 continue
             weight = np.repeat([1 / sizes[block, 0], -1 / sizes[block, 1]], sizes[block])
             signs = rng.permuted(np.tile(weight, (SIGNS, 1)), axis=1)
             content.add(block, np.concatenate(parts), weight, signs)
             if self.scores:
-                values = [
-                    self.scores[label][one.rows(block)] for label, one in zip(self.labels, self.images, strict=True)
-                ]
+                values = [self.scores[label][one.rows(block)] for label, one in self.images.items()]
                 fit.add(block, np.concatenate(values)[:, None], weight, signs)
         return (content.p_values(), fit.p_values()), vendi

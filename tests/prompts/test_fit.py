@@ -14,9 +14,9 @@ from finc_eval.extractors.network import TextTower
 from finc_eval.measures.prompted import clip_score
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.fit import mean_p_value
 from finc_eval.prompts.images import Permuted
 from finc_eval.prompts.table import prompt_differences
+from finc_eval.prompts.text import mean_p_value
 from finc_eval.report.cards.texts import prompt_tables
 
 COLORS, THINGS = ("red", "green", "blue", "grey"), ("cat", "dog", "car", "house")
@@ -182,7 +182,7 @@ def test_equal_models_have_words_of_unlike_fit_as_often_as_stated(vectors, clip,
     """A third of 5 % of the runs may have such a word, and p-values of models hold; effects of prompts are large."""
     rng = np.random.default_rng(3)
     table = torch.from_numpy(vectors)
-    monkeypatch.setattr("finc_eval.prompts.fit.embed_prompts", lambda *given: (table, ""))
+    monkeypatch.setattr("finc_eval.prompts.text.embed_prompts", lambda *given: (table, ""))
     turned = np.linalg.qr(rng.normal(size=(16, 16)))[0]
     uneven = 0.6 * vectors + 0.8 * vectors @ turned  # prompts that are drawn well and badly
     words = sum(

@@ -9,8 +9,8 @@ from finc_eval.naming.evidence import with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind, choose_sets
 from finc_eval.partitions.values import SharesBy
-from finc_eval.prompts.fit import Fit
 from finc_eval.prompts.table import PROMPTS_SHOWN, Prompt, PromptDifferences, Word
+from finc_eval.prompts.text import Fit
 from finc_eval.report.cards.card import below, difference_of, groups_of, not_differing, set_apart
 from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
