@@ -20,11 +20,8 @@ from finc_eval.core.record import about, settings_from
 
 T = TypeVar("T")
 
-NUMBER_NAMES: dict[Any, str] = {int: "whole number", float: "number"}
-"""Names of types in messages."""
-
-TAG = "name"
-"""The field that distinguishes the dataclasses of a union: a `Literal` of one value."""
+NUMBER_NAMES: dict[Any, str] = {int: "whole number", float: "number"}  # names of types in messages
+TAG = "name"  # the field that distinguishes the dataclasses of a union: a `Literal` of one value
 
 
 @dataclass(frozen=True)
@@ -161,10 +158,8 @@ def _as_typer_knows(types: list[Any], default: Any) -> tuple[Any, Any, dict[str,
     """Return a type and a default that Typer knows, and the arguments of `typer.Option` that make up the difference."""
     first = types[0]
     if get_origin(first) is tuple:
-        item = get_args(first)[0]
-        listed = ",".join(map(str, default)) if isinstance(default, tuple) else default
-        placeholder = "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"
-        return str, listed, {"parser": list_parser(item), "metavar": placeholder}
+        written = ",".join(map(str, default)) if isinstance(default, tuple) else default
+        return str, written, _listed(get_args(first)[0])
     if len(types) == 1:
         return first, default, {}
     words = [word for literal in types[1:] for word in get_args(literal)]
@@ -197,9 +192,12 @@ def _default(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def list_parser(item: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """Return a function that reads values separated by commas."""
+def list_option(item: Callable[[str], Any], help_text: str, *names: str) -> Any:
+    """Return an option of values separated by commas, which the verb gets as a tuple."""
+    return typer.Option(*names, help=help_text, **_listed(item))
 
+
+def _listed(item: Callable[[str], Any]) -> dict[str, Any]:
     def read(text: Any) -> Any:
         parts = [part.strip() for part in str(text).split(",") if part.strip()]
         try:
@@ -207,4 +205,4 @@ def list_parser(item: Callable[[str], Any]) -> Callable[[Any], Any]:
         except ValueError:
             raise typer.BadParameter(f"{text!r} is not a list of {NUMBER_NAMES[item]}s, such as 1,2,5") from None
 
-    return read
+    return {"parser": read, "metavar": "V,V,…" if item in NUMBER_NAMES else "NAME,NAME,…"}

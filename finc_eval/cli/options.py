@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
@@ -25,7 +25,7 @@ from finc_eval.core.run import WORKERS, Run
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import EXTRACTOR, Extraction
-from finc_eval.gallery.counts import MAX_SHOWN
+from finc_eval.gallery.counts import MAX_SHOWN, check_shown
 from finc_eval.samples.opening import existing_path
 
 QUIET = "Show no progress; results, notes and errors are printed."
@@ -51,9 +51,17 @@ Named = Annotated[
     list[str] | None,
     typer.Argument(metavar="NAME=PATH", help="Sets, each a name and its samples, in any form that compare takes."),
 ]
+
+
+def _check_pictures(count: int) -> int:
+    check_shown(count)
+    return count
+
+
 Pictures = Annotated[
     int,
     typer.Option(
+        callback=_check_pictures,
         help=f"Typical samples of each set and kind to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
         "file keeps small pictures of them, so that report finds them from any folder. 0: none.",
         rich_help_panel="Page",
@@ -77,15 +85,8 @@ Extractors = Annotated[
     typer.Option("--extractor", metavar="NAME", help=f"W{EXTRACTOR[1:]}; several: in each of their spaces."),
 ]
 
-CONFIG = "config"
-"""Name of that parameter in every verb."""
-
+CONFIG = "config"  # name of that parameter in every verb
 Verb = Callable[..., None]
-
-GIVEN = ("COMMANDLINE", "ENVIRONMENT")
-"""Sources of a value that a person chose."""
-
-T = TypeVar("T", bound=Configured)
 
 TABLES = ("run", "extract", "compare", "methods", "sketch", "kinds", "leaderboard", "audit")
 """Tables of the file: the `table` of every class of settings that a verb takes."""
@@ -193,8 +194,12 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
                 if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
                     start = replace(start, **{name: narrow()})  # a default for another verb
             settings = settings_with(cls, start, options, given)
-            with record_defaults(path):
+            # Every result that the verb makes names the file of defaults in its provenance.
+            token = config_in_use.set(None if path is None else str(path))
+            try:
                 verb(**{name: settings if name == argument else values[name] for name in own})
+            finally:
+                config_in_use.reset(token)
 
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in spliced]
@@ -207,7 +212,7 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
 
 def _is_given(context: typer.Context, name: str) -> bool:
     source = context.get_parameter_source(name)
-    return source is not None and source.name in GIVEN
+    return source is not None and source.name in ("COMMANDLINE", "ENVIRONMENT")
 
 
 def config_file(given: Path | None) -> Path | None:
@@ -229,51 +234,30 @@ def read_defaults(cls: type[Any], path: Path | None) -> Any:
     return cls.read(path) if cls.table in content else None
 
 
-@contextmanager
-def record_defaults(path: Path | None) -> Iterator[None]:
-    """Let every result that is made in the block name the file of defaults in its provenance."""
-    token = config_in_use.set(None if path is None else str(path))
-    try:
-        yield
-    finally:
-        config_in_use.reset(token)
-
-
 def name_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:
     """Return the paths of sets by name, from arguments NAME=PATH, or PATH, which is named by its title."""
-    sets: dict[str, str] = {}
-    for argument in gens:
-        name, path, _ = _name(argument)
-        if name in sets:
-            raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
-        sets[name] = path
+    sets = {name: path for name, (path, *_) in runs_of_models(gens, at_most_once=True).items()}
     return sets if ref is None else sets | {REFERENCE: ref}
 
 
-def runs_of_models(gens: Iterable[str]) -> dict[str, list[str]]:
+def runs_of_models(gens: Iterable[str], *, at_most_once: bool = False) -> dict[str, list[str]]:
     """Return the paths of the training runs of models by name: a NAME=PATH given several times is one model."""
     models: dict[str, list[str]] = {}
     for argument in gens:
-        name, path, by_hand = _name(argument)
-        if name in models and not by_hand:
+        name, equals, path = argument.partition("=")
+        by_hand = bool(equals) and not is_url(argument) and not Path(argument).exists()
+        if not by_hand:
+            name, path = title_of(argument, argument), argument
+        elif not name or not path:
+            raise UsageError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
+        if name == REFERENCE:
+            raise UsageError(
+                f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or name the model, NAME=PATH'
+            )
+        if name in models and (at_most_once or not by_hand):
             raise UsageError(f"two models are called {name!r}: give each its own name, NAME=PATH")
         models.setdefault(name, []).append(path)
     return models
-
-
-def _name(argument: str) -> tuple[str, str, bool]:
-    """Return the name and the path of a set, and whether the name was given."""
-    name, equals, path = argument.partition("=")
-    by_hand = bool(equals) and not is_url(argument) and not Path(argument).exists()
-    if not by_hand:
-        name, path = title_of(argument, argument), argument
-    elif not name or not path:
-        raise UsageError(f"{argument!r} is not of the form NAME=PATH: write for example mine=samples/")
-    if name == REFERENCE:
-        raise UsageError(
-            f'a model cannot be called "{REFERENCE}": pass the reference as --ref, or name the model, NAME=PATH'
-        )
-    return name, path, by_hand
 
 
 def paths_by_name(arguments: Iterable[str], option: str, example: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from finc_eval.core.doors import read_bytes
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
+from finc_eval.core.files.reading import header_of
 from finc_eval.core.marks import job_digest, mark, mark_of
 from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import refresh
@@ -39,17 +40,10 @@ SUFFIXES = {
 """Types of results with arrays or pictures, which an .h5 file keeps, or for pipelines; all others have a page and a
 JSON file."""
 
-PICTURE = b"data:image/"
-"""First bytes of a picture in a page."""
-
-LARGE_PAGE = 10_000_000
-"""Bytes of a page from which browsers open it slowly."""
-
-NAMED_SETS = 4
-"""Sets that the name of a default folder names."""
-
-MAX_FOLDER_NAME = 200
-"""Bytes of the name of a default folder; file systems take 255."""
+PICTURE = b"data:image/"  # first bytes of a picture in a page
+LARGE_PAGE = 10_000_000  # bytes of a page from which browsers open it slowly
+NAMED_SETS = 4  # sets that the name of a default folder names
+MAX_FOLDER_NAME = 200  # bytes of the name of a default folder; file systems take 255
 
 Out = Annotated[
     Path | None,
@@ -193,6 +187,12 @@ def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option:
             f"{path} exists, and this command with these inputs did not make it: choose another {option}, or "
             "pass --force"
         )
+
+
+def has_header(path: Path, **entries: object) -> bool:
+    """Return whether an .h5 file of ours has these entries in its header: its type, and what it was made of."""
+    header = header_of(path) or {}
+    return all(header.get(name) == value for name, value in entries.items())
 
 
 def make_room(path: Path, type_name: str, force: bool) -> None:

@@ -24,14 +24,9 @@ from finc_eval.report.pages import draw_intervals, render, scale
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.samples import Samples
 
-FRAGMENT_PAIRS = 8
-"""Number of suspicious pairs in a notebook."""
-
-SHOWN_STRATUM_EXAMPLES = 6
-"""Number of training samples of a stratum on a page."""
-
-LIKELY_SEEN = 0.8
-"""Probability from which on copies count as visible."""
+FRAGMENT_PAIRS = 8  # number of suspicious pairs in a notebook
+SHOWN_STRATUM_EXAMPLES = 6  # number of training samples of a stratum on a page
+LIKELY_SEEN = 0.8  # probability from which on copies count as visible
 
 MEASURES: dict[MeasureName, tuple[str, str]] = {
     "hash": (
@@ -93,21 +88,20 @@ def _above_control(
     return draw_intervals(text, name, rows, drawn, ticks)
 
 
-def _measure_interval(measure: Measure) -> Cell:
-    own, control = (measure.value, measure.interval), (measure.control, measure.control_interval)
-    drawn = scale([own[0], control[0], *own[1], *control[1]])
-    return _above_control(MEASURES[measure.name][0], partial(measure_text, measure), own, control, drawn)
-
-
-MEASURE_COLUMNS: dict[str, Callable[[Measure], Cell | str]] = {
-    "Measure": lambda measure: Cell(MEASURES[measure.name][0], note=MEASURES[measure.name][1]),
-    "Generated": lambda measure: measure_text(measure, measure.value),
-    "Interval": _measure_interval,
-    "Control": lambda measure: measure_text(measure, measure.control),
-    "Copies": lambda measure: "lower it" if measure.copies_lower else "raise it",
-    "Adj. p": lambda measure: p_value(measure.adjusted),
-}
-"""The columns of the table of measures."""
+def _measures_table(measures: Sequence[Measure]) -> Table:
+    rows: list[list[Cell | str]] = []
+    for one in measures:
+        (name, meaning), write = MEASURES[one.name], partial(measure_text, one)
+        own, control = (one.value, one.interval), (one.control, one.control_interval)
+        drawn = scale([own[0], control[0], *own[1], *control[1]])
+        interval = _above_control(name, write, own, control, drawn)
+        copies = "lower it" if one.copies_lower else "raise it"
+        rows.append(
+            [Cell(name, note=meaning), write(own[0]), interval, write(control[0]), copies, p_value(one.adjusted)]
+        )
+    columns = ["Measure", "Generated", "Interval", "Control", "Copies", "Adj. p"]
+    muted = [one.adjusted > ALPHA for one in measures]
+    return Table("Copying in the samples", columns, rows, words=["Copies"], bold="Generated", muted=muted)
 
 
 def _rate(point: OperatingPoint) -> Cell:
@@ -115,26 +109,28 @@ def _rate(point: OperatingPoint) -> Cell:
     return Cell(percent(point.tpr, 1), note=f"[{ends}]{'' if point.resolved else ', rough'}")
 
 
-def _attack_columns(attacks: Sequence[Attack]) -> dict[str, Callable[[Attack], Cell | str]]:
-    """Return the columns of the table of attacks, whose AUCs are drawn on one scale, with one half."""
+def _attacks_table(attacks: Sequence[Attack]) -> Table:
+    """Return the table of attacks, whose AUCs are drawn on one scale, with one half."""
     drawn = scale([0.5, *(end for one in attacks for of in (one.statistics, one.control) for end in of.auc_interval)])
-
-    def interval(attack: Attack) -> Cell:
-        own, control = ((one.auc, one.auc_interval) for one in (attack.statistics, attack.control))
-        return _above_control(f"AUC of {ATTACKS[attack.name][0]}", "{:.3f}".format, own, control, drawn, [0.5])
-
-    return {
-        "Attack": lambda attack: Cell(ATTACKS[attack.name][0], note=ATTACKS[attack.name][1]),
-        "AUC": lambda attack: f"{attack.statistics.auc:.3f}",
-        "Interval": interval,
-        "Control": lambda attack: Cell(
-            f"{attack.control.auc:.3f}", note="" if attack.control_is_sound else "not sound"
-        ),
-        "Advantage": lambda attack: f"{attack.statistics.advantage:.3f}",
-        "True positives at 1 %": lambda attack: _rate(attack.statistics.at_1_percent),
-        "at 0.1 %": lambda attack: _rate(attack.statistics.at_01_percent),
-        "ε at least": lambda attack: f"{attack.statistics.epsilon_lower_bound:.2f}",
-    }
+    rows: list[list[Cell | str]] = []
+    for one in attacks:
+        (name, meaning), own, control = ATTACKS[one.name], one.statistics, one.control
+        both = (own.auc, own.auc_interval), (control.auc, control.auc_interval)
+        cells: list[Cell | str] = [
+            Cell(name, note=meaning),
+            f"{own.auc:.3f}",
+            _above_control(f"AUC of {name}", "{:.3f}".format, *both, drawn, [0.5]),
+            Cell(f"{control.auc:.3f}", note="" if one.control_is_sound else "not sound"),
+            f"{own.advantage:.3f}",
+            _rate(own.at_1_percent),
+            _rate(own.at_01_percent),
+            f"{own.epsilon_lower_bound:.2f}",
+        ]
+        rows.append(cells)
+    rates = ["True positives at 1 %", "at 0.1 %"]
+    columns = ["Attack", "AUC", "Interval", "Control", "Advantage", *rates, "ε at least"]
+    muted = [not one.succeeds for one in attacks]
+    return Table("Attackability", columns, rows, bold="AUC", muted=muted)
 
 
 def page(result: Audit, samples: Mapping[str, Samples]) -> str:
@@ -183,23 +179,7 @@ def outline(result: Audit) -> Outline:
         sets=sizes(sets),
         signatures=[result.signature],
         call=call("audit", *given, settings=result.settings),
-        tables=[
-            Table.of(
-                "Copying in the samples",
-                MEASURE_COLUMNS,
-                measures,
-                words=["Copies"],
-                bold="Generated",
-                muted=[one.adjusted > ALPHA for one in measures],
-            ),
-            Table.of(
-                "Attackability",
-                _attack_columns(result.attacks),
-                result.attacks,
-                bold="AUC",
-                muted=[not one.succeeds for one in result.attacks],
-            ),
-        ],
+        tables=[_measures_table(measures), _attacks_table(result.attacks)],
         details=[power_sentence(result), membership_sentence(result)],
         warnings=result.warnings,
         failures=unreadable(sets),

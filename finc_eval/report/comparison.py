@@ -5,7 +5,7 @@ Every number comes from the comparison; only the few samples that are shown are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import PurePath
@@ -51,15 +51,6 @@ LABELS = {"gen": "Gen", "ref": "Ref"}
 """Short titles of the sets in tables of text."""
 
 UNEXPLAINED = "Not explained by kinds"
-
-DIRECTION_COLUMNS: dict[str, Callable[[Direction], str]] = {
-    "Direction": with_id,
-    "Gen, %": lambda mode: bare_percent(mode.share_gen),
-    "Ref, %": lambda mode: bare_percent(mode.share_ref),
-    "Difference, points": lambda mode: difference(mode),
-    "Adj. p": lambda mode: p_value(mode.p_value),
-}
-"""The columns of a table of directions as text, after the rank; kinds follow them."""
 
 
 def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
@@ -248,10 +239,11 @@ def _tables(comparison: Comparison) -> list[Table]:
     rows: list[list[Cell | str]] = []
     for rank, mode in enumerate(modes, start=1):
         samples = [(label, mode.typical(label)[:TEXT_SAMPLES]) for label in SETS_OF["over"]]
-        name, *texts = (text(mode) for text in DIRECTION_COLUMNS.values())
+        shares = [bare_percent(share) for share in (mode.share_gen, mode.share_ref)]
         kinds = [_say_unshown(comparison, mode) or " ".join(mode.kinds)] if comparison.kinds else []
-        rows.append([str(rank) if mode.firm else "–", Cell(name, samples=samples), *texts, *kinds])
-    columns = ["", *DIRECTION_COLUMNS, *(["Kinds"] if comparison.kinds else [])]
+        name, place = Cell(with_id(mode), samples=samples), str(rank) if mode.firm else "–"
+        rows.append([place, name, *shares, difference(mode), p_value(mode.p_value), *kinds])
+    columns = ["", "Direction", "Gen, %", "Ref, %", "Difference, points", "Adj. p"] + ["Kinds"] * bool(comparison.kinds)
     muted = [remark(mode) is not None for mode in modes]
     title = _directions_title(comparison)
     return [*found, Table(title, columns, rows, names=["Direction"], words=["Kinds"], muted=muted)]

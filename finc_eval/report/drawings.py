@@ -22,11 +22,8 @@ Ink = Literal["gen", "ref", "other", "rule", "ink"]
 COLORS: dict[Ink, str] = {"gen": "#b04a12", "ref": "#1f5f9e", "other": "#56616e", "rule": "#ccd2d9", "ink": "#17202b"}
 """Colors of a light page, by the class for which the style has the colors of both themes."""
 
-MOST_TICKS = 5
-"""Steps between the round numbers of a linear axis, at most."""
-
-RADIUS = 4.0
-"""Radius of a mark, in pixels."""
+MOST_TICKS = 5  # steps between the round numbers of a linear axis, at most
+RADIUS = 4.0  # radius of a mark, in pixels
 
 
 @dataclass(frozen=True)
@@ -108,11 +105,8 @@ def bar(share: float, words: str) -> Markup:
     return Markup("<div>{} {}</div>").format(drawn, printable(words))
 
 
-FOREST_WIDTH, MARGIN = 300, 8
-"""Width of a drawing in pixels, and what is kept free at its ends."""
-
-SPACING, AROUND = 9, 8
-"""Pixels from one set to the next, and above the first and below the last together."""
+FOREST_WIDTH, MARGIN = 300, 8  # width of a drawing in pixels, and what is kept free at its ends
+SPACING, AROUND = 9, 8  # pixels from one set to the next, and above the first and below the last together
 
 AXIS_HEIGHT = 18
 
@@ -175,23 +169,15 @@ INKS: dict[Role, tuple[Ink, str]] = {
 }
 """Color and meaning of the roles."""
 
-WIDTH, LEFT, RIGHT = 720, 64, 16
-"""Width of a figure, and what is left of its axis and right of it, in pixels."""
-
-SPECTRUM_HEIGHT, UPPER_HEIGHT, LOWER_HEIGHT = 210, 210, 140
-"""Heights of the panels."""
+WIDTH, LEFT, RIGHT = 720, 64, 16  # width of a figure, and what is left of its axis and right of it, in pixels
+SPECTRUM_HEIGHT, UPPER_HEIGHT, LOWER_HEIGHT = 210, 210, 140  # heights of the panels
 
 TOP, GAP, BOTTOM, LEGEND = 16, 28, 42, 24
 """Pixels above the first panel, between two, below the last, and of the line of the legend."""
 
-NAMED_LINES = 18
-"""Pixels of a line of text above the figure of a sweep."""
-
-RANK_SPACING = 10
-"""Ranks between two numbers of an axis of ranks."""
-
-MAX_LABELED_VALUES = 12
-"""Values on the axis of a sweep that bear their number."""
+NAMED_LINES = 18  # pixels of a line of text above the figure of a sweep
+RANK_SPACING = 10  # ranks between two numbers of an axis of ranks
+MAX_LABELED_VALUES = 12  # values on the axis of a sweep that bear their number
 
 ROLE_OFFSET = 3.5
 """Pixels by which the marks of the two roles stand to either side of their value, so that none hides another."""

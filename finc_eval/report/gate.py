@@ -18,11 +18,8 @@ from finc_eval.samples import Samples
 COLUMNS = ["Limit", "Verdict", "Value", "Interval", "Allowed", "Seen from", "Samples to decide"]
 """Columns of a table of limits."""
 
-INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}
-"""Colors of the sets that are not baselines."""
-
-SORTS = {"": "urgency", "name": "name"}
-"""Values to sort limits by."""
+INKS: dict[str, Ink] = {"gen": "gen", "ref": "ref"}  # colors of the sets that are not baselines
+SORTS = {"": "urgency", "name": "name"}  # values to sort limits by
 
 HOW = (
     "A limit held if all of its interval is within what is allowed, improved if all of it is also better than no "

@@ -17,11 +17,8 @@ from finc_eval.report.cards.card import anchor
 from finc_eval.report.exports.outline import Made, Outline, how_made
 from finc_eval.report.pages import frame
 
-MAX_PROBLEMS = 50
-"""Files that are not results which an index names; further files are counted."""
-
-SORTS = {"": "file", "name": "title"}
-"""Values to sort results by."""
+MAX_PROBLEMS = 50  # files that are not results which an index names; further files are counted
+SORTS = {"": "file", "name": "title"}  # values to sort results by
 
 
 @dataclass(frozen=True)

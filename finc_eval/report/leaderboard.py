@@ -25,17 +25,10 @@ from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render
 from finc_eval.samples import Samples
 
-SHOWN_DISAGREEMENTS = 5
-"""Pairs of models in opposite orders that a summary names."""
-
-KEYED_MODELS = 12
-"""Models of a page that says at its top how many samples each has."""
-
-MATRIX_MODELS = 20
-"""Models of a board that has a matrix of all pairs at most."""
-
-PROFILE_KINDS = 5
-"""Kinds of samples that the section of a model names at most, of each direction."""
+SHOWN_DISAGREEMENTS = 5  # pairs of models in opposite orders that a summary names
+KEYED_MODELS = 12  # models of a page that says at its top how many samples each has
+MATRIX_MODELS = 20  # models of a board that has a matrix of all pairs at most
+PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most, of each direction
 
 
 def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:

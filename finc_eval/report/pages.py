@@ -24,14 +24,9 @@ from finc_eval.report.drawings import Axis
 from finc_eval.report.exports.outline import Cell, Outline, Table, how_made
 from finc_eval.report.formats import optional_percent, p_value, printable
 
-NO_GALLERY = Gallery({})
-"""Pictures of a page that shows no samples."""
-
-METHOD_NAMES = {name: method.title for name, method in METHODS.items()}
-"""Names of the methods in prose."""
-
-WHISKER_WIDTH = 160
-"""Width of an interval drawing, in its own units; 6 are kept free at each end."""
+NO_GALLERY = Gallery({})  # pictures of a page that shows no samples
+METHOD_NAMES = {name: method.title for name, method in METHODS.items()}  # names of the methods in prose
+WHISKER_WIDTH = 160  # width of an interval drawing, in its own units; 6 are kept free at each end
 
 
 def scale(values: Sequence[float]) -> Axis:

@@ -17,14 +17,9 @@ from finc_eval.report.exports.outline import Cell, Outline, Table, call
 from finc_eval.report.pages import Section, render, sections_of
 from finc_eval.report.private import promises
 
-SET = "synthetic"
-"""Name of the set whose images a page shows."""
-
-DEVIATIONS = 3
-"""Standard deviations of the discrepancy of noise alone within which a generator agrees with a release."""
-
-SHOWN_LEVELS = 8
-"""Most frequent levels of a column that a page shows."""
+SET = "synthetic"  # name of the set whose images a page shows
+DEVIATIONS = 3  # standard deviations of the discrepancy of noise alone within which a generator agrees with a release
+SHOWN_LEVELS = 8  # most frequent levels of a column that a page shows
 
 PARTS: dict[str, Callable[[ReleasedPart], str]] = {
     "Features": lambda one: one.features,

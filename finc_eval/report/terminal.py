@@ -18,20 +18,11 @@ PLAIN = str.maketrans(
 )
 """ASCII for the signs of a table, where the reader is a log."""
 
-LEAST_WIDTH = 12
-"""Characters of a line of a name, or of prose, that stay where all else needs more."""
-
-MAX_WORD = 32
-"""Characters of a word in a name, such as an id, that stay on one line."""
-
-MAX_NAME_LINES = 3
-"""Lines of a name."""
-
-BREAK = re.compile(r" (?!%)")
-"""Space at which a name may be wrapped: a number keeps its sign."""
-
-BORDER = 3
-"""Characters between two columns; a table has one more at its end."""
+LEAST_WIDTH = 12  # characters of a line of a name, or of prose, that stay where all else needs more
+MAX_WORD = 32  # characters of a word in a name, such as an id, that stay on one line
+MAX_NAME_LINES = 3  # lines of a name
+BREAK = re.compile(r" (?!%)")  # space at which a name may be wrapped: a number keeps its sign
+BORDER = 3  # characters between two columns; a table has one more at its end
 
 
 def print_table(

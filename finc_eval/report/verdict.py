@@ -25,11 +25,8 @@ from finc_eval.report.cards.modes import TOO
 
 KindOrDirection = TypeVar("KindOrDirection", Kind, Direction)
 
-NAMED = 2
-"""Kinds of each role, or examples of each group, that a sentence names."""
-
-MORE: dict[Role, str] = {"over": "more", "under": "fewer"}
-"""Words for the roles of directions."""
+NAMED = 2  # kinds of each role, or examples of each group, that a sentence names
+MORE: dict[Role, str] = {"over": "more", "under": "fewer"}  # words for the roles of directions
 
 
 def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:

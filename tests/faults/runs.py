@@ -20,7 +20,7 @@ import numpy as np
 from faults.steps import KINDS, Arm, at_step, counting, failing, kill, nothing, run_and_leave
 from faults.verbs import PREPARED, RIVALS, VERBS, Verb, make_inputs
 
-from finc_eval.cli.group import USAGE_OR_DATA
+from finc_eval.cli.app import USAGE_OR_DATA
 
 SECONDS = 100
 """Longest time of a run."""

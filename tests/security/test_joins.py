@@ -16,7 +16,7 @@ REVIEWED = {
         "cli/verbs/leaderboard.py": {"board.folder / f'leaderboard{suffix}'", "out / file_name(row.name, suffix)"},
         "cli/verbs/report.py": {"result / f'index.{form}'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
-        "cli/group.py": {"Path(args[0])"},
+        "cli/app.py": {"Path(args[0])"},
         "core/remote/urls.py": {"root() / side"},
         "demo/planted.py": {"folder / kind", "folder / kind / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.fields import list_parser
+from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import (
     Config,
     Extractors,
@@ -32,7 +32,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Configured, about
 from finc_eval.extractors.settings import Extraction
-from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
+from finc_eval.gallery.counts import SHOWN_SAMPLES
 
 
 @takes(Settings, "settings")
@@ -63,7 +63,6 @@ def compare(
     how = [replace(extraction, extractor=name) for name in extractor or ()] or [extraction]
     for one in how:
         check_given([*sources.values(), kinds], one.extractor)
-    check_shown(pictures)
     output = output_folder("compare", "comparison" if len(how) == 1 else "spaces", sources, out, force, how=how)
     with work.running() as run:
         result = fe.compare(gen, ref, settings, kinds=kinds, extractor=how if len(how) > 1 else how[0], run=run)
@@ -109,7 +108,6 @@ def methods(
     """
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)
-    check_shown(pictures)
     output = output_folder("methods", "methods", sources, out, force, how=[extraction])
     with work.running() as run:
         result = fe.compare_methods(gen, ref, columns.methods, settings, extractor=extraction, run=run)
@@ -138,10 +136,9 @@ def sweep(
     work: Work,
     values: Annotated[
         Any,
-        typer.Option(
-            metavar="V,V,…",
-            parser=list_parser(float),
-            help="Values of the parameter, separated by commas. Default: for sigma, seven from 0.25 to 2 times the "
+        list_option(
+            float,
+            "Values of the parameter, separated by commas. Default: for sigma, seven from 0.25 to 2 times the "
             "reference's median distance; for rho, 1,2,5,10.",
         ),
     ] = None,
@@ -168,7 +165,6 @@ def sweep(
         settings = replace(settings, features=SIGMA_SWEEP_FEATURES)
     sources = {"gen": gen, "ref": ref}
     check_given(sources.values(), extraction.extractor)
-    check_shown(pictures)
     output = output_folder(
         f"sweep {parameter}", "sweep", sources, out, force, how=[extraction], stem=f"sweep-{parameter}"
     )
@@ -194,7 +190,6 @@ def changes(
     """
     sources = {"old": str(old), "new": str(new)}
     check_given(sources.values())
-    check_shown(pictures)
     before, after = fe.Comparison.load(old), fe.Comparison.load(new)
     titles = (before.gen.name, after.gen.name)
     output = output_folder("changes", "changes", sources, out, force, titles=titles)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from finc_eval.cli.group import Group
+from finc_eval.cli.app import Group
 from finc_eval.cli.options import Json, Quiet, Work, show_progress, works
 from finc_eval.cli.output import print_json
 from finc_eval.core.checks import check_choice
@@ -100,34 +100,30 @@ def show(extractor: ExtractorName, as_json: Json = False) -> None:
 @works
 def check(extractors: ExtractorNames, work: Work, as_json: Json = False) -> None:
     """Embed a sample of noise, and compare with the golden values of the card, if it has any."""
-    problems = {name: _problem(name, work.device, silent=as_json) for name in extractors}
+    from finc_eval.extractors.network import check_extractor  # loads torch
+
+    problems: dict[str, str | None] = {}
+    for name in extractors:
+        try:
+            found = check_extractor(load_card(name), work.device)
+        except (UsageError, DataError) as error:
+            problems[name] = str(error)
+            continue
+        wrong = f"{found.name}: the embedding is not what the card says: check weights, versions and device"
+        problems[name] = None if found.passed else wrong
+        if as_json:
+            continue
+        compared = {
+            "agrees": f"the golden values agree, within {found.deviation or 0:.1e}",
+            "differs": f"the golden values differ by {found.deviation or 0:.1e}",
+            "none": "the card has no golden values to compare with",
+        }[found.golden]
+        finite = "" if found.finite else "; not all outputs are finite numbers"
+        print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
     if as_json:
         print_json([{"extractor": name, "problem": problem} for name, problem in problems.items()])
-    wrong = [problem for problem in problems.values() if problem]
-    if wrong:
-        raise DataError("; ".join(wrong))
-
-
-def _problem(name: str, device: str | None, *, silent: bool) -> str | None:
-    """Check one extractor, print what was found unless asked to be silent, and return what is wrong."""
-    # torch takes seconds to import.
-    from finc_eval.extractors.network import check_extractor
-
-    try:
-        found = check_extractor(load_card(name), device)
-    except (UsageError, DataError) as error:
-        return str(error)
-    compared = {
-        "agrees": f"the golden values agree, within {found.deviation or 0:.1e}",
-        "differs": f"the golden values differ by {found.deviation or 0:.1e}",
-        "none": "the card has no golden values to compare with",
-    }[found.golden]
-    finite = "" if found.finite else "; not all outputs are finite numbers"
-    if not silent:
-        print(f"{found.name} on {found.device}: {found.dimension} values, norm {found.norm:.6g}; {compared}{finite}")
-    if found.passed:
-        return None
-    return f"{found.name}: the embedding is not what the card says: check weights, versions and device"
+    if any(problems.values()):
+        raise DataError("; ".join(problem for problem in problems.values() if problem))
 
 
 weights = typer.Typer(

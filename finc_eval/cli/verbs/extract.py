@@ -14,11 +14,10 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.group import Group
+from finc_eval.cli.app import Group
 from finc_eval.cli.options import Json, Quiet, Samples, Work, check_given, given_options, show_progress, takes, works
-from finc_eval.cli.output import Force, check_suffix, make_room, print_json, refuse_loss
+from finc_eval.cli.output import Force, check_suffix, has_header, make_room, print_json, refuse_loss
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.reading import header_of
 from finc_eval.core.words import plural
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_again, load_card
 from finc_eval.extractors.settings import Extraction
@@ -99,10 +98,6 @@ def extract(
         print("  ignored, not samples: " + in_short(cache.ignored))
 
 
-OF_FEATURE_MAP = ("kernel", "sigma", "features", "frequencies", "seed")
-"""Settings that a feature map already has."""
-
-
 @takes(SketchSettings, "settings")
 @takes(Extraction, "extraction", seed=None, precision=None)
 @works
@@ -126,7 +121,7 @@ def sketch(
     All shards take one --feature-map-of, and finc-eval extract merge adds them up.
     """
     extraction, work = launch(extraction, work, out)
-    given = given_options(context, *OF_FEATURE_MAP)
+    given = given_options(context, "kernel", "sigma", "features", "frequencies", "seed")
     if feature_map_of is not None and given:
         raise UsageError(f"--feature-map-of brings its own feature map: leave {' and '.join(given)} out")
     check_suffix(out, ".h5")
@@ -149,7 +144,7 @@ def sketch(
         embeddings = open_sets({"samples": samples}, open_one, extraction, run, spaces)["samples"]
         if (embeddings.shard and embeddings.shard.name) != extraction.shard:
             raise UsageError(f"{samples} is not shard {extraction.shard} of a set: sketch it without --shard")
-        refuse_loss(out, lambda found: _sources(found) == [embeddings.digest], force)
+        refuse_loss(out, lambda found: has_header(found, type="sketch", sources=[embeddings.digest]), force)
         if shared is None:
             result = fe.Sketch.reference(embeddings, settings, run=run)
         else:
@@ -176,12 +171,6 @@ def sketch(
         print(f"{out}: sketch of {plural(result.n, 'sample')}, sigma {phi.sigma:.6g}, {phi.features} frequencies")
     if result.shards and not as_json:
         print(f"  {describe(result.shards[0])}")
-
-
-def _sources(path: Path) -> object:
-    """Return the digests of the sets in a sketch; None for other files."""
-    header = header_of(path) or {}
-    return header.get("sources") if header.get("type") == "sketch" else None
 
 
 def merge(

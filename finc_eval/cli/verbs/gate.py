@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.group import VerdictExit
+from finc_eval.cli.app import VerdictExit
 from finc_eval.cli.options import Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, Out, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.core.errors import UsageError

@@ -10,15 +10,16 @@ import numpy as np
 import typer
 
 import finc_eval as fe
+from finc_eval.cli.app import Group
 from finc_eval.cli.class_tables import write_classes
-from finc_eval.cli.fields import list_parser
-from finc_eval.cli.group import Group
+from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Json, Samples, Work, check_given, embeds, paths_by_name, takes
 from finc_eval.cli.output import (
     Force,
     OptionalOut,
     check_suffix,
     emit,
+    has_header,
     make_room,
     output_folder,
     print_json,
@@ -26,7 +27,6 @@ from finc_eval.cli.output import (
 )
 from finc_eval.core.doors import create_file
 from finc_eval.core.errors import DataError, UsageError
-from finc_eval.core.files.reading import header_of
 from finc_eval.core.record import about, plain
 from finc_eval.core.run import Run
 from finc_eval.core.storage import reserve, write_whole
@@ -86,7 +86,7 @@ def fit(
     with work.running() as run:
         embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
         labels = _labels(embeddings, label, samples)
-        refuse_loss(out, lambda found: _source(found) == embeddings.digest, force)
+        refuse_loss(out, lambda found: has_header(found, type="kahm", source=embeddings.digest), force)
         with run.step("fit a model to each class"):
             models = fe.kahm.fit_classes(embeddings, labels, settings, device=run.torch_device)
     make_room(out, "kahm", force)
@@ -239,12 +239,7 @@ def federate(
     exchange: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for queries and answers that all parties can reach.")
     ] = None,
-    gather: Annotated[
-        Any,
-        typer.Option(
-            metavar="NAME,NAME,…", parser=list_parser(str), help="Parties whose answers in --exchange to combine."
-        ),
-    ] = None,
+    gather: Annotated[Any, list_option(str, "Parties whose answers in --exchange to combine.")] = None,
     out: Annotated[Path | None, typer.Option(help="CSV file to write, one row per sample.")] = None,
     force: Force = False,
     as_json: Json = False,
@@ -312,9 +307,3 @@ def _labels(embeddings: Embeddings, column: str, samples: str) -> list[str]:
             f"{plural(missing, 'sample')} of {embeddings.name} have no {column}: leave them out, or give them a value"
         )
     return labels
-
-
-def _source(path: Path) -> str | None:
-    """Return the digest of the samples that models in a file were made of; None for other files."""
-    header = header_of(path) or {}
-    return header.get("source") if header.get("type") == "kahm" else None

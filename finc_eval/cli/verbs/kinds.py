@@ -10,7 +10,7 @@ import finc_eval as fe
 from finc_eval.cli.options import Gens, Json, Named, Pictures, Work, check_given, embeds, name_sets, takes
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.extractors.settings import Extraction
-from finc_eval.gallery.counts import SHOWN_SAMPLES, check_shown
+from finc_eval.gallery.counts import SHOWN_SAMPLES
 from finc_eval.partitions.settings import KindSettings
 
 
@@ -35,7 +35,6 @@ def kinds(
     """
     sources = name_sets([*(sets or ()), *gen], ref)
     check_given(sources.values(), extraction.extractor)
-    check_shown(pictures)
     output = output_folder("kinds", "kinds", sources, out, force, how=[extraction], titles=list(sources))
     with work.running() as run:
         result = fe.kinds(sources, settings, extractor=extraction, run=run)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.group import DefaultGroup
+from finc_eval.cli.app import DefaultGroup
 from finc_eval.cli.options import (
     Extractors,
     Gens,

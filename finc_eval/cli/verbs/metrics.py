@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.fields import list_parser
+from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Gen, Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.core.checks import check_choice
@@ -26,13 +26,12 @@ def metrics(
     work: Work,
     names: Annotated[
         Any,
-        typer.Option(
-            "--metrics",
-            metavar="NAME,NAME,…",
-            parser=list_parser(str),
-            help="Names, such as fid or kid; a wrong name lists all. fid embeds by inception-fid, whose weights doctor "
+        list_option(
+            str,
+            "Names, such as fid or kid; a wrong name lists all. fid embeds by inception-fid, whose weights doctor "
             "weights fetch brings; fd is the same distance by any extractor, and not FID. Default: fd,kid,vendi, or fd "
             "for moments alone.",
+            "--metrics",
         ),
     ] = None,
     test: Annotated[

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 import finc_eval as fe
-from finc_eval.cli.fields import list_parser
-from finc_eval.cli.group import Group
+from finc_eval.cli.app import Group
+from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Gen, Gens, Json, Named, Work, check_given, embeds, name_sets, takes, title_of, works
 from finc_eval.cli.output import (
     Force,
@@ -99,12 +99,7 @@ def release(
     ] = None,
     dims: Annotated[int, typer.Option(help="Number of principal axes of the public set, or random directions.")] = 20,
     projection_seed: Annotated[int, typer.Option(help="Random seed of the directions, without a public set.")] = 0,
-    classes: Annotated[
-        Any,
-        typer.Option(
-            metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for a sketch by class."
-        ),
-    ] = None,
+    classes: Annotated[Any, list_option(str, "Public list of classes, for a sketch by class.")] = None,
     as_json: Json = False,
 ) -> None:
     """Release a sketch of private data. The spending is in the ledger before any noise is drawn.
@@ -267,12 +262,7 @@ def generate(
         Path | None,
         typer.Option(help="Public description of a table: a .toml or .json file of columns, their ranges and values."),
     ] = None,
-    classes: Annotated[
-        Any,
-        typer.Option(
-            metavar="NAME,NAME,…", parser=list_parser(str), help="Public list of classes, for images with labels."
-        ),
-    ] = None,
+    classes: Annotated[Any, list_option(str, "Public list of classes, for images with labels.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

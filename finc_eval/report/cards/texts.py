@@ -15,14 +15,9 @@ from finc_eval.report.cards.card import below, difference_of, groups_of, not_dif
 from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
 
-TEXT_SAMPLES = 6
-"""Samples of each set and kind that a notebook shows."""
-
-KINDS_OF_MIX = 12
-"""Kinds whose differences are divided in a table, those with the largest parts."""
-
-UNDER = "· "
-"""Mark of a kind that is under the heading above it."""
+TEXT_SAMPLES = 6  # samples of each set and kind that a notebook shows
+KINDS_OF_MIX = 12  # kinds whose differences are divided in a table, those with the largest parts
+UNDER = "· "  # mark of a kind that is under the heading above it
 
 LEGEND = (
     "Difference of content: distance of the mean images of both sets; two images of any prompts are 1 apart. "

@@ -9,14 +9,9 @@ from finc_eval.core.terminal import visible
 from finc_eval.core.words import plural
 from finc_eval.report.exports.outline import Made, Outline, Table
 
-MAX_MARKDOWN = 900 * 1024
-"""Bytes of a text: GitHub drops a summary of more than 1 MiB without a word."""
-
-MAX_TEXT = 12_000
-"""Characters of a paragraph or a cell; a longer one is cut."""
-
-MAX_SENTENCES = 40
-"""Warnings, signatures and failures of each sort that a text has."""
+MAX_MARKDOWN = 900 * 1024  # bytes of a text: GitHub drops a summary of more than 1 MiB without a word
+MAX_TEXT = 12_000  # characters of a paragraph or a cell; a longer one is cut
+MAX_SENTENCES = 40  # warnings, signatures and failures of each sort that a text has
 
 SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
 """Characters that begin something in Markdown, or that make a link of an address."""

@@ -89,12 +89,6 @@ class Panel:
     rows: list[str] = field(default_factory=list)
     numbers: dict[str, dict[int, Number]] = field(default_factory=dict)
 
-    def add(self, name: str, numbers: Mapping[str, Number]) -> None:
-        """Add a row."""
-        for label, number in numbers.items():
-            self.numbers.setdefault(label, {})[len(self.rows)] = number
-        self.rows.append(name)
-
     @property
     def height(self) -> float:
         """Height in inches."""
@@ -154,7 +148,10 @@ def _panels(rows: Sequence[Mapping[str, Any]], alpha: float) -> Iterator[Panel]:
             parts = [f"{key} {row[key]}" for key in ("space", "method", "rho", "sigma") if key in row]
             value = f"{OF_SET} ({', '.join(parts)}), %" if parts else f"{OF_SET}, %"
         quantity = str(value)
-        panels.setdefault(quantity, Panel(quantity)).add(title, numbers)
+        panel = panels.setdefault(quantity, Panel(quantity))
+        for label, number in numbers.items():
+            panel.numbers.setdefault(label, {})[len(panel.rows)] = number
+        panel.rows.append(title)
     yield from panels.values()
 
 
@@ -225,21 +222,10 @@ def latex(outline: Outline) -> str:
 def _table(table: Table) -> str:
     left = {*table.headers, *table.words}
     columns = "".join("l" if heading in left else "r" for heading in table.columns)
-    lines = [_row(table.columns), "\\midrule", *map(_row, table.texts(small=True))]
-    return "\n".join(
-        [
-            "\\begin{table}",
-            "\\centering",
-            f"\\caption{{{_text(table.title)}}}",
-            f"\\begin{{tabular}}{{{columns}}}",
-            "\\toprule",
-            *lines,
-            "\\bottomrule",
-            "\\end{tabular}",
-            "\\end{table}",
-            "",
-        ]
-    )
+    first, *rows = map(_row, [table.columns, *table.texts(small=True)])
+    head = ["\\begin{table}", "\\centering", f"\\caption{{{_text(table.title)}}}", f"\\begin{{tabular}}{{{columns}}}"]
+    tail = ["\\bottomrule", "\\end{tabular}", "\\end{table}", ""]
+    return "\n".join([*head, "\\toprule", first, "\\midrule", *rows, *tail])
 
 
 def _row(texts: Iterable[str]) -> str:
