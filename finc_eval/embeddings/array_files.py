@@ -50,9 +50,16 @@ def is_array_file(path: str | Path) -> bool:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in READERS or not path.exists() or path.is_dir() or holds_images(path):
+    if suffix not in READERS or not path.exists() or path.is_dir() or holds_images(path) or holds_statistics(path):
         return False
-    return not holds_statistics(path) and (suffix != ".npz" or _has_floats(path))
+    if suffix != ".npz":
+        return True
+    try:
+        file = NpzFile(path)
+        headers = map(file.header, file.names)
+        return any(len(header.shape) == 2 and header.dtype.kind == "f" for header in headers)
+    except DataError:
+        return False
 
 
 def holds_statistics(path: str | Path) -> bool:
@@ -82,30 +89,28 @@ def _statistics(path: Path, *, alone: bool = False) -> tuple[Pair, Shapes, Read]
     suffix = path.suffix.lower()
     if suffix not in (".npz", *TENSOR_SUFFIXES) or not path.is_file():
         return None
+    shapes: Shapes
+    read: Read
     try:
-        shapes, read = _npz_headers(path) if suffix == ".npz" else _tensors(path)
+        if suffix == ".npz":
+            file = NpzFile(path)
+            shapes, read = (
+                {
+                    name: header.shape
+                    for name, header in ((name, file.header(name)) for name in file.names)
+                    if header.dtype.kind == "f" or name in STATISTICS or max(header.shape, default=1) == 1
+                },
+                file.array,
+            )
+        else:
+            arrays = READERS[suffix](path)
+            shapes, read = ({n: tuple(a.shape) for n, a in arrays.items()}, lambda name: arrays[name].double().numpy())
     except Exception:  # whoever opens the file as embeddings or samples says what is wrong with it
         return None
     beside = any(len(shapes.get(name, ())) == 2 and shapes[name][0] != shapes[name][1] for name in PREFERRED)
     pair = None if alone and beside else pair_in(shapes, read, str(path))
     # Beside embeddings, a vector and a matrix are of them only by their names.
     return None if pair is None or (beside and not pair.is_named) else (pair, shapes, read)
-
-
-def _npz_headers(path: Path) -> tuple[Shapes, Read]:
-    file = NpzFile(path)
-    headers = {name: file.header(name) for name in file.names}
-    kept = {
-        name: header.shape
-        for name, header in headers.items()
-        if header.dtype.kind == "f" or name in STATISTICS or max(header.shape, default=1) == 1
-    }
-    return kept, file.array
-
-
-def _tensors(path: Path) -> tuple[Shapes, Read]:
-    arrays = READERS[path.suffix.lower()](path)
-    return {name: tuple(one.shape) for name, one in arrays.items()}, lambda name: arrays[name].double().numpy()
 
 
 class StoredArrays(EmbeddingSet):
@@ -189,16 +194,6 @@ def _embeddings(arrays: Arrays, path: Path) -> Rows:
 
 def _texts(values: list[Any]) -> list[str]:
     return [one.decode() if isinstance(one, bytes) else str(one) for one in values]
-
-
-def _has_floats(path: Path) -> bool:
-    """Return whether an .npz file has floats in two dimensions; False if it is damaged."""
-    try:
-        file = NpzFile(path)
-        headers = map(file.header, file.names)
-        return any(len(header.shape) == 2 and header.dtype.kind == "f" for header in headers)
-    except DataError:
-        return False
 
 
 def _npy(path: Path) -> Arrays:

@@ -21,15 +21,7 @@ from finc_eval.core.remote.urls import is_place
 from finc_eval.core.run import BATCH_SIZE
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
 from finc_eval.embeddings.columns import unknown_column
-from finc_eval.embeddings.keys import (
-    Hashes,
-    hashes_of,
-    hashes_of_bytes,
-    join_hashes,
-    keys_of,
-    number_hashes,
-    value_hashes,
-)
+from finc_eval.embeddings.keys import Hashes, hashes_of, hashes_of_bytes, keys_of, number_hashes, string_hashes
 from finc_eval.embeddings.pictures import EmbeddedSamples, HeldSamples
 from finc_eval.embeddings.recipe import ARRAY_SPACE, space_named
 from finc_eval.numerics.arrays import as_rows
@@ -108,7 +100,15 @@ class Embeddings(ABC):
 
         The reader applies `place` to the rows of a batch, such as to send them to a device.
         """
-        return prefetch(self._batches(size, place))
+
+        def batches() -> Iterator[Batch]:
+            keys, start = self.id_keys(), 0
+            for rows in self._rows_in_order(size):
+                stop, rows = start + len(rows), rows if place is None else place(rows)
+                yield Batch(start, keys[start:stop], rows, self.ids_at)
+                start = stop
+
+        return prefetch(batches())
 
     def column(self, name: str) -> list[str]:
         """Return a column of the metadata: one text a sample, "" if it is missing.
@@ -158,7 +158,11 @@ class Embeddings(ABC):
         if column is None:
             return self.with_groups(None, None)
         portions = ((self._column_between(column, *ends), self.ids_between(*ends)) for ends in self._portions())
-        return self.with_groups(np.concatenate([value_hashes(*portion) for portion in portions]), column)
+        # No file name has a NUL, so that no value equals the stand-in of a missing one.
+        hashes = [
+            string_hashes([value or f"\0{name}" for value, name in zip(*portion, strict=True)]) for portion in portions
+        ]
+        return self.with_groups(np.concatenate(hashes), column)
 
     def with_groups(self, groups: NDArray[np.uint64] | None, name: str | None) -> Self:
         """Return the same set with the hash of each sample's group, shape (n,), and a name of the grouping."""
@@ -177,7 +181,12 @@ class Embeddings(ABC):
 
     @cached_property
     def _hashes(self) -> Hashes:
-        return join_hashes([self._hashes_between(start, stop) for start, stop in self._portions()])
+        parts = [self._hashes_between(start, stop) for start, stop in self._portions()]
+        ids = np.concatenate([np.empty(0, np.uint64), *(own for own, _ in parts)])  # a shard may be without samples
+        if all(videos is None for _, videos in parts):
+            return ids, None
+        # An id that is not a window's stands for itself.
+        return ids, np.concatenate([own if videos is None else videos for own, videos in parts])
 
     def _hashes_between(self, start: int, stop: int) -> Hashes:
         return hashes_of(self.ids_between(start, stop))
@@ -188,13 +197,6 @@ class Embeddings(ABC):
 
     def _portions(self) -> Iterator[tuple[int, int]]:
         return ((start, min(start + PORTION, self.n)) for start in range(0, self.n, PORTION))
-
-    def _batches(self, size: int, place: Place | None) -> Iterator[Batch]:
-        keys, start = self.id_keys(), 0
-        for rows in self._rows_in_order(size):
-            stop, rows = start + len(rows), rows if place is None else place(rows)
-            yield Batch(start, keys[start:stop], rows, self.ids_at)
-            start = stop
 
 
 class ArrayEmbeddings(Embeddings):
@@ -233,7 +235,13 @@ class ArrayEmbeddings(Embeddings):
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
         if self._rows.device.type != "cpu":
-            yield from self._on_device(size)
+            # Checked all at once: for every check, the host waits for the GPU.
+            if not self._checked:
+                for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
+                    self._finite(self._rows[start : start + step], range(start, self.n))
+                self._checked = True
+            for start in range(0, self.n, size):
+                yield self._rows[start : start + size].detach().float()
             return
         sha = None if self._digest else hashlib.sha256(str((self.n, self.dim)).encode())
         for start in range(0, self.n, size):
@@ -243,15 +251,6 @@ class ArrayEmbeddings(Embeddings):
             yield rows
         if sha is not None:
             self._digest = sha.hexdigest()
-
-    def _on_device(self, size: int) -> Iterator[torch.Tensor]:
-        """Yield rows that lie on a GPU, checked all at once: for every check, the host waits for the GPU."""
-        if not self._checked:
-            for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
-                self._finite(self._rows[start : start + step], range(start, self.n))
-            self._checked = True
-        for start in range(0, self.n, size):
-            yield self._rows[start : start + size].detach().float()
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
         given, rows = rows.detach(), rows.detach().float()

@@ -106,7 +106,13 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     found = [rows.get(one, rows.get(video_of(one))) for one in ids]
     used = {row for row in found if row is not None}
     if not used:
-        raise _names_none(name, ids, key, list(table))
+        held = f"must hold ids such as {ids[0]!r}"
+        if key is not None:
+            raise UsageError(f"{name} names none of the {plural(len(ids), 'sample')}: its column {key} {held}")
+        raise UsageError(
+            f"{name} has no column {' or '.join(KEYS)}, but {join_words([repr(one) for one in table])}: call the "
+            f"column of ids file_name; it {held}"
+        )
     check_cells(len(table), len(ids), name)
     columns = {column: ["" if row is None else values[row] for row in found] for column, values in table.items()}
     missing, unused = found.count(None), len(names) - len(used)
@@ -123,23 +129,11 @@ def match_metadata(metadata: object, ids: Sequence[str], stacklevel: int) -> tup
     return columns, unmatched
 
 
-def _names_none(name: str, ids: Sequence[str], key: str | None, others: Sequence[str]) -> UsageError:
-    """Return the error for a table that names no sample: in its column `key`, or without such a column."""
-    held = f"must hold ids such as {ids[0]!r}"
-    if key is not None:
-        return UsageError(f"{name} names none of the {plural(len(ids), 'sample')}: its column {key} {held}")
-    return UsageError(
-        f"{name} has no column {' or '.join(KEYS)}, but {join_words([repr(one) for one in others])}: call the column "
-        f"of ids file_name; it {held}"
-    )
-
-
 def _normal(name: str) -> str:
     return str(PurePosixPath(name))
 
 
 def _read(path: Path) -> dict[str, list[Any]]:
-    """Read the columns of a file."""
     try:
         match path.suffix.lower():
             case ".csv":
@@ -150,7 +144,11 @@ def _read(path: Path) -> dict[str, list[Any]]:
                 check_decoded(json_size(lines), str(path))
                 return _keep_named(gather_columns(map(_row, json_lines(lines, str(path))), str(path)), path)
             case ".parquet":
-                return _parquet(path)
+                if not path.exists():
+                    raise FileNotFoundError(path)
+                with readable(path):
+                    columns: dict[str, list[Any]] = parquet_table(path, BYTES_PER_TEXT_BYTE).to_pydict()
+                    return columns
             case other:
                 raise UsageError(f"{path} ends in {other or 'nothing'}: metadata are a .csv, .jsonl or .parquet file")
     except FileNotFoundError as error:
@@ -167,7 +165,6 @@ def _row(value: Any) -> dict[str, Any]:
 
 
 def _keep_named(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any]]:
-    """Return the columns that have a name."""
     if not columns:
         raise DataError(f"{path} must have a row of named values for each sample, and has none")
     return {name: values for name, values in columns.items() if name}
@@ -175,11 +172,3 @@ def _keep_named(columns: dict[str, list[Any]], path: Path) -> dict[str, list[Any
 
 def _text(path: Path, newline: str | None = None) -> str:
     return read_text(path, "utf-8-sig", newline=newline, copies=BYTES_PER_TEXT_BYTE)
-
-
-def _parquet(path: Path) -> dict[str, list[Any]]:
-    if not path.exists():
-        raise FileNotFoundError(path)
-    with readable(path):
-        columns: dict[str, list[Any]] = parquet_table(path, BYTES_PER_TEXT_BYTE).to_pydict()
-        return columns

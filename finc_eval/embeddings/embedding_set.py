@@ -66,7 +66,16 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
         name: str = "embeddings",
     ) -> None:
         super().__init__(rows, name)
-        self._names = None if ids is None else _check_ids(ids, self.n, name)
+        self._names = None if ids is None else [str(one) for one in ids]
+        if self._names is not None:
+            count = len(self._names)
+            if count != self.n:
+                raise UsageError(
+                    f"{name} has {plural(count, 'id')} for {plural(self.n, 'embedding')}: give one a row, or none"
+                )
+            (twice, times) = Counter(self._names).most_common(1)[0]
+            if times > 1:
+                raise UsageError(f"the id {twice!r} occurs {times} times in {name}: give each sample an id of its own")
         self._columns = {} if metadata is None else columns_of(metadata, self.n, name)
         if images is not None and len(images) != self.n:
             raise UsageError(
@@ -182,13 +191,3 @@ def _beside(source: object, columns: Mapping[str, object], label: str) -> Embedd
         f"labels and groups stand beside arrays, and {label} is of the type {type(source).__name__}: name a column of "
         "its metadata, as by=… or groups=…"
     )
-
-
-def _check_ids(ids: Sequence[object], n: int, name: str) -> list[str]:
-    names = [str(one) for one in ids]
-    if len(names) != n:
-        raise UsageError(f"{name} has {plural(len(names), 'id')} for {plural(n, 'embedding')}: give one a row, or none")
-    (twice, times) = Counter(names).most_common(1)[0]
-    if times > 1:
-        raise UsageError(f"the id {twice!r} occurs {times} times in {name}: give each sample an id of its own")
-    return names

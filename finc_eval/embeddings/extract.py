@@ -12,7 +12,7 @@ from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
-from finc_eval.embeddings.files import replace_columns, with_columns
+from finc_eval.embeddings.files import with_columns
 from finc_eval.embeddings.job import Job, default_batch_size, make_together, unreadable_error
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.extractors.card import NetworkPrecision
@@ -190,6 +190,10 @@ def extract_all(
 
 
 def _label(cache: EmbeddingCache, columns: Columns, stacklevel: int, ignored: Mapping[str, int]) -> EmbeddingCache:
-    for sentence in replace_columns(cache, columns):
-        warnings.warn(sentence, stacklevel=stacklevel)
+    for name in [name for name in columns if name in cache.columns]:
+        unlike = sum(old != new for old, new in zip(cache.column(name), columns[name], strict=True))
+        if unlike:
+            had = f"{cache.path.name} had other values in the column {name!r}"
+            replaced = f"metadata: {had} for {unlike:,} of {cache.n:,} samples, which are replaced"
+            warnings.warn(replaced, stacklevel=stacklevel)
     return with_columns(cache, columns, ignored)

@@ -100,17 +100,6 @@ def _refuse_loss(path: Path, what: str, own: str, origin: str, force: bool) -> N
         )
 
 
-def replace_columns(cache: EmbeddingCache, columns: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a sentence on each column whose values in a cache differ from the new ones, which replace them."""
-    sentences = []
-    for name in [name for name in columns if name in cache.columns]:
-        unlike = sum(old != new for old, new in zip(cache.column(name), columns[name], strict=True))
-        if unlike:
-            had = f"{cache.path.name} had other values in the column {name!r}"
-            sentences.append(f"metadata: {had} for {unlike:,} of {cache.n:,} samples, which are replaced")
-    return sentences
-
-
 def with_columns(
     cache: EmbeddingCache, columns: Mapping[str, Sequence[str]], ignored: Mapping[str, int] | None = None
 ) -> EmbeddingCache:

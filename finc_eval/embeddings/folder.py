@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -51,7 +50,8 @@ def cache_folder() -> Path:
 def entries(folder: Path | None = None) -> list[Entry]:
     """List the caches of a folder, latest first."""
     where = folder or cache_folder()
-    found = [entry_of(path) for path in _files(where)] if where.is_dir() else []
+    files = [path.name.removesuffix(PART) for path in where.iterdir()] if where.is_dir() else []
+    found = [entry_of(where / name) for name in {*files} if name.endswith(".h5") and _is_cache(where / name)]
     return sorted(found, key=lambda entry: entry.modified, reverse=True)
 
 
@@ -125,12 +125,6 @@ def remove(entry: Entry) -> int:
     return entry.size
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Find the caches of a folder, finished or not; other files are passed over."""
-    names = {path.name.removesuffix(PART) for path in folder.iterdir() if path.name.removesuffix(PART).endswith(".h5")}
-    return (folder / name for name in names if _is_cache(folder / name))
-
-
 def _is_cache(path: Path) -> bool:
     """Return whether this is a cache: finished in any version, unfinished, or damaged."""
     if not path.exists():
@@ -156,26 +150,14 @@ def entry_of(path: Path) -> Entry:
         return Entry(path, "unfinished", size, modified)
     try:
         with EmbeddingCache(path) as cache:
-            return Entry(
-                path,
-                "whole",
-                size,
-                modified,
-                n=cache.n,
-                dim=cache.dim,
-                extractor=cache.extractor,
-                source=cache.source,
-                source_is_there=_is_there(cache.source),
-            )
+            source = cache.source
+            entry = Entry(path, "whole", size, modified, cache.n, cache.dim, cache.extractor, source)
     except DataError as error:
         return Entry(path, "unreadable", size, modified, note=str(error))
-
-
-def _is_there(source: str) -> bool | None:
-    """Return whether the samples, with all their shards, still exist; None if they are not files of this machine."""
     if not Path(source).is_absolute():
-        return None
+        return entry
     try:
-        return Path(source).exists() or all(Path(shard).exists() for shard in expand(source))
+        is_there = Path(source).exists() or all(Path(shard).exists() for shard in expand(source))
     except (OSError, ValueError, UsageError):  # a name that no system takes, or endless shards
-        return False
+        is_there = False
+    return replace(entry, source_is_there=is_there)

@@ -80,8 +80,7 @@ class Decoded(NamedTuple):
     times: npt.NDArray[np.float64] | None
 
 
-def decode_sample(sample: Sample, how: Preprocessing) -> Decoded:
-    """Resize one sample."""
+def _decode(sample: Sample, how: Preprocessing) -> Decoded:
     if sample.pixels is None:
         return Decoded(sample.id, 0, sample.content, sample.error or "unreadable", None, None, None)
     try:
@@ -101,7 +100,7 @@ def decode_batches(
 
     def batches() -> Generator[DecodedBatch, None, None]:
         numbers = range(start, len(samples.ids))
-        with closing(samples.mapped(partial(decode_sample, how=how), numbers, workers)) as one_by_one:
+        with closing(samples.mapped(partial(_decode, how=how), numbers, workers)) as one_by_one:
             while batch := list(itertools.islice(one_by_one, size)):
                 yield _batch(batch, place)
 
@@ -311,21 +310,17 @@ class Job:
         tell("", writer.done, n)  # the clock starts when the network is there
         with closing(one_behind(self._embedded(embed, writer.done))) as embedded:
             for batch, rows in embedded:
-                if self.digests is not None:
-                    self._refuse_changes(batch, self.digests[writer.done :])
+                digests: Digests | tuple[()] = () if self.digests is None else self.digests[writer.done :]
+                for name, decoded, hashed, error in zip(batch.ids, batch.digests, digests, batch.errors, strict=False):
+                    if decoded != hashed.tobytes():
+                        mend = "run the same command again when nothing changes it any more"
+                        if self.samples.kind == "dataset":
+                            mend = "its items must be the same whenever they are read, so remove random augmentation"
+                        why = error or "its bytes differ from the bytes that were read first"
+                        raise DataError(f"{self.samples.name} changed while it was read ({name}: {why}): {mend}")
                 writer.write(self._rows(batch, rows), batch.content, batch.errors, batch.traits)
                 tell("", writer.done, n)
         return None
-
-    def _refuse_changes(self, batch: DecodedBatch, digests: Digests) -> None:
-        """Raise DataError for a sample whose bytes have changed since they were hashed, or could not be read again."""
-        for name, decoded, hashed, error in zip(batch.ids, batch.digests, digests, batch.errors, strict=False):
-            if decoded != hashed.tobytes():
-                mend = "run the same command again when nothing changes it any more"
-                if self.samples.kind == "dataset":
-                    mend = "its items must be the same whenever they are read, so remove random augmentation"
-                why = error or "its bytes differ from the bytes that were read first"
-                raise DataError(f"{self.samples.name} changed while it was read ({name}: {why}): {mend}")
 
     def _judge(self, writer: CacheWriter) -> None:
         """Refuse a set without readable samples and, if the job is strict, a set with an unreadable one.

@@ -30,17 +30,6 @@ def hashes_of_bytes(ids: Sequence[bytes]) -> Hashes:
     return byte_hashes(ids), string_hashes([video_of(text_of(name)) for name in ids]) if windows else None
 
 
-def join_hashes(parts: Sequence[Hashes]) -> Hashes:
-    """Join the hashes of the parts of a set; an id that is not a window's stands for itself.
-
-    A shard may be without samples, and so without parts.
-    """
-    ids = np.concatenate([np.empty(0, np.uint64), *(own for own, _ in parts)])
-    if all(videos is None for _, videos in parts):
-        return ids, None
-    return ids, np.concatenate([own if videos is None else videos for own, videos in parts])
-
-
 def keys_of(ids: NDArray[np.uint64], groups: NDArray[np.uint64] | None) -> NDArray[np.uint64]:
     """Return the keys of samples, from the hashes of their ids and groups: keys assign folds and draw samples.
 
@@ -55,12 +44,6 @@ def mix_bits(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         numbers = (numbers ^ (numbers >> np.uint64(shift))) * np.uint64(factor)
     return numbers ^ (numbers >> np.uint64(31))
-
-
-def value_hashes(values: Sequence[str], ids: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a hash of each value of a column; a sample without a value stands for itself."""
-    # No file name has a NUL, so that no value equals the stand-in of a missing one.
-    return string_hashes([value or f"\0{name}" for value, name in zip(values, ids, strict=True)])
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
@@ -15,7 +15,7 @@ from finc_eval.embeddings.array_files import StoredArrays, holds_statistics, is_
 from finc_eval.embeddings.base import ArrayEmbeddings, CachedEmbeddings, Embeddings
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import SetExtraction, extract_all
-from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
+from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples import Source
@@ -24,14 +24,6 @@ from finc_eval.samples.tar import BRACES
 
 HDF5_SUFFIXES = (".h5", ".hdf5")
 """Suffixes of files that are never samples, even where they are damaged: the message should be about the damage."""
-
-
-class HasSpace(Protocol):
-    """An opened set."""
-
-    @property
-    def space(self) -> str:
-        """Extractor, as name@digest."""
 
 
 Opened = TypeVar("Opened", bound=HasSpace)
@@ -43,7 +35,21 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
     A file is a cache, or an .npy, .npz, .pt, .safetensors or .parquet file of embeddings. A shard is refused unless
     `or_shard`.
     """
-    found = _open(source, name)
+    if isinstance(source, Embeddings):
+        found = source
+    elif isinstance(source, str | Path):
+        source = local(source)
+        if holds_statistics(source):
+            raise DataError(
+                f"{source} holds the mean and covariance of a set, which only Fréchet distances take (finc-eval "
+                "metrics --metrics fd): give the samples, their embeddings, or a sketch of them"
+            )
+        found = StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
+    elif isinstance(source, EmbeddingCache):
+        found = CachedEmbeddings(source)
+    else:
+        check_type(source, name, "embeddings")
+        found = ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
     if found.shard is not None and not or_shard:
         raise unmerged_error(found.name, found.shard)
     return found
@@ -52,23 +58,6 @@ def as_embeddings(source: object, name: str = "embeddings", *, or_shard: bool = 
 def unmerged_error(name: str, shard: Shard) -> DataError:
     """Return the error for a shard where a whole set is needed."""
     return DataError(f"{name} is shard {shard.name} of a set: join all its shards first, by finc-eval extract merge")
-
-
-def _open(source: object, name: str) -> Embeddings:
-    if isinstance(source, Embeddings):
-        return source
-    if isinstance(source, str | Path):
-        source = local(source)
-        if holds_statistics(source):
-            raise DataError(
-                f"{source} holds the mean and covariance of a set, which only Fréchet distances take (finc-eval "
-                "metrics --metrics fd): give the samples, their embeddings, or a sketch of them"
-            )
-        return StoredArrays(source) if is_array_file(source) else CachedEmbeddings(EmbeddingCache(source))
-    if isinstance(source, EmbeddingCache):
-        return CachedEmbeddings(source)
-    check_type(source, name, "embeddings")
-    return ArrayEmbeddings(source, name)  # type: ignore[arg-type]  # anything else must be an array
 
 
 def label_sets(sets: Mapping[str, object] | Sequence[object], what: str, taken: str | None = None) -> dict[str, object]:
@@ -153,7 +142,9 @@ def _look_at(
         _check_made_by(how.extractor, ready, needed=len(ready) < len(sources))
     if len(ready) == len(sources):  # and no extractor is needed, which may be a card of the user's own
         return ready, {}
-    chosen = how.extractor or preferred or _behind([*spaces, *(one.space for one in ready.values())])
+    every = (*spaces, *(one.space for one in ready.values()))
+    behind = next((extractor_of(space) for space in every if not space.startswith(ARRAY_SPACE)), None)
+    chosen = how.extractor or preferred or (behind and card_again(behind))
     return ready, {
         label: SetExtraction(source, replace(how, extractor=chosen), run=run)  # type: ignore[arg-type]
         for label, source in sources.items()
@@ -207,9 +198,3 @@ def is_samples(source: object) -> bool:
     if is_stored(path) or is_array_file(path):
         return False
     return not holds_statistics(path) and path.suffix.lower() != ".pkl"
-
-
-def _behind(spaces: Iterable[str]) -> str | None:
-    """Return the name of the extractor behind the first set that knows it."""
-    made_by = next((extractor_of(space) for space in spaces if not space.startswith(ARRAY_SPACE)), None)
-    return None if made_by is None else card_again(made_by)

@@ -117,7 +117,11 @@ def origin_of(source: str, extractor: str) -> str:
 def recipe_of(card: Card, precision: str) -> Recipe:
     """Return everything that decides an extractor's numbers: card, digest of the weights, precision of the network."""
     check_choice("the precision of a network", precision, get_args(NetworkPrecision))
-    recipe: Recipe = card.recipe | {"weights": _weights_digest(card), "precision": precision}
+    digest = card.weights and card.weights.sha256
+    if not digest or len(digest) != 64:  # the file is hashed only if the card does not state all of it
+        found = check_weights(card)
+        digest = found and found[1]
+    recipe: Recipe = card.recipe | {"weights": digest, "precision": precision}
     # In the form in which it will be read back, with lists where the card has tuples.
     plain: Recipe = json.loads(json.dumps(recipe))
     return plain
@@ -131,15 +135,6 @@ def space_of(card: Card, precision: NetworkPrecision = "float32") -> str:
 def spaces_of(card: Card) -> set[str]:
     """Return the spaces of a card's embeddings, one for each precision of the network."""
     return {space_of(card, precision) for precision in get_args(NetworkPrecision)}
-
-
-def _weights_digest(card: Card) -> str | None:
-    """Return the SHA-256 of the card's weights; the file is hashed only if the card does not state all of it."""
-    stated = card.weights and card.weights.sha256
-    if stated and len(stated) == 64:
-        return stated
-    found = check_weights(card)
-    return found and found[1]
 
 
 def changes(old: Recipe, new: Recipe) -> list[str]:
@@ -194,12 +189,16 @@ def check_same_space(name: str, space: str, other: str, other_space: str) -> Non
         )
 
 
-class InSpace(Protocol):
+class HasSpace(Protocol):
     """A set, its statistics or its sketch, from embeddings of one extractor."""
 
     @property
     def space(self) -> str:
         """Extractor, as name@digest."""
+
+
+class InSpace(HasSpace, Protocol):
+    """Such a set of known dimension."""
 
     @property
     def dim(self) -> int:

@@ -59,7 +59,6 @@ STANDARD_ERRORS = 3.0
 """Standard errors that make the set of first neighbors differ from the sets of other neighbors."""
 
 LOOK = Stage("look for repeats", cost=0.2)
-"""Name in the progress."""
 
 TOLD_APART = 0.9
 """Chance that all near neighbors are of one set, above which the other sets are too small to say anything."""

@@ -107,9 +107,13 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
     whole = embeddings.source if isinstance(embeddings, Subset) else embeddings
     cache = whole.cache if isinstance(whole, CachedEmbeddings) else None
     failures = cache.failures if cache else []
+    source = cache.source if cache else None
+    if source is not None and not is_url(source):  # relative to the working folder, so that reports name no more
+        path, here = Path(source), Path.cwd()
+        source = str(path.relative_to(here) if path.is_relative_to(here) else path) if path.is_absolute() else None
     return SetInfo(
         name=(embeddings and embeddings.title) or label,
-        source=_below_here(cache.source) if cache else None,
+        source=source,
         n=n,
         digest=digest,
         from_sketch=embeddings is None,
@@ -118,13 +122,3 @@ def set_info(label: str, embeddings: Embeddings | None, n: int, digest: str) -> 
         clip=cache.clip if cache else None,
         samples=embeddings.samples if embeddings else None,
     )
-
-
-def _below_here(source: str) -> str | None:
-    """Return the source's path, relative to the working folder where it lies below, so that reports name no more."""
-    path = Path(source)
-    if is_url(source):
-        return source
-    if not path.is_absolute():
-        return None
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

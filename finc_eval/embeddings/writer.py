@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -94,13 +94,17 @@ class CacheWriter:
         failed samples, are ignored. `content` has digests of the decoded samples, (b,) uint64.
         """
         encoded = [one.encode().decode("ascii") if one else "" for one in traits]
-        batch = Batch(rows, content, [None if reason is None else _short(reason) for reason in reasons], encoded)
+        # Reasons are cut between characters.
+        short = [
+            why if why is None else why.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore")
+            for why in reasons
+        ]
+        batch = Batch(rows, content, short, encoded)
         with resumable(self.path, self._worth_keeping):
             self._journal.cut(self.done)
             self._journal.append(batch)
             self.done = self._journal.done
-            due = time.monotonic() - self._last_checkpoint >= CHECKPOINT_SECONDS
-            if due or self.done == len(self._ids):
+            if time.monotonic() - self._last_checkpoint >= CHECKPOINT_SECONDS or self.done == len(self._ids):
                 self._checkpoint()
 
     def failures(self) -> list[tuple[str, str]]:
@@ -121,14 +125,18 @@ class CacheWriter:
         Columns have one text per id; a shard also keeps the content digests.
         """
         new = new_of(self.path)
-        with resumable(self.path, self._worth_keeping), _remove_on_error(new):
-            _check_room(self.path, self._bytes)
-            with fill_file(new, WHOLE, CACHE_LAYOUT) as file:
-                self._write_rows(file, identity, columns, digests, progress)
-            with open_to_change(new) as written:
-                os.fsync(written.fileno())
-            put_in_place(new, target or self.path)
-            self.discard()
+        with resumable(self.path, self._worth_keeping):
+            try:
+                _check_room(self.path, self._bytes)
+                with fill_file(new, WHOLE, CACHE_LAYOUT) as file:
+                    self._write_rows(file, identity, columns, digests, progress)
+                with open_to_change(new) as written:
+                    os.fsync(written.fileno())
+                put_in_place(new, target or self.path)
+                self.discard()
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
 
     def _write_rows(
         self,
@@ -206,17 +214,3 @@ def _check_room(path: Path, needed: int) -> None:
             f"{path.parent} has {free / 1e6:,.0f} MB free and {path.name} needs about {needed / 1e6:,.0f} MB "
             "more to be written: free some space and run the same command again, or choose another folder"
         )
-
-
-@contextmanager
-def _remove_on_error(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-
-
-def _short(reason: str) -> str:
-    """Return the reason in at most `REASON_BYTES` bytes, cut between characters."""
-    return reason.encode("utf-8", "replace")[:REASON_BYTES].decode("utf-8", "ignore")

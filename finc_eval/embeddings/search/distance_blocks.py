@@ -72,46 +72,38 @@ class Rows:
 
     def __init__(self, start: int, rows: torch.Tensor, frame: Frame) -> None:
         self.start, self.rows = start, rows
+        self.places = slice(start, start + len(rows))  # their indices in the set
         self.centered = (rows - frame.center).div_(frame.unit)
         self.norms: torch.Tensor = torch.linalg.vector_norm(self.centered, dim=1).square_()
-
-    @property
-    def places(self) -> slice:
-        """Their indices in the set."""
-        return slice(self.start, self.start + len(self.rows))
+        # Error bound of a squared distance in float32, relative to the squared norms. The error of a product of d terms
+        # is about √d units in the last place of |a||b|; the largest seen on a million pairs (d = 16 to 8192) is
+        # 1.03 √d. The rest is for norms, centering and radii.
+        self.relative_error = float((4 * rows.shape[1] ** 0.5 + 16) * FLOAT32_ROUNDING)
 
     @cached_property
     def hashes(self) -> torch.Tensor:
         """A 64-bit hash of each row, by which copies are known without comparing the rows."""
         return hash_rows(self.rows)
 
-    @property
-    def relative_error(self) -> float:
-        """Error bound of a squared distance in float32, relative to the squared norms.
 
-        The error of a product of d terms is about √d units in the last place of |a||b|; the largest seen on a million
-        pairs (d = 16 to 8192) is 1.03 √d. The rest is for norms, centering and radii.
-        """
-        return float((4 * self.rows.shape[1] ** 0.5 + 16) * FLOAT32_ROUNDING)
-
-
-@dataclass(frozen=True)
 class DistanceBlock:
-    """Squared distances of some queries to a part of the base: bounds of all of them, exact values on demand."""
+    """Squared distances of some queries to a part of the base: bounds of all of them, exact values on demand.
 
-    x: Rows  # the queries
-    y: Rows  # the part of the base
-    lower: torch.Tensor  # lower bounds of the squared distances, in squared units of the frame, shape (b, c)
-    unit: float  # unit of the frame
+    Attributes:
+        x, y: the queries and the part of the base, which share a frame.
+        rows, columns: their indices in their sets.
+        unit: unit of the frame.
+        lower: lower bounds of the squared distances, in squared units of the frame, shape (b, c).
+    """
 
-    @classmethod
-    def of(cls, x: Rows, y: Rows, unit: float) -> DistanceBlock:
-        """Return the distances of rows that share a frame."""
-        below = 1 - x.relative_error
-        with arithmetic("float32"):
-            lower = torch.addmm(y.norms * below - SMALLEST_SQUARE, x.centered, y.centered.T, alpha=-2)
-        lower += x.norms[:, None] * below
-        return cls(x, y, lower, unit)
+    def __init__(self, x: Rows, y: Rows, unit: float, lower: torch.Tensor | None = None) -> None:
+        self.x, self.y, self.rows, self.columns, self.unit = x, y, x.places, y.places, unit
+        if lower is None:
+            below = 1 - x.relative_error
+            with arithmetic("float32"):
+                lower = torch.addmm(y.norms * below - SMALLEST_SQUARE, x.centered, y.centered.T, alpha=-2)
+            lower += x.norms[:, None] * below
+        self.lower = lower
 
     @property
     def upper(self) -> torch.Tensor:
@@ -121,23 +113,10 @@ class DistanceBlock:
     @property
     def transposed(self) -> DistanceBlock:
         """The same distances with queries and base exchanged."""
-        return DistanceBlock(self.y, self.x, self.lower.T, self.unit)
-
-    @property
-    def rows(self) -> slice:
-        """Indices of the queries in their set."""
-        return self.x.places
-
-    @property
-    def columns(self) -> slice:
-        """Indices of this part of the base in its set."""
-        return self.y.places
-
-    def slack(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
-        """Return the largest amount by which the squared distances of pairs exceed `lower`."""
-        return self._slack(self.x.norms[i] + self.y.norms[j])
+        return DistanceBlock(self.y, self.x, self.unit, self.lower.T)
 
     def _slack(self, norms: torch.Tensor) -> torch.Tensor:
+        """Return the largest amounts by which squared distances exceed `lower`, by the sums of both squared norms."""
         return 2 * self.x.relative_error * norms + 2 * SMALLEST_SQUARE
 
     def exact(self, i: torch.Tensor, j: torch.Tensor) -> torch.Tensor:
@@ -180,7 +159,7 @@ class DistanceBlock:
         limits = self.scaled(radii)
         i, j = true_pairs(self.lower <= (limits if row_radii is None else limits[:, None]))
         center = j if row_radii is None else i
-        inside = self.lower[i, j] + self.slack(i, j) < limits[center]
+        inside = self.lower[i, j] + self._slack(self.x.norms[i] + self.y.norms[j]) < limits[center]
         unsure = (~inside).nonzero().squeeze(1)
         squared, radius = self.exact(i[unsure], j[unsure]), radii[center[unsure]]
         inside[unsure] = squared <= radius if closed else squared < radius
@@ -198,7 +177,7 @@ def blocks(x: Embeddings, y: Embeddings, device: Device = None) -> Iterator[Dist
     for held in _hold(x, frame):
         for base in _rows(y, range(0, y.n, width), frame):
             for queries in held:
-                yield DistanceBlock.of(queries, base, frame.unit)
+                yield DistanceBlock(queries, base, frame.unit)
 
 
 def blocks_within(y: Embeddings, device: Device = None) -> Iterator[DistanceBlock]:
@@ -211,11 +190,11 @@ def blocks_within(y: Embeddings, device: Device = None) -> Iterator[DistanceBloc
         for base in chain(held, _rows(y, range(held[-1].places.stop, y.n, BLOCK_ROWS), frame)):
             for queries in held:
                 if queries is base:
-                    block = DistanceBlock.of(base, base, frame.unit)
+                    block = DistanceBlock(base, base, frame.unit)
                     block.lower.fill_diagonal_(torch.inf)
                     yield block
                 elif queries.start < base.start:
-                    block = DistanceBlock.of(queries, base, frame.unit)
+                    block = DistanceBlock(queries, base, frame.unit)
                     yield block
                     yield block.transposed
 
@@ -294,25 +273,16 @@ class Smallest:
         radii = radii.expand(width)
         scaled = block.scaled(radii)
         keys = self._key.of(block.lower, scaled)
-        i, j = true_pairs(keys <= self._limit(block, keys, scaled))
-        self._merge(block, i, j, radii)
-
-    def _limit(self, block: DistanceBlock, keys: torch.Tensor, scaled: torch.Tensor) -> torch.Tensor:
-        """Return finite upper bounds of the k-th keys, shape (b, 1).
-
-        The bound is the k-th key so far or, in the first block, that of the least upper bounds of groups of columns:
-        so many columns are at least as near.
-        """
+        # Finite upper bounds of the k-th keys, shape (b, 1): the k-th key so far or, in the first block, that of the
+        # least upper bounds of groups of columns: so many columns are at least as near.
         known = torch.from_numpy(self.keys[block.rows, -1:] / block.unit**self._key.degree)
-        limit = send(known.to(block.lower.dtype), block.lower.device)
-        if limit.isinf().any() and keys.shape[1] >= self._k:
-            size = max(keys.shape[1] // (GROUPS_PER_NEIGHBOR * self._k), 1)
-            upper = self._key.of(block.upper, scaled)[:, : keys.shape[1] // size * size]
+        limit = send(known.to(block.lower.dtype), where)
+        if limit.isinf().any() and width >= self._k:
+            size = max(width // (GROUPS_PER_NEIGHBOR * self._k), 1)
+            upper = self._key.of(block.upper, scaled)[:, : width // size * size]
             least = upper.reshape(len(upper), size, -1).amin(1)
             limit = limit.minimum(least.kthvalue(self._k, keepdim=True).values)
-        return limit.clamp_max(torch.finfo(limit.dtype).max)
-
-    def _merge(self, block: DistanceBlock, i: torch.Tensor, j: torch.Tensor, radii: torch.Tensor) -> None:
+        i, j = true_pairs(keys <= limit.clamp_max(torch.finfo(limit.dtype).max))
         if not len(i):
             return
         i, order = i.sort(stable=True)
@@ -321,9 +291,9 @@ class Smallest:
         rows, new = (i + block.x.start).cpu().numpy(), (j + block.y.start).cpu().numpy()
         touched, line, count = np.unique(rows, return_inverse=True, return_counts=True)
         place = self._k + np.arange(len(rows)) - (count.cumsum() - count)[line]
-        keys = np.pad(self.keys[touched], ((0, 0), (0, count.max())), constant_values=np.inf)
+        merged = np.pad(self.keys[touched], ((0, 0), (0, count.max())), constant_values=np.inf)
         indices = np.pad(self.indices[touched], ((0, 0), (0, count.max())), constant_values=-1)
-        keys[line, place], indices[line, place] = exact, new
-        best = keys.argsort(1, kind="stable")[:, : self._k]
-        self.keys[touched] = np.take_along_axis(keys, best, 1)
+        merged[line, place], indices[line, place] = exact, new
+        best = merged.argsort(1, kind="stable")[:, : self._k]
+        self.keys[touched] = np.take_along_axis(merged, best, 1)
         self.indices[touched] = np.take_along_axis(indices, best, 1)
