@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
+from contextlib import contextmanager, redirect_stderr
 from typing import Any, Self
 
 from finc_eval.core.terminal import VisibleStream, visible
@@ -131,37 +131,30 @@ class NotebookBars:
         self._bars: dict[str, Any] = {}
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Draw how much of a work or stage is done."""
+        """Draw how much of a work or stage is done; nothing outside a notebook, or without tqdm."""
+        # A kernel has IPython loaded, and with it what tqdm needs, so that nobody else pays for an import.
+        shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
+        if shell is None or getattr(shell(), "kernel", None) is None:
+            return
         work, now, end = whole_of(stage, done, total)
         bar = self._bars.get(work)
         if bar is not None and now < bar.n:  # another work, perhaps in another cell, after one that was interrupted
             bar.close()
             bar = None
         if bar is None:
-            bar = self._bars[work] = _notebook_bar(stage, end)
-        if bar is None:
-            del self._bars[work]
-            return
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # without ipywidgets the bar is a line of text
+                try:
+                    from tqdm.auto import tqdm
+                except ImportError:
+                    return
+                bar = self._bars[work] = tqdm(total=end, desc=visible(stage), leave=False)
         bar.total = end
         bar.set_description(visible(stage), refresh=False)
         bar.update(now - bar.n)
         if now >= end:
             bar.close()
             del self._bars[work]
-
-
-def _notebook_bar(stage: str, total: int) -> Any:
-    """Return a new bar; None outside a notebook, or without tqdm."""
-    # A kernel has these loaded, so that nobody else pays for an import.
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if getattr(shell, "kernel", None) is None:
-        return None
-    with suppress(ImportError), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # without ipywidgets the bar is a line of text
-        from tqdm.auto import tqdm
-
-        return tqdm(total=total, desc=visible(stage), leave=False)
-    return None
 
 
 automatic = NotebookBars()

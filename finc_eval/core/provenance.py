@@ -66,9 +66,15 @@ class Provenance(Record):
     @classmethod
     def here(cls, device: Device = None) -> Provenance:
         """Describe this process and its working folder."""
+        import torch
+
+        from finc_eval.core.device import usable_device
+
+        where = usable_device(device)
+        name = torch.cuda.get_device_name(where) if where.type == "cuda" else str(where)
         revision = revision_of(Path.cwd())
         git = GitState(revision) if revision else None
-        return cls(_versions(), _device_name(device), git, command_line(), config=config_in_use.get())
+        return cls(_versions(), name, git, command_line(), config=config_in_use.get())
 
 
 def package_version() -> str:
@@ -88,15 +94,6 @@ def installed_version(package: str) -> str | None:
 def _versions() -> dict[str, str]:
     found = {name: installed for name in PACKAGES if (installed := installed_version(name))}
     return {"python": platform.python_version(), **found}
-
-
-def _device_name(device: Device) -> str:
-    import torch
-
-    from finc_eval.core.device import usable_device
-
-    where = usable_device(device)
-    return torch.cuda.get_device_name(where) if where.type == "cuda" else str(where)
 
 
 def command_line() -> str | None:

@@ -38,18 +38,11 @@ class _ReadableSignature:
     def __get__(self, _: object, cls: type) -> Signature:
         found = signature(cls.__init__)  # type: ignore[misc]  # of this very class
         _, *own = found.parameters.values()
-        return found.replace(
-            parameters=[one.replace(annotation=_without_description(one.annotation)) for one in own],
-            return_annotation=Signature.empty,
-        )
-
-
-def _without_description(annotation: Any) -> Any:
-    """Return the X of "Annotated[X, about(…)]"; other annotations as they are."""
-    if not isinstance(annotation, str) or not annotation.startswith("Annotated["):
-        return annotation
-    found = ast.parse(annotation, mode="eval").body
-    return ast.unparse(found.slice.elts[0])  # type: ignore[attr-defined]  # a subscript, by its beginning
+        for place, one in enumerate(own):
+            if isinstance(one.annotation, str) and one.annotation.startswith("Annotated["):
+                annotated: Any = ast.parse(one.annotation, mode="eval").body
+                own[place] = one.replace(annotation=ast.unparse(annotated.slice.elts[0]))
+        return found.replace(parameters=own, return_annotation=Signature.empty)
 
 
 def show_options(settings: type[Record]) -> Callable[[F], F]:

@@ -98,9 +98,11 @@ class Shown:
         return "\n  ".join([f"{type(self).__name__}({first})", *rows, *more])
 
     def _repr_html_(self) -> str:
-        cells = (
-            f"<tr><th>{escape(name)}</th><td>{escape(_text(one))}</td></tr>" for name, one in self._shown().items()
-        )
+        texts = {
+            name: "–" if one is None else f"{one:.6g}" if isinstance(one, float) else str(one)
+            for name, one in self._shown().items()
+        }
+        cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in texts.items())
         return f"<table><caption>{escape(type(self).__name__)}</caption>{''.join(cells)}</table>"
 
 
@@ -114,10 +116,6 @@ def _cells(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield from zip((f"{name}.low", f"{name}.high"), value or (None, None), strict=True)
         elif not isinstance(value, list | tuple):
             yield name, value
-
-
-def _text(value: object) -> str:
-    return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 LAYOUT = 3

@@ -128,12 +128,13 @@ class ShardList:
 
     def check(self) -> None:
         """Raise DataError if samples are in two files, and MissingShards if some are in none."""
-        check_complete(join_in_order(self._shards()))
-
-    def _shards(self) -> Iterator[tuple[str, Shard]]:
-        for path, first, last, start, stop in self._in_order("path, first, last, start, stop"):
-            assert self._first is not None
-            yield os.fsdecode(path), replace(self._first, first=first, last=last, start=start, stop=stop)
+        assert self._first is not None
+        one, listed = self._first, self._in_order("path, first, last, start, stop")
+        shards = (
+            (os.fsdecode(path), replace(one, first=first, last=last, start=start, stop=stop))
+            for path, first, last, start, stop in listed
+        )
+        check_complete(join_in_order(shards))
 
     def _in_order(self, columns: str) -> Iterator[tuple[Any, ...]]:
         with _disk_errors():
@@ -184,12 +185,10 @@ def _check(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]
     """Check that files are all shards of one set, made alike; return the header and the shard of the first file."""
     remaining = iter(paths)
     first_path = next(remaining)
-    first, readable = _header(first_path)
-    shard = _shard(first, first_path)
+    first, shard, readable = _header(first_path)
     files.add(first_path, shard)
     for path in remaining:
-        header, rows = _header(path)
-        own = _shard(header, path)
+        header, own, rows = _header(path)
         check_same_set(str(first_path), shard, str(path), own)
         if header.extractor_digest != first.extractor_digest:
             differ = "; ".join(changes(first.recipe, header.recipe))
@@ -207,15 +206,12 @@ def _check(paths: Iterable[Path], files: ShardList) -> tuple[CacheHeader, Shard]
     return first, shard
 
 
-def _header(path: Path) -> tuple[CacheHeader, int]:
+def _header(path: Path) -> tuple[CacheHeader, Shard, int]:
     with _open(path) as file, content_of(path, AGAIN):
-        return structure(CacheHeader, file.header, str(path)), len(file.stored("embeddings"))
-
-
-def _shard(header: CacheHeader, path: Path) -> Shard:
+        header, rows = structure(CacheHeader, file.header, str(path)), len(file.stored("embeddings"))
     if header.shard is None:
         raise DataError(f"{path} holds a whole set, and merge joins shards of one set: leave it out")
-    return header.shard
+    return header, header.shard, rows
 
 
 def _open(path: Path) -> StoredFile:

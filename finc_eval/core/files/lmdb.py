@@ -82,7 +82,12 @@ def _below(file: IO[bytes], size: int, number: int, depth: int, left: list[int])
     left[0] -= 1
     if not depth or left[0] < 0:
         raise ValueError("its pages lead in a circle")
-    page = _page(file, size, number)
+    if number > NO_ROOT // size >> 1:
+        raise ValueError("a page lies nowhere")
+    file.seek(number * size)
+    page = file.read(size)
+    if len(page) != size:
+        raise ValueError("it is cut short")
     flags, lower = (struct.unpack_from("<H", page, at)[0] for at in (FLAGS_AT, LOWER_AT))
     if not HEADER_BYTES <= lower <= size:
         raise ValueError("a page is damaged")
@@ -99,13 +104,3 @@ def _below(file: IO[bytes], size: int, number: int, depth: int, left: list[int])
             if kind & LONG:
                 offset = struct.unpack_from("<Q", page, at)[0] * size + HEADER_BYTES
             yield Value(page[place + NODE.size : at], offset, length)
-
-
-def _page(file: IO[bytes], size: int, number: int) -> bytes:
-    if number > NO_ROOT // size >> 1:
-        raise ValueError("a page lies nowhere")
-    file.seek(number * size)
-    page = file.read(size)
-    if len(page) != size:
-        raise ValueError("it is cut short")
-    return page

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import unpack_from
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from finc_eval.core.doors import open_file, pin
 from finc_eval.core.errors import DataError
@@ -43,6 +43,7 @@ FOOTER_TAIL = 8
 
 def parquet_table(path: Path, copies: int = 1) -> Any:
     """Read a .parquet file as a table of pyarrow. Each byte will take this many `copies` in memory."""
+    import pyarrow as arrow
     from pyarrow import parquet
 
     with open_file(path) as stream:
@@ -50,7 +51,14 @@ def parquet_table(path: Path, copies: int = 1) -> Any:
         with parquet.ParquetFile(stream) as file:
             schema = file.schema_arrow
             texts = _check_pages(stream, path, file, copies)
-        return _read(parquet.ParquetFile(stream, read_dictionary=texts), schema, path, copies)
+        with parquet.ParquetFile(stream, read_dictionary=texts) as file:
+            size, batches = 0, list[arrow.RecordBatch]()
+            for batch in file.iter_batches(ROWS_AT_ONCE):
+                size += copies * sum(map(_size, batch.columns))
+                check_decoded(size, f"{path}, to row {ROWS_AT_ONCE * (len(batches) + 1)},")
+                plain = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+                batches.append(arrow.RecordBatch.from_arrays(plain, schema=schema))
+            return arrow.Table.from_batches(batches, schema).combine_chunks()
 
 
 def parquet_schema(path: Path) -> tuple[Any, int]:
@@ -89,19 +97,6 @@ def parquet_batches(path: Path, column: str, rows: Sequence[int] | None = None) 
                 first = last
 
 
-def _read(opened_file: Any, schema: Any, path: Path, copies: int) -> Any:
-    import pyarrow as arrow
-
-    with opened_file as file:
-        size, batches = 0, list[arrow.RecordBatch]()
-        for batch in file.iter_batches(ROWS_AT_ONCE):
-            size += copies * sum(map(_size, batch.columns))
-            check_decoded(size, f"{path}, to row {ROWS_AT_ONCE * (len(batches) + 1)},")
-            plain = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-            batches.append(arrow.RecordBatch.from_arrays(plain, schema=schema))
-        return arrow.Table.from_batches(batches, schema).combine_chunks()
-
-
 def _size(values: Any) -> int:
     """Return the bytes of an array whose texts are spelled out."""
     from pyarrow import compute, types
@@ -133,12 +128,15 @@ def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> list[
     size = 0
     for group in (footer.row_group(number) for number in range(footer.num_row_groups)):
         for number, column in enumerate(columns):
-            width, longest, count = _width(column), 0, 0
-            for page in _pages(stream, group.column(number)):
-                size += max(page.size, width * page.values)
+            fixed = column.physical_type == "FIXED_LEN_BYTE_ARRAY"
+            width = int(column.length) if fixed else WIDTHS.get(column.physical_type, 4)
+            width += BYTES_PER_LEVEL if column.max_repetition_level else 0
+            longest, count = 0, 0
+            for page, values, encoding in _pages(stream, group.column(number)):
+                size += max(page, width * values)
                 check_decoded(copies * size, str(path))
-                longest, count = max(longest, page.size), count + page.values
-                if page.encoding in DELTA_TEXTS:
+                longest, count = max(longest, page), count + values
+                if encoding in DELTA_TEXTS:
                     spelled.add(column.path)
             if NO_DICTIONARY.search(fields.get(column.path.partition(".")[0], "")):
                 spelled.add(column.path)
@@ -149,23 +147,8 @@ def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> list[
     return sorted(texts - spelled)
 
 
-def _width(column: Any) -> int:
-    """Return the bytes of a value of a column."""
-    fixed = column.physical_type == "FIXED_LEN_BYTE_ARRAY"
-    width = int(column.length) if fixed else WIDTHS.get(column.physical_type, 4)
-    return width + BYTES_PER_LEVEL if column.max_repetition_level else width
-
-
-class _Page(NamedTuple):
-    """Bytes of a page when decompressed, number of its values, and how they are encoded."""
-
-    size: int
-    values: int
-    encoding: int
-
-
-def _pages(stream: IO[bytes], chunk: Any) -> Iterator[_Page]:
-    """Yield the pages of a part of a column, by their headers.
+def _pages(stream: IO[bytes], chunk: Any) -> Iterator[tuple[int, int, int]]:
+    """Yield the unpacked bytes, number of values and encoding of each page of a part of a column, by their headers.
 
     The numbers are field ids of PageHeader, DataPageHeader, DictionaryPageHeader and DataPageHeaderV2.
     """
@@ -174,15 +157,17 @@ def _pages(stream: IO[bytes], chunk: Any) -> Iterator[_Page]:
     while stream.tell() < start + chunk.total_compressed_size:
         header = _structure(stream)
         match header:
-            case {5: {1: int(count), 2: int(encoding)}} | {7: {1: int(count), 2: int(encoding)}}:
-                pass
-            case {8: {1: int(count), 4: int(encoding)}}:
+            case (
+                {5: {1: int(count), 2: int(encoding)}}
+                | {7: {1: int(count), 2: int(encoding)}}
+                | {8: {1: int(count), 4: int(encoding)}}
+            ):
                 pass
             case _:
                 count = encoding = 0
         match header:
             case {2: int(size), 3: int(packed)} if min(size, packed, count) >= 0:
-                yield _Page(size, count, encoding)
+                yield size, count, encoding
                 stream.seek(packed, 1)
             case _:
                 raise ValueError("the header of a page is damaged")

@@ -67,7 +67,13 @@ def _find_in_json(found: Any) -> str:
         if isinstance(inside, str):
             return inside
     nodes = _graph(found)
-    return next(filter(None, (_trace(nodes, node) for node in _samplers(nodes))), "")
+    # The nodes that take a positive prompt, or else those whose prompt no other node takes further.
+    samplers = [key for key, inputs in nodes.items() if _link(inputs.get("positive"))]
+    if not samplers:
+        conditioned = [key for key, inputs in nodes.items() if _link(inputs.get("conditioning"))]
+        taken = {_link(nodes[key]["conditioning"]) for key in conditioned}
+        samplers = [key for key in conditioned if key not in taken]
+    return next(filter(None, (_trace(nodes, node) for node in samplers)), "")
 
 
 def _graph(found: Any) -> dict[str, Mapping[str, Any]]:
@@ -92,16 +98,6 @@ def _graph(found: Any) -> dict[str, Mapping[str, Any]]:
 def _keep(value: Any, kind: type[Item]) -> list[Item]:
     """Return the items of a list that are of a type."""
     return [one for one in value if isinstance(one, kind)] if isinstance(value, list) else []
-
-
-def _samplers(nodes: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the nodes that take a positive prompt, or else those whose prompt no other node takes further."""
-    positive = [key for key, inputs in nodes.items() if _link(inputs.get("positive"))]
-    if positive:
-        return positive
-    conditioned = [key for key, inputs in nodes.items() if _link(inputs.get("conditioning"))]
-    taken = {_link(nodes[key]["conditioning"]) for key in conditioned}
-    return [key for key in conditioned if key not in taken]
 
 
 def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:

@@ -35,7 +35,16 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 def tensors_in(path: Path) -> dict[str, torch.Tensor]:
     """Return tensors by name, one without a name as "embeddings"; damaged bytes raise almost any error."""
-    return _safetensors(path) if path.suffix.lower() == ".safetensors" else _torch(path)
+    if path.suffix.lower() != ".safetensors":
+        return _torch(path)
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        with pin(path) as place:
+            return load_file(place)
+    except SafetensorError as error:
+        raise ValueError(error) from error
 
 
 def find_labels(arrays: Mapping[str, Any], n: int) -> tuple[str | None, list[Any] | None]:
@@ -119,14 +128,3 @@ def _name_tensors(held: object, prefix: str = "") -> Iterator[tuple[str, torch.T
             yield f"{prefix}{name}", torch.as_tensor(one)
         else:
             yield from _name_tensors(one, f"{prefix}{name}.")
-
-
-def _safetensors(path: Path) -> dict[str, torch.Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        with pin(path) as place:
-            return load_file(place)
-    except SafetensorError as error:
-        raise ValueError(error) from error

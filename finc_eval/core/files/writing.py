@@ -92,7 +92,12 @@ def fill_file(path: Path, type_name: str, layout: int) -> Iterator[NewFile]:
         with h5py.File(sink, "w", userblock_size=FRONT_BYTES) as hdf5:
             new = NewFile(hdf5, sink.check)
             yield new
-            start, header = new.write_header(type_name, layout)
+            arrays = {name: one.described() for name, one in new.arrays.items()}
+            content = {"program": PROGRAM, "type": type_name, "layout": layout, **new.header, "arrays": arrays}
+            header = json.dumps(content, allow_nan=False).encode("ascii")
+            dataset = hdf5.create_dataset(HEADER, data=np.bytes_(header))
+            hdf5.flush()
+            start = int(dataset.id.get_offset())
         size, digest = sink.seek(0, os.SEEK_END), hashlib.sha256(header).hexdigest()
         sink.seek(0)
         sink.write(Front(type_name, layout, size, start, len(header), digest).encoded())
@@ -105,7 +110,7 @@ class NewFile:
     def __init__(self, hdf5: h5py.File, check: Callable[[], None]) -> None:
         self.header: dict[str, Any] = {}
         self._hdf5, self._check = hdf5, check
-        self._arrays: dict[str, NewArray] = {}
+        self.arrays: dict[str, NewArray] = {}
 
     def array(self, name: str, values: ArrayLike) -> None:
         """Write an array of numbers."""
@@ -115,23 +120,14 @@ class NewFile:
     def rows(self, name: str, shape: tuple[int, ...], dtype: str) -> NewArray:
         """Reserve the space of an array, whose rows are appended in their order."""
         self._check()
-        self._arrays[name] = NewArray(self._hdf5, name, shape, np.dtype(dtype))
-        return self._arrays[name]
+        self.arrays[name] = NewArray(self._hdf5, name, shape, np.dtype(dtype))
+        return self.arrays[name]
 
     def texts(self, name: str, strings: Sequence[str]) -> None:
         """Write a list of texts. File names on Linux need not be valid UTF-8; their bytes are kept as they are."""
         encoded = [text_bytes(string) for string in strings]
         self.array(f"{name}/{TEXT_BYTES}", np.frombuffer(b"".join(encoded), np.uint8))
         self.array(f"{name}/{TEXT_ENDS}", np.cumsum([len(one) for one in encoded], dtype=np.int64))
-
-    def write_header(self, type_name: str, layout: int) -> tuple[int, bytes]:
-        """Write the header, and return its place and its bytes."""
-        arrays = {name: one.described() for name, one in self._arrays.items()}
-        content = {"program": PROGRAM, "type": type_name, "layout": layout, **self.header, "arrays": arrays}
-        header = json.dumps(content, allow_nan=False).encode("ascii")
-        dataset = self._hdf5.create_dataset(HEADER, data=np.bytes_(header))
-        self._hdf5.flush()
-        return int(dataset.id.get_offset()), header
 
 
 class NewArray:
