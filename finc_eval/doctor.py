@@ -30,8 +30,7 @@ DIAGNOSED_PACKAGES = (
 )
 """Packages whose version changes numbers, or which files can be read."""
 
-FAISS_PACKAGES = ("faiss-gpu", "faiss-cpu")
-"""Packages that provide faiss."""
+FAISS_PACKAGES = ("faiss-gpu", "faiss-cpu")  # packages that provide faiss
 
 
 @dataclass(frozen=True)

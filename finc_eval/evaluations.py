@@ -32,8 +32,7 @@ from finc_eval.samples.profile import Profile, unlike_encodings
 from finc_eval.sketches.opening import as_sketch
 
 PartName = Literal["comparison", "scores", "methods", "audit"]
-PARTS: tuple[PartName, ...] = get_args(PartName)
-"""Parts of an evaluation, which may lack any of them."""
+PARTS: tuple[PartName, ...] = get_args(PartName)  # parts of an evaluation, which may lack any of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +98,13 @@ T = TypeVar("T", bound=Document)
 METRICS = ("fd", "kid", "prdc", "vendi", "rke")
 """Metrics of fidelity and of diversity that are defined on any extractor."""
 
-BASELINES = ("finc", "rarity", "fld")
-"""Methods that take sets of any size."""
+BASELINES = ("finc", "rarity", "fld")  # methods that take sets of any size
 
 ONLY_MOMENTS = "{} is the mean and covariance of a set, which give metrics alone: give samples or embeddings"
 
 NO_AUDIT = "an audit needs a training set and a holdout"
 
-MAX_KEN_SAMPLES = 2000
-"""Samples of each set up to which exact KEN is among the baselines: it takes the cube of them."""
+MAX_KEN_SAMPLES = 2000  # samples of each set up to which exact KEN is among the baselines: it takes the cube of them
 
 
 @show_options(Settings)

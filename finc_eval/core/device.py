@@ -10,8 +10,7 @@ import torch
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import join_words
 
-Device = str | torch.device | None
-"""Device as callers name it; None for CUDA if available."""
+Device = str | torch.device | None  # device as callers name it; None for CUDA if available
 
 Place = Callable[[torch.Tensor], torch.Tensor]
 """Function that the reader of batches applies to the rows of each, such as one that sends them to a device."""

@@ -22,11 +22,8 @@ from finc_eval.core.memory import VARIABLE, check_decoded, max_decoded, readable
 READING = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 CHANGING = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
 
-READ_AT_ONCE = 1 << 20
-"""Bytes that are read at once, so that what has no end is noticed early."""
-
-MAX_LINE = 1 << 20
-"""Letters of a line of a table that is read line by line."""
+READ_AT_ONCE = 1 << 20  # bytes that are read at once, so that what has no end is noticed early
+MAX_LINE = 1 << 20  # letters of a line of a table that is read line by line
 
 SPECIAL = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
 
@@ -149,8 +146,7 @@ def _outside(folder: str | Path, name: Any) -> DataError:
     )
 
 
-PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-"""Permissions of what only its owner may see, whatever the umask is."""
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700  # permissions of what only its owner may see, whatever the umask is
 
 
 def create_file(path: Path, *, private: bool = False) -> io.BufferedRandom:

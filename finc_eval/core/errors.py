@@ -18,8 +18,7 @@ from itertools import islice
 from finc_eval.core.secrets import redact
 from finc_eval.core.words import join_words, spell_controls
 
-MAX_MESSAGE = 2000
-"""Letters of a message at most. The longest that are meant name all extractors, in about 1,300."""
+MAX_MESSAGE = 2000  # Letters of a message at most. The longest that are meant name all extractors, in about 1,300.
 
 
 class FincEvalError(Exception):
@@ -89,8 +88,7 @@ class BudgetError(FincEvalError):
     """
 
 
-MAX_HINTS = 4
-"""Known words that a hint names where one word is the beginning or a part of them all."""
+MAX_HINTS = 4  # known words that a hint names where one word is the beginning or a part of them all
 
 MAX_HINT_LETTERS, MAX_COMPARED = 100, 3000
 """Letters of a word that is compared with others, and number of the others: each takes up to a millisecond."""

@@ -28,8 +28,7 @@ MARKS = {
 TEXT_MARK = re.compile(r"# By finc-eval \(([^()]*), text ([0-9a-f]{16})\)[^\n]*\n")
 """The mark of a file that is meant to be edited, and its first line: it also has the digest of the lines below it."""
 
-MARK_BYTES = 1 << 16
-"""Length of the beginning of a text that has its mark."""
+MARK_BYTES = 1 << 16  # length of the beginning of a text that has its mark
 
 
 def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
@@ -75,8 +74,7 @@ def _mark_in(data: dict[str, Any]) -> str | None:
     return mark(data["type"], data["provenance"].get("job")) if data["program"] == PROGRAM else None
 
 
-CHECKSUM = "checksum"
-"""Key of the digest of all other keys."""
+CHECKSUM = "checksum"  # key of the digest of all other keys
 
 
 def checksum_of(data: Mapping[str, Any]) -> str:

@@ -25,11 +25,8 @@ BYTES_PER_PIXEL = 12
 """Bytes that a pixel takes while it is decoded, turned into RGB and resized. So 1 GiB allows 89 478 485 pixels, as
 Pillow does."""
 
-NEGLIGIBLE_BYTES = 1 << 20
-"""Bytes below which a thread does not count what it decodes: counting takes longer."""
-
-BYTES_PER_TEXT_BYTE = 8
-"""Bytes that a byte of a table of metadata takes while the table is read: 7 were measured."""
+NEGLIGIBLE_BYTES = 1 << 20  # bytes below which a thread does not count what it decodes: counting takes longer
+BYTES_PER_TEXT_BYTE = 8  # bytes that a byte of a table of metadata takes while the table is read: 7 were measured
 
 
 def max_decoded() -> int:

@@ -18,17 +18,13 @@ from finc_eval.core.words import duration
 
 Progress = Callable[[str, int, int], None]
 
-LONG = 10.0
-"""Seconds that a stage must take to be announced, and that lie between two lines of a log."""
+LONG = 10.0  # seconds that a stage must take to be announced, and that lie between two lines of a log
 
 MAX_SECONDS_BETWEEN_LINES = 300.0
 """Lines of a log become rarer, but not so rare that a server ends the job, as some do after ten minutes of silence."""
 
-SECONDS_WITHOUT_BAR = 2.0
-"""Duration of commands that draw no bar."""
-
-MEASURED = 0.5
-"""Seconds from which the speed of a stage is measured well enough to be shown."""
+SECONDS_WITHOUT_BAR = 2.0  # duration of commands that draw no bar
+MEASURED = 0.5  # seconds from which the speed of a stage is measured well enough to be shown
 
 MEASURED_PART = 0.05
 """Part of a whole work from which on its speed is measured well enough: stages of small sets take other parts of it."""
@@ -110,8 +106,7 @@ class Plan:
         self._progress(shown, done, total)
 
 
-WHOLE = 1000
-"""Length of the bar of a whole work."""
+WHOLE = 1000  # length of the bar of a whole work
 
 
 def whole_of(stage: str, done: int, total: int) -> tuple[str, int, int]:
@@ -157,8 +152,7 @@ class NotebookBars:
             del self._bars[work]
 
 
-automatic = NotebookBars()
-"""Progress of calls that name none."""
+automatic = NotebookBars()  # progress of calls that name none
 
 
 class Pace:

@@ -107,11 +107,8 @@ REVISION = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 REFERENCE = re.compile(r"ref: (refs/[^\x00-\x20\x7f]+)")
 GIT_FOLDER = re.compile(r"gitdir: ([^\x00-\x1f\x7f]+)")
 
-MAX_REFERENCE = 1 << 12
-"""Bytes of a file that holds one revision, reference or path."""
-
-MAX_PACKED = 1 << 24
-"""Bytes of a list of packed references: about 200,000 of them."""
+MAX_REFERENCE = 1 << 12  # bytes of a file that holds one revision, reference or path
+MAX_PACKED = 1 << 24  # bytes of a list of packed references: about 200,000 of them
 
 
 def revision_of(folder: Path) -> str | None:

@@ -104,11 +104,8 @@ def _array(dtype: type, item: str) -> tuple[Any, ...]:
     )
 
 
-Indices = Annotated[NDArray[np.int64], *_array(np.int64, "integer")]
-"""An array of whole numbers, in JSON a list."""
-
-Numbers = Annotated[NDArray[np.float32], *_array(np.float32, "number")]
-"""An array of numbers, in JSON a list."""
+Indices = Annotated[NDArray[np.int64], *_array(np.int64, "integer")]  # an array of whole numbers, in JSON a list
+Numbers = Annotated[NDArray[np.float32], *_array(np.float32, "number")]  # an array of numbers, in JSON a list
 
 NOT_IN_JSON = (PlainValidator(lambda value: value), Field(exclude=True), WithJsonSchema({}))
 """Marks a field that JSON leaves out: `Annotated[X, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)`."""
@@ -194,8 +191,7 @@ def _describe(node: dict[str, Any]) -> None:
 TYPE_FINDINGS = ("missing", "too_short", "too_long", "literal_error")
 """Findings of pydantic that the JSON Schema says better, besides those that end in "_type" and "_parsing"."""
 
-MAX_VALUE_LENGTH = 200
-"""Characters of a wrong value that a message shows."""
+MAX_VALUE_LENGTH = 200  # characters of a wrong value that a message shows
 
 WORDS = {"string": "string", "integer": "whole number", "number": "number", "array": "list", "object": "table"}
 
@@ -272,8 +268,7 @@ def _resolve(node: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any
     return definitions["$defs"][reference] if reference else node
 
 
-CONFIG_NAME = "finc-eval.toml"
-"""Name of the file of defaults that the command line looks for in the working folder."""
+CONFIG_NAME = "finc-eval.toml"  # name of the file of defaults that the command line looks for in the working folder
 
 
 @dataclass(frozen=True)

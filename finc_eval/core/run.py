@@ -22,8 +22,7 @@ products of other sizes have other last bits, and the same inputs are to give th
 GPU_BATCH_SIZE = 16384
 """Samples per matrix product on a GPU, which smaller products do not fill: 262 MB of features of 4 000 entries."""
 
-WORKERS = min(16, os.cpu_count() or 1)
-"""Threads that decode samples."""
+WORKERS = min(16, os.cpu_count() or 1)  # threads that decode samples
 
 
 @dataclass(frozen=True)

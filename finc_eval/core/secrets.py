@@ -14,8 +14,7 @@ WEB = ("http", "https")
 STORES = ("s3", "gs", "az", "hf")
 PROTOCOL = r"[A-Za-z][A-Za-z0-9+.-]+"
 
-URL = re.compile(rf"({PROTOCOL}):/(.*)", re.DOTALL)
-"""A URL, also one that `Path` has taken a slash from."""
+URL = re.compile(rf"({PROTOCOL}):/(.*)", re.DOTALL)  # a URL, also one that `Path` has taken a slash from
 
 BEGINNING = re.compile(
     rf"(?<![A-Za-z0-9+.-])[0-9+.-]*(?:"
@@ -30,8 +29,7 @@ QUERY = re.compile("[?#]")
 USER = re.compile(r"[^/\\?#]*@|[^/\\?#@:\[]*:(?![:\s]|[0-9]*(?:[/\\?#]|$)).*@", re.DOTALL)
 """User and password of a URL. A password may hold slashes; what follows the colon of a host is a number."""
 
-CLOSERS = "\"'`<>()[]{},.;:!\\"
-"""Signs of the sentence around a URL, which stay where its end is cut."""
+CLOSERS = "\"'`<>()[]{},.;:!\\"  # signs of the sentence around a URL, which stay where its end is cut
 
 IS_SECRET = re.compile(
     r"(?:^|_)(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|SAS|CONNECTION_STRING|(?:API|ACCESS|ACCOUNT|STORAGE)_?KEY)S?"

@@ -27,14 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-SHOWN_ROWS = 8
-"""Rows of a table that a short text has: with its first and its last line it has ten lines at most."""
-
-SIGNIFICANT = 0.05
-"""Adjusted p-value up to which a row of a table is significant."""
-
-MAX_LINE = 120
-"""Characters of a row in a short text."""
+SHOWN_ROWS = 8  # rows of a table that a short text has: with its first and its last line it has ten lines at most
+SIGNIFICANT = 0.05  # adjusted p-value up to which a row of a table is significant
+MAX_LINE = 120  # characters of a row in a short text
 
 
 class Shown:
@@ -118,8 +113,7 @@ def _cells(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
             yield name, value
 
 
-LAYOUT = 3
-"""Layout of all results. It is raised whenever what is stored of one changes, and others are not read."""
+LAYOUT = 3  # Layout of all results. It is raised whenever what is stored of one changes, and others are not read.
 
 
 def read_document(path: str | Path, types: Collection[str]) -> dict[str, Any]:

@@ -24,11 +24,8 @@ from finc_eval.core.remote.urls import out_path
 
 PROGRAM = "finc-eval"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
-RESERVED_AT_ONCE = 1 << 20
-"""Bytes of a reserved file that are written at once."""
-
-SILENT_SECONDS = 1.0
-"""Longest wait for a lock without a warning."""
+RESERVED_AT_ONCE = 1 << 20  # bytes of a reserved file that are written at once
+SILENT_SECONDS = 1.0  # longest wait for a lock without a warning
 
 IN_THE_WAY = "remove it, and run the same command again"
 

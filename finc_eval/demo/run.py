@@ -21,8 +21,7 @@ from finc_eval.partitions.kind import Kind
 FOUND_PURITY = 0.8
 """A planted kind is found when at least this share of the samples of some kind that differs are of it."""
 
-Compare = Callable[..., Comparison]
-"""`fe.compare`, which the caller hands over."""
+Compare = Callable[..., Comparison]  # `fe.compare`, which the caller hands over
 
 Shares = tuple[dict[str, float], dict[str, float]]
 """The share of each planted kind in the generated and in the reference set."""

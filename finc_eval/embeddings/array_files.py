@@ -25,22 +25,17 @@ from finc_eval.samples.source import readable
 PREFERRED = ("embeddings", "features", "feats", "arr_0")
 """Names of the array of embeddings, in a file that holds several."""
 
-IDS = ("ids", "id", "file_name")
-"""Names of the array of ids, next to the embeddings."""
+IDS = ("ids", "id", "file_name")  # names of the array of ids, next to the embeddings
 
 SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 """Names of columns as finc-eval has them, by names that arrays often have."""
 
-STATISTICS = ("mu", "sigma")
-"""Names of a mean and a covariance in the files of most tools."""
-
-BYTES_PER_ROW = 16
-"""Bytes that are kept of each row: the hash of its id, while it is sorted."""
+STATISTICS = ("mu", "sigma")  # names of a mean and a covariance in the files of most tools
+BYTES_PER_ROW = 16  # bytes that are kept of each row: the hash of its id, while it is sorted
 
 Rows = NDArray[Any] | torch.Tensor
 
-Arrays = Mapping[str, Any]
-"""Arrays of a file by name; arrays of one dimension describe the samples."""
+Arrays = Mapping[str, Any]  # arrays of a file by name; arrays of one dimension describe the samples
 
 
 def is_array_file(path: str | Path) -> bool:
@@ -80,8 +75,7 @@ def read_moments(path: str | Path) -> tuple[NDArray[Any], NDArray[Any], int | No
     return mean, covariance, n if n and n > 1 else None
 
 
-Read = Callable[[str], NDArray[Any]]
-"""Function that reads an array of a file by its name."""
+Read = Callable[[str], NDArray[Any]]  # function that reads an array of a file by its name
 
 
 def _statistics(path: Path, *, alone: bool = False) -> tuple[Pair, Shapes, Read] | None:

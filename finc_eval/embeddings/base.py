@@ -31,17 +31,10 @@ from finc_eval.samples.source import prefetch
 if TYPE_CHECKING:
     from PIL import Image
 
-VIDEO = "video"
-"""Name of the grouping of windows by their video."""
-
-PORTION = 16 * BATCH_SIZE
-"""Ids that are read together."""
-
-DIGEST_ENTRIES = 1 << 24
-"""Entries of an array that are copied from a device at once, for its digest: 64 MB."""
-
-IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]
-"""Function from indices of samples to their ids."""
+VIDEO = "video"  # name of the grouping of windows by their video
+PORTION = 16 * BATCH_SIZE  # ids that are read together
+DIGEST_ENTRIES = 1 << 24  # entries of an array that are copied from a device at once, for its digest: 64 MB
+IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]  # function from indices of samples to their ids
 
 
 @dataclass(frozen=True)

@@ -28,16 +28,12 @@ if TYPE_CHECKING:
     import pandas as pd
     import torch
 
-WHOLE = "embeddings"
-"""Type of the file of a finished cache."""
-
-ID_BLOCK, MAX_ID_BLOCKS = 4096, 64
-"""Ids that are read together, and number of such blocks that are kept."""
+WHOLE = "embeddings"  # type of the file of a finished cache
+ID_BLOCK, MAX_ID_BLOCKS = 4096, 64  # ids that are read together, and number of such blocks that are kept
 
 NOT_A_CACHE = "{} is not a finc-eval embedding cache of this version: make one with finc-eval extract"
 
-EXTRACT_AGAIN = "delete it and run finc-eval extract again"
-"""Remedy for a damaged cache."""
+EXTRACT_AGAIN = "delete it and run finc-eval extract again"  # remedy for a damaged cache
 
 Floats = npt.NDArray[np.float32]
 

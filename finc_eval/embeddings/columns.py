@@ -78,8 +78,7 @@ def unknown_column(column: str, columns: Sequence[str], name: str) -> UsageError
     return UsageError(f"{name} has no column {column!r}{did_you_mean(column, columns)}: {has}")
 
 
-KEYS = ("file_name", "id")
-"""Columns that hold the ids of the samples, in the order of the search."""
+KEYS = ("file_name", "id")  # columns that hold the ids of the samples, in the order of the search
 
 
 def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[str, int]]:

@@ -19,8 +19,7 @@ from finc_eval.embeddings.recipe import CACHE_LAYOUT, Identity, column_array, or
 
 PART = ".part"
 
-STREAM = ".stream-"
-"""Beginning of the name of embeddings whose samples can be read only once, while they are read."""
+STREAM = ".stream-"  # beginning of the name of embeddings whose samples can be read only once, while they are read
 
 
 def part_of(path: Path) -> Path:

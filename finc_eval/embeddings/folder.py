@@ -22,8 +22,7 @@ from finc_eval.samples.tar import expand
 
 State = Literal["whole", "unfinished", "unreadable"]
 
-KEY_NAME = re.compile(r"[0-9a-f]{64}\.h5")
-"""Name of a file in the folder of caches."""
+KEY_NAME = re.compile(r"[0-9a-f]{64}\.h5")  # name of a file in the folder of caches
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from finc_eval.core.device import Place
     from finc_eval.extractors.network import Embedder
 
-PIXELS_PER_BATCH = 64 * 224 * 224
-"""Pixels of the network inputs of a batch by default: 64 images of 224 x 224."""
+PIXELS_PER_BATCH = 64 * 224 * 224  # pixels of the network inputs of a batch by default: 64 images of 224 x 224
 
 MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
 """Limits of the default batch. Small inputs can take much memory: their networks keep the size for many layers."""

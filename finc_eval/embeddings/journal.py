@@ -24,13 +24,11 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, parse_json
 from finc_eval.core.storage import PROGRAM
 
-PARTIAL = "unfinished embeddings"
-"""Type of the file, in its first line."""
+PARTIAL = "unfinished embeddings"  # type of the file, in its first line
 
 JOURNAL_LAYOUT = 3
 
-MAX_LINE = 4096
-"""Bytes of the first line at most."""
+MAX_LINE = 4096  # bytes of the first line at most
 
 HEAD = struct.Struct("<4sIIII")
 """Beginning of a record: mark, number of samples, bytes of its texts, checksum of its data, checksum of this.

@@ -62,8 +62,7 @@ def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
     return byte_hashes([text_bytes(name) for name in names])
 
 
-HASHED_ROWS = 256
-"""Rows that are hashed together: their integers stay in the memory next to the processor."""
+HASHED_ROWS = 256  # rows that are hashed together: their integers stay in the memory next to the processor
 
 
 def hash_rows(rows: torch.Tensor) -> torch.Tensor:

@@ -21,10 +21,8 @@ from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.shards import Shard
 
 CACHE_LAYOUT = 3
-DECODING = 3
-"""Version of the rules by which bytes become pixels: other pixels are never under the same key."""
-DTYPE = "<f4"
-"""Type of the numbers of a cache: float32."""
+DECODING = 3  # version of the rules by which bytes become pixels: other pixels are never under the same key
+DTYPE = "<f4"  # type of the numbers of a cache: float32
 
 DIGESTS, FAILED, TRAITS = "shard/digests", "shard/failed", "shard/traits"
 """Arrays of a shard until it is merged: the digest of each sample, the numbers of those that failed, and traits."""
@@ -161,8 +159,7 @@ def _digest(content: Any) -> str:
     return sha256_of(json.dumps(content, sort_keys=True))
 
 
-ARRAY_SPACE = "array-"
-"""Prefix of the space of embeddings whose extractor is unknown."""
+ARRAY_SPACE = "array-"  # prefix of the space of embeddings whose extractor is unknown
 
 
 def space_named(extractor: str, digest: str) -> str:

@@ -25,26 +25,19 @@ from finc_eval.embeddings.keys import hash_rows, mix_bits
 from finc_eval.embeddings.search.neighbors import Neighbors, draw_rows, nearest
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 
-REPEATS = "exact repeats"
-"""Name of the grouping of equal rows."""
-
-FEW_REPEATS = 0.01
-"""Share of a set's samples that may repeat others before anything is done about it."""
-
-IN_BOTH = "are also in"
-"""Words of the sentence on samples that two sets share."""
+REPEATS = "exact repeats"  # name of the grouping of equal rows
+FEW_REPEATS = 0.01  # share of a set's samples that may repeat others before anything is done about it
+IN_BOTH = "are also in"  # words of the sentence on samples that two sets share
 
 SAME_LAW = 0.5
 """Meetings across sets, in parts of those within a set, from which the samples count as draws of a discrete law."""
 
-REPEATS_ITSELF = "repeats itself"
-"""Words of the sentence on a generator that makes the same samples again and again."""
+REPEATS_ITSELF = "repeats itself"  # words of the sentence on a generator that makes the same samples again and again
 
 DUPLICATED = 0.9
 """Part of a set's samples that occur equally often, twice or more, from which on its files were duplicated."""
 
-REFERENCE = "ref"
-"""Label of the reference, whose repeats are never draws."""
+REFERENCE = "ref"  # label of the reference, whose repeats are never draws
 
 QUERIES, NEAR, FAR = 256, 10, 20
 """Samples whose neighborhoods are examined, ranks of neighbors that can be near-repeats, and ranks that are seen."""
@@ -52,11 +45,8 @@ QUERIES, NEAR, FAR = 256, 10, 20
 GAP = 5.5
 """Normalized spacing of two neighbors that is a gap: independent samples have it in exp(−5.5) = 0.4 % of spacings."""
 
-MANY_NEAR = 0.1
-"""Share of a set's samples with a near-repeat from which a warning is given."""
-
-STANDARD_ERRORS = 3.0
-"""Standard errors that make the set of first neighbors differ from the sets of other neighbors."""
+MANY_NEAR = 0.1  # share of a set's samples with a near-repeat from which a warning is given
+STANDARD_ERRORS = 3.0  # standard errors that make the set of first neighbors differ from the sets of other neighbors
 
 LOOK = Stage("look for repeats", cost=0.2)
 
@@ -307,8 +297,7 @@ def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDAr
     return float(gapped.mean()) * excess
 
 
-FEW_INDEPENDENT = 40
-"""Independent samples that the groups of a set should at least be equivalent to."""
+FEW_INDEPENDENT = 40  # independent samples that the groups of a set should at least be equivalent to
 
 
 def warn_of_ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:

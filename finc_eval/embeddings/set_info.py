@@ -18,15 +18,11 @@ from finc_eval.samples.files import in_short
 from finc_eval.samples.metadata import ROWS_OF, SAMPLES_WITHOUT
 from finc_eval.samples.profile import shallow
 
-MAX_EXAMPLES = 20
-"""Examples of unreadable samples, and of copies, that a result keeps."""
-
-MAX_NAMED = 5
-"""Unreadable samples that a warning names."""
+MAX_EXAMPLES = 20  # examples of unreadable samples, and of copies, that a result keeps
+MAX_NAMED = 5  # unreadable samples that a warning names
 
 
-KnownSamples = Samples | EmbeddedSamples | HeldSamples
-"""Samples that are at hand in this process."""
+KnownSamples = Samples | EmbeddedSamples | HeldSamples  # samples that are at hand in this process
 
 
 @dataclass(frozen=True)

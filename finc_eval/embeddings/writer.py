@@ -34,8 +34,7 @@ from finc_eval.samples.source import Digests
 REASON_BYTES, TRAITS_BYTES = 200, 48
 """Bytes of a sample's reason of failure and of its traits in the unfinished cache, at most."""
 
-METADATA_BYTES = 1 << 20
-"""Bytes that are allowed for everything in a cache that does not grow with the samples."""
+METADATA_BYTES = 1 << 20  # bytes that are allowed for everything in a cache that does not grow with the samples
 
 CHECKPOINT_SECONDS = 1.0
 """Time between two checkpoints. A checkpoint waits for the disk; one a second costs little and loses little."""

@@ -153,8 +153,7 @@ def _disk_errors() -> Iterator[None]:
         ) from error
 
 
-SAMPLES = 4096
-"""Samples whose ids and digests are read together."""
+SAMPLES = 4096  # samples whose ids and digests are read together
 
 AGAIN = "make this shard again"
 

@@ -15,8 +15,7 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.extract import SetExtraction
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 
-ITEM = "item"
-"""Column of `ray.data.from_items`."""
+ITEM = "item"  # column of `ray.data.from_items`
 
 
 class ShardActor:

@@ -20,20 +20,14 @@ from finc_eval.core.memory import max_decoded
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
 """Errors that readers of archives raise on damaged bytes."""
 
-BYTES_PER_ENTRY_BYTE = 10
-"""Bytes that a byte of the list of members of a zip file takes in memory."""
-
-MAX_TAR_HEADER_BYTES = 1 << 16
-"""Bytes of all headers of one member of a tar file: names of Linux have 4,096 bytes."""
+BYTES_PER_ENTRY_BYTE = 10  # bytes that a byte of the list of members of a zip file takes in memory
+MAX_TAR_HEADER_BYTES = 1 << 16  # bytes of all headers of one member of a tar file: names of Linux have 4,096 bytes
 
 MANY_DIGITS = re.compile(rb"\d{100}")
 """Digits that no header has one after the other; tarfile takes time that grows with the square of their number."""
 
-BLOCK_BYTES = 512
-"""Bytes of a header in a tar file without extended headers."""
-
-PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Methods of compression that zipfile unpacks a piece at a time."""
+BLOCK_BYTES = 512  # bytes of a header in a tar file without extended headers
+PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # methods of compression that zipfile unpacks a piece at a time
 
 
 class Metered(io.BufferedReader):

@@ -14,20 +14,21 @@ from finc_eval.core.memory import check_decoded, max_decoded
 from finc_eval.core.terminal import spell_out
 from finc_eval.core.words import plural
 
-FORMULA = ("=", "+", "-", "@", "\t", "＝", "＋", "－", "＠")
-"""Beginnings of a text that a spreadsheet takes for a formula."""
-
-MAX_COLUMNS = 10_000
-"""Columns of a table that is read."""
-
-MAX_ROW_LETTERS = 1 << 22
-"""Letters of a row of CSV that is read: as texts of two letters each, they take 0.1 GB."""
-
-BETWEEN = ",\t;|"
-"""Letters between the values of a row, in the order in which they are tried."""
-
-BYTES_PER_CELL = 64
-"""Bytes that a value of a table takes: a text of up to 7 letters and its place in a list."""
+FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  # beginnings of a text that a spreadsheet takes for a formula
+MAX_COLUMNS = 10_000  # columns of a table that is read
+MAX_ROW_LETTERS = 1 << 22  # letters of a row of CSV that is read: as texts of two letters each, they take 0.1 GB
+BETWEEN = ",\t;|"  # letters between the values of a row, in the order in which they are tried
+BYTES_PER_CELL = 64  # bytes that a value of a table takes: a text of up to 7 letters and its place in a list
 
 
 def csv_text(rows: Iterable[Mapping[str, object]]) -> str:

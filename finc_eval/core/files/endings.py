@@ -7,8 +7,7 @@ import os
 import struct
 from typing import IO
 
-HEAD_BYTES, OGG_PAGE = 1 << 16, 65_307
-"""Bytes in which a file says how long it is, and of the longest page of an Ogg."""
+HEAD_BYTES, OGG_PAGE = 1 << 16, 65_307  # bytes in which a file says how long it is, and of the longest page of an Ogg
 
 MAX_BOXES = 1 << 17
 """Boxes of an MP4 that are looked at: a recording in fragments of a second has two a second. Files can be all boxes."""

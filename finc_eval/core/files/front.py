@@ -18,19 +18,13 @@ from finc_eval.core.files.parsed import parse_json
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import PROGRAM
 
-FRONT_BYTES = 512
-"""Length of the front, which HDF5 calls a user block and passes over."""
-
-BLOCK_BYTES = 1 << 18
-"""Bytes of an array that share a checksum."""
-
-FIRST_BYTES = b'{"program"'
-"""First bytes of a front."""
+FRONT_BYTES = 512  # length of the front, which HDF5 calls a user block and passes over
+BLOCK_BYTES = 1 << 18  # bytes of an array that share a checksum
+FIRST_BYTES = b'{"program"'  # first bytes of a front
 
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
-MAX_HEADER_BYTES = 1 << 28
-"""Bytes of the largest header that is read; a cache of 100 GB has one of 5 MB."""
+MAX_HEADER_BYTES = 1 << 28  # bytes of the largest header that is read; a cache of 100 GB has one of 5 MB
 
 
 @dataclass(frozen=True)

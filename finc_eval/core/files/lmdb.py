@@ -17,8 +17,7 @@ from finc_eval.core.errors import DataError
 META = struct.Struct("<16xII16x48x48xQQ")
 """Header of a page, mark, version, address and size of the map, two databases, last page, number of the transaction."""
 
-MAIN = 16 + 24 + 48
-"""Place of the main database in a page of meta data."""
+MAIN = 16 + 24 + 48  # place of the main database in a page of meta data
 
 DATABASE = struct.Struct("<IHHQQQQQ")
 """Page size (of the first database), flags, depth, pages of branches, leaves and long values, entries, root."""

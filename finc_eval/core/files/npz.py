@@ -20,8 +20,7 @@ from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.mirror import local
 
-BLOCK_BYTES = 1 << 20
-"""Bytes of an array that are read at once."""
+BLOCK_BYTES = 1 << 20  # bytes of an array that are read at once
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")
 """Header of a member of a zip file, which ends with the lengths of its name and of its extra fields (APPNOTE 4.3.7)."""
@@ -33,8 +32,7 @@ NPY_HEADERS = {
 """Length of the header of an array and its reader, by the version of the format. Version 3 only differs for named
 fields, which samples do not have."""
 
-MAX_NPY_HEADER_BYTES = 1 << 16
-"""Bytes of the header of an array."""
+MAX_NPY_HEADER_BYTES = 1 << 16  # bytes of the header of an array
 
 
 class Header(NamedTuple):

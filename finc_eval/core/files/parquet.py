@@ -16,29 +16,20 @@ from finc_eval.core.doors import open_file, pin
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
 
-ROWS_AT_ONCE = 64
-"""Rows that are decoded at once: their texts may be much larger than what the file holds of them."""
-
-MAX_FOOTER_BYTES = 1 << 24
-"""Bytes of a footer: it takes up to 35 times as many in memory."""
+ROWS_AT_ONCE = 64  # rows that are decoded at once: their texts may be much larger than what the file holds of them
+MAX_FOOTER_BYTES = 1 << 24  # bytes of a footer: it takes up to 35 times as many in memory
 
 MAX_DEPTH, MAX_ENTRY_BYTES = 8, 1 << 20
 """Depth of structures in the header of a page, and bytes of an entry. Writers nest 3 deep, and use few bytes."""
 
-WIDTHS = {"DOUBLE": 8, "INT64": 8, "INT96": 12}
-"""Bytes of a value, by its type; values of other types take 4."""
+WIDTHS = {"DOUBLE": 8, "INT64": 8, "INT96": 12}  # bytes of a value, by its type; values of other types take 4
 
 DELTA_TEXTS = (6, 7)
 """Encodings of texts that pyarrow does not read as a dictionary: their lengths apart, and their common beginnings."""
 
-NO_DICTIONARY = re.compile("map<|_view")
-"""Types of columns that pyarrow does not turn from dictionaries into texts."""
-
-BYTES_PER_LEVEL = 4
-"""Bytes that say of a value in a list where the list begins and ends."""
-
-FOOTER_TAIL = 8
-"""Bytes at the end of a file: the length of the footer, and a mark."""
+NO_DICTIONARY = re.compile("map<|_view")  # types of columns that pyarrow does not turn from dictionaries into texts
+BYTES_PER_LEVEL = 4  # bytes that say of a value in a list where the list begins and ends
+FOOTER_TAIL = 8  # bytes at the end of a file: the length of the footer, and a mark
 
 
 def parquet_table(path: Path, copies: int = 1) -> Any:
@@ -221,8 +212,7 @@ def _whole(stream: IO[bytes]) -> int:
     return (number >> 1) ^ -(number & 1)
 
 
-DICTIONARY_BATCH, RECORD_BATCH = 2, 3
-"""Numbers of messages with values (Message.fbs)."""
+DICTIONARY_BATCH, RECORD_BATCH = 2, 3  # numbers of messages with values (Message.fbs)
 
 KIND, HEADER, DATA, COMPRESSION = 1, 2, 1, 3
 """Numbers of fields: of a message its kind and its header, of a dictionary its values, of values their compression."""

@@ -15,8 +15,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 
-MAX_DIGITS = 20
-"""Digits of the largest whole number that is read, with its sign: 64 bits have as many."""
+MAX_DIGITS = 20  # digits of the largest whole number that is read, with its sign: 64 bits have as many
 
 MAX_DEPTH = 50
 """Lists and tables within each other in JSON of other programs; what is deeper could not be written as a text."""
@@ -25,14 +24,12 @@ JSON_BYTES = {",": 64, "[": 80, "{": 64, ":": 128}
 """Bytes that lists, tables and their values take in memory, by the sign that each of them needs in JSON: Python's own
 sizes, rounded up."""
 
-MAX_TOML_LETTERS = 1 << 18
-"""Letters of a text in TOML: tomllib takes up to a second for them."""
+MAX_TOML_LETTERS = 1 << 18  # letters of a text in TOML: tomllib takes up to a second for them
 
 LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){8}""")
 """A key of more than 8 words, such as a.b.c: the time of tomllib grows with the square of their number."""
 
-MALFORMED = (ValueError, RecursionError)
-"""Errors of parsers on text that is not of their format, or nested endlessly."""
+MALFORMED = (ValueError, RecursionError)  # errors of parsers on text that is not of their format, or nested endlessly
 
 
 def parse_json(text: str | bytes, where: str = "the text") -> Any:

@@ -30,11 +30,8 @@ AFTER_PROMPT = re.compile(r"(?:^|\n)(?:Negative prompt: |Steps: )")
 TEXTS = ("text", "text_g", "t5xxl", "clip_l", "prompt", "string", "value")
 """Inputs of a node of ComfyUI that are a text."""
 
-MOST_TEXT = 1 << 22
-"""Bytes of a compressed text that are read: as many as of a PNG file itself."""
-
-MOST_NODES = 1000
-"""Nodes of ComfyUI that are visited."""
+MOST_TEXT = 1 << 22  # bytes of a compressed text that are read: as many as of a PNG file itself
+MOST_NODES = 1000  # nodes of ComfyUI that are visited
 
 
 def png_prompt(data: bytes) -> str | None:

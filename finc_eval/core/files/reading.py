@@ -37,8 +37,7 @@ from finc_eval.core.files.writing import TEXT_BYTES, TEXT_ENDS, NewFile
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.storage import PROGRAM
 
-DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|u1")
-"""Types of numbers in files."""
+DTYPES = ("<f2", "<f4", "<f8", "<i2", "<i4", "<i8", "<u8", "|u1")  # types of numbers in files
 
 AGAIN = "make it again"
 

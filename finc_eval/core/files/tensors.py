@@ -17,20 +17,14 @@ from finc_eval.core.words import plural
 if TYPE_CHECKING:
     import torch
 
-TENSOR_SUFFIXES = (".pt", ".pth", ".safetensors")
-"""Suffixes of files of tensors by name."""
-
-MEAN = r"mean|average|avg|center|mu|(?<![a-z])m(?![a-z])"
-"""Parts of the name of a mean, as a pattern."""
+TENSOR_SUFFIXES = (".pt", ".pth", ".safetensors")  # suffixes of files of tensors by name
+MEAN = r"mean|average|avg|center|mu|(?<![a-z])m(?![a-z])"  # parts of the name of a mean, as a pattern
 
 LABEL_ARRAYS = ("labels", "label", "targets", "arr_1", "1")
 """Usual names of labels beside arrays of samples; the last two are what stands second without a name."""
 
-MOST_SHOWN = 4
-"""Arrays of a network that a message shows."""
-
-Shapes = Mapping[str, tuple[int, ...]]
-"""Shapes of arrays by name."""
+MOST_SHOWN = 4  # arrays of a network that a message shows
+Shapes = Mapping[str, tuple[int, ...]]  # shapes of arrays by name
 
 
 def tensors_in(path: Path) -> dict[str, torch.Tensor]:

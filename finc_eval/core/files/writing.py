@@ -67,8 +67,7 @@ class Sink(io.FileIO):
         return self.tell() if size is None else size
 
 
-HEADER = "header"
-"""Dataset of the header: fixed bytes, JSON."""
+HEADER = "header"  # dataset of the header: fixed bytes, JSON
 
 TEXT_BYTES, TEXT_ENDS = "utf8", "ends"
 """Datasets of a list of texts: their bytes one after the other, and where each text ends."""

@@ -23,20 +23,11 @@ from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, targ
 from finc_eval.core.secrets import redact_word
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
-DEFAULT_LIMIT = 20 << 30
-"""Bytes of all copies, unless the environment variable says otherwise."""
-
-SLACK = 1 / 16
-"""Part of the limit that is written before all copies are counted again."""
-
-STALE_SECONDS = 86_400
-"""Age from which a temporary file is taken for one of a killed process."""
-
-LOCKS = [threading.Lock() for _ in range(64)]
-"""Locks by URL, so that threads that need one object fetch it once."""
-
-SESSION = uuid.uuid4().hex
-"""Version of an object whose server does not state one: its copy serves this process alone."""
+DEFAULT_LIMIT = 20 << 30  # bytes of all copies, unless the environment variable says otherwise
+SLACK = 1 / 16  # part of the limit that is written before all copies are counted again
+STALE_SECONDS = 86_400  # age from which a temporary file is taken for one of a killed process
+LOCKS = [threading.Lock() for _ in range(64)]  # locks by URL, so that threads that need one object fetch it once
+SESSION = uuid.uuid4().hex  # version of an object whose server does not state one: its copy serves this process alone
 
 
 def local(path: str | Path) -> Path:
@@ -146,8 +137,7 @@ def _copy(url: str, found: Found) -> Path:
 
 
 _making_room = threading.Lock()
-_room = 0.0
-"""Bytes that may be written before all copies are counted again."""
+_room = 0.0  # bytes that may be written before all copies are counted again
 
 
 def _make_room(size: int) -> None:

@@ -13,17 +13,13 @@ from typing import Any, NamedTuple, TypeVar
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.secrets import WEB, redact, redact_word
 
-DELAYS = (0.5, 1.0, 2.0, 4.0)
-"""Seconds before each repetition of a request, give or take half of them."""
+DELAYS = (0.5, 1.0, 2.0, 4.0)  # seconds before each repetition of a request, give or take half of them
 
 TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest", "LastModified", "Last-Modified", "updated")
 """Entries of a description that distinguish one version of an object from the next, the best first."""
 
-SILENCE_SECONDS = 8
-"""Seconds for which a server may send nothing."""
-
-MIN_BYTES_PER_SECOND = 10_000
-"""Bytes of an object that a server must send in each second, on average."""
+SILENCE_SECONDS = 8  # seconds for which a server may send nothing
+MIN_BYTES_PER_SECOND = 10_000  # bytes of an object that a server must send in each second, on average
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {
@@ -149,8 +145,7 @@ def request(url: str, what: str, ask: Callable[[Any], Answer]) -> Answer:
     raise AssertionError("the last attempt returns or raises")
 
 
-_jitter = random.Random()
-"""Random numbers of the delays: the caller's own stay reproducible."""
+_jitter = random.Random()  # random numbers of the delays: the caller's own stay reproducible
 
 
 def _store(url: str) -> Any:

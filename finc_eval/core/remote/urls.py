@@ -16,11 +16,8 @@ from urllib.request import url2pathname
 from finc_eval.core.errors import UsageError
 from finc_eval.core.secrets import STORES, URL, WEB, redact_word
 
-FOLDER = "FINC_EVAL_REMOTE"
-"""Environment variable with the folder of the local copies."""
-
-PROTOCOLS = (*STORES, *WEB)
-"""Protocols that are read over the network; stores are written as well."""
+FOLDER = "FINC_EVAL_REMOTE"  # environment variable with the folder of the local copies
+PROTOCOLS = (*STORES, *WEB)  # protocols that are read over the network; stores are written as well
 
 VERSION = re.compile(r"~[0-9a-f]{16}")
 

@@ -27,25 +27,20 @@ BLOCK_ROWS = 2048
 """Rows of a block of distances, and its columns: 16 MiB, which the allocator uses again and again. Larger blocks are
 fresh memory each time, and the system takes half as long to clear it as the product takes."""
 
-HELD_BLOCKS = 8
-"""Blocks of queries that are held while the base is read once for all of them."""
-
-PAIR_ENTRIES = 1 << 17
-"""Entries of the embeddings of those pairs that are computed again together."""
+HELD_BLOCKS = 8  # blocks of queries that are held while the base is read once for all of them
+PAIR_ENTRIES = 1 << 17  # entries of the embeddings of those pairs that are computed again together
 
 HASH_COST = 20
 """Number of pairs that are computed in about the time in which one row is hashed. Copies among fewer pairs are
 computed like all others."""
 
-MEAN_STRIDE = 16
-"""The mean is taken of every sixteenth row: no distance depends on it."""
+MEAN_STRIDE = 16  # the mean is taken of every sixteenth row: no distance depends on it
 
 GROUPS_PER_NEIGHBOR = 8
 """Groups of columns per neighbor sought, whose least distances bound the k-th: about k / 16 more pairs are computed."""
 
 FLOAT32_ROUNDING = 2.0**-24
-SMALLEST_SQUARE = 1e-30
-"""Smaller squares may be lost in float32, where the largest entry is about 1."""
+SMALLEST_SQUARE = 1e-30  # smaller squares may be lost in float32, where the largest entry is about 1
 
 
 @dataclass(frozen=True)
