@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
+from itertools import accumulate
 from typing import Any, Self
 
 from finc_eval.core.terminal import VisibleStream, visible
@@ -54,23 +55,14 @@ class Stage(str):
         return cls(name, cost=sum(getattr(part, "cost", None) or 1.0 for part in parts))
 
 
-class Whole:
-    """Several parts of one work as one stage, over which their progress goes on.
+def divide_stage(progress: Progress, stage: str, sizes: Sequence[int]) -> list[Progress]:
+    """Return the progress of each part of a stage, in any unit; over the parts, the progress of the stage goes on."""
+    whole = sum(sizes)
 
-    Args:
-        progress: progress of the whole.
-        stage: its name.
-        total: its size.
-    """
+    def part(start: int, size: int) -> Progress:
+        return lambda _, done, total: progress(stage, start + size * done // max(total, 1), whole)
 
-    def __init__(self, progress: Progress, stage: str, total: int) -> None:
-        self._progress, self._stage, self._total, self._begun = progress, stage, total, 0
-
-    def part(self, size: int) -> Progress:
-        """Return the progress of the next part, in any unit; its stage is the stage of the whole."""
-        start = self._begun
-        self._begun += size
-        return lambda _, done, total: self._progress(self._stage, start + size * done // max(total, 1), self._total)
+    return [part(end - size, size) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
 class Plan:

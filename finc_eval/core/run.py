@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from finc_eval.core.checks import check_count
 from finc_eval.core.errors import UsageError
-from finc_eval.core.progress import Plan, Progress, Stage, Whole, automatic
+from finc_eval.core.progress import Plan, Progress, Stage, automatic, divide_stage
 
 if TYPE_CHECKING:
     import torch
@@ -95,10 +95,9 @@ class Run:
 
     def over(self, stage: str, sizes: Sequence[int]) -> list[Run]:
         """Return a run for each of several passes, which are one stage together."""
-        whole = Whole(self.progress, stage, sum(sizes))
         if any(sizes):
             self.progress(stage, 0, sum(sizes))
-        return [replace(self, progress=whole.part(size)) for size in sizes]
+        return [replace(self, progress=part) for part in divide_stage(self.progress, stage, sizes)]
 
     @contextmanager
     def step(self, stage: str) -> Iterator[None]:

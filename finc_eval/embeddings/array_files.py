@@ -220,12 +220,11 @@ def _parquet(path: Path) -> Arrays:
     numbers = [field.name for field in table.schema if types.is_floating(field.type)]
     rest = {name: table[name].to_numpy() for name in table.column_names if name not in {*lists, *numbers}}
     if lists:
-        return rest | {name: np.concatenate([*map(_stack, table[name].chunks)]) for name in lists}
+        return rest | {
+            name: np.concatenate([np.stack(chunk.to_numpy(zero_copy_only=False)) for chunk in table[name].chunks])
+            for name in lists
+        }
     return rest | ({"embeddings": np.stack([table[name].to_numpy() for name in numbers], 1)} if numbers else {})
-
-
-def _stack(chunk: Any) -> NDArray[Any]:
-    return np.stack(chunk.to_numpy(zero_copy_only=False))
 
 
 READERS: dict[str, Callable[[Path], Arrays]] = {

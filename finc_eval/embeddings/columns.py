@@ -11,7 +11,7 @@ from typing import Any
 
 from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
-from finc_eval.core.files.csv_text import check_cells, csv_rows, gather_columns
+from finc_eval.core.files.csv_text import check_cells, csv_table, gather_columns
 from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.files.parsed import json_lines, json_size
 from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
@@ -137,7 +137,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
         match path.suffix.lower():
             case ".csv":
                 text = io.StringIO(_text(path, newline=""), newline="")
-                return _keep_named(gather_columns(csv_rows(text, str(path)), str(path)), path)
+                return _keep_named(gather_columns(csv_table(text, str(path))[1], str(path)), path)
             case ".jsonl":
                 lines = _text(path)
                 check_decoded(json_size(lines), str(path))

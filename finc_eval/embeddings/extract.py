@@ -8,13 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finc_eval.core.progress import divide_stage
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
-from finc_eval.embeddings.files import with_columns
-from finc_eval.embeddings.job import Job, default_batch_size, make_together, unreadable_error
+from finc_eval.embeddings.job import Job, default_batch_size, stage_of, unreadable_error
 from finc_eval.embeddings.recipe import recipe_of
+from finc_eval.embeddings.writer import with_columns
 from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.extractors.settings import Extraction
@@ -185,8 +186,10 @@ def extract_all(
     jobs = {label: one.job(target, shard, force=force) for label, one in sets.items()}
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder
-    made = make_together(jobs, run, alone=alone)
-    return {label: one.opened(made[label], jobs[label]) for label, one in sets.items()}
+    missing = [job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()]
+    parts = divide_stage(run.progress, stage_of(jobs, [n for n in missing if n], alone), missing)
+    made = [job.made(run.progress, part) for job, part in zip(jobs.values(), parts, strict=True)]
+    return {label: one.opened(cache, jobs[label]) for cache, (label, one) in zip(made, sets.items(), strict=True)}
 
 
 def _label(cache: EmbeddingCache, columns: Columns, stacklevel: int, ignored: Mapping[str, int]) -> EmbeddingCache:

@@ -12,9 +12,9 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import file_type, is_other_hdf5
 from finc_eval.core.progress import Progress, silent
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
-from finc_eval.embeddings.files import PART, only_writer, part_of
 from finc_eval.embeddings.pictures import open_stated
 from finc_eval.embeddings.recipe import Identity, Recipe, changes
+from finc_eval.embeddings.writer import PART, only_writer, part_of
 from finc_eval.extractors.card import Card
 from finc_eval.samples import open_source
 from finc_eval.samples.shards import select_shard

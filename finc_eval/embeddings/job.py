@@ -1,4 +1,4 @@
-"""`Job`: the embedding of one set, resumable; `make_together` embeds several, with one progress over all.
+"""`Job`: the embedding of one set, resumable.
 
 Samples are decoded in threads while the network works on the previous batch. Threads suffice, because Pillow and FFmpeg
 release the interpreter's lock while they decode and resize.
@@ -20,15 +20,21 @@ import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import VARIABLE
-from finc_eval.core.progress import Progress, Stage, Whole
-from finc_eval.core.run import Run
+from finc_eval.core.progress import Progress, Stage
 from finc_eval.core.words import join_sizes, plural
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns
-from finc_eval.embeddings.files import STREAM, copy_cache, only_writer, remove_dead_streams, remove_remains, whole_cache
 from finc_eval.embeddings.folder import cache_folder
 from finc_eval.embeddings.recipe import Identity, Recipe
-from finc_eval.embeddings.writer import CacheWriter
+from finc_eval.embeddings.writer import (
+    STREAM,
+    CacheWriter,
+    copy_cache,
+    only_writer,
+    remove_dead_streams,
+    remove_remains,
+    whole_cache,
+)
 from finc_eval.extractors.card import Card, Preprocessing
 from finc_eval.extractors.preprocess import Resized, resize_frames
 from finc_eval.samples import Sample, Source, Traits, fingerprint
@@ -150,17 +156,7 @@ FIRST_LOOK = 2000
 """Samples of each set that a first look takes, which long work proposes: they show kinds of a few percent."""
 
 
-def make_together(jobs: Mapping[str, Job], run: Run, *, alone: bool = True) -> dict[str, EmbeddingCache]:
-    """Return the caches of sets by label, and embed those that are missing, with one progress over all of them.
-
-    `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken.
-    """
-    missing = {label: job.look((run.prefixed(label) if label else run).progress) for label, job in jobs.items()}
-    whole = Whole(run.progress, _stage(jobs, [n for n in missing.values() if n], alone), sum(missing.values()))
-    return {label: job.made(run.progress, whole.part(missing[label])) for label, job in jobs.items()}
-
-
-def _stage(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:
+def stage_of(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:
     """Return what is embedded, in words, and the number of samples of a first look at the same sets."""
     one = next(iter(jobs.values()))
     clip = one.card.clip

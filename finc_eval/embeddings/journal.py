@@ -54,10 +54,6 @@ class Batch(NamedTuple):
     reasons: Sequence[str | None]  # reason of each sample's failure, or None
     traits: Sequence[str]  # encoded traits of each sample; "" without any
 
-    def first(self, n: int) -> Batch:
-        """Return the first samples of the batch."""
-        return Batch(self.rows[:n], self.content[:n], self.reasons[:n], self.traits[:n])
-
 
 @dataclass(frozen=True)
 class Title:
@@ -224,7 +220,8 @@ class Journal:
             batch = self._record_at(place, start)
             self._drop_last()
             if batch is not None:
-                self.append(batch.first(row - start))
+                n = row - start
+                self.append(Batch(batch.rows[:n], batch.content[:n], batch.reasons[:n], batch.traits[:n]))
 
     def _drop_last(self) -> None:
         self.done, place = self._starts.pop()

@@ -108,7 +108,11 @@ def repeats_as_groups(
         only = f"{label} has only {plural(distinct, 'distinct sample')} among {n:,}"
         if others and are_drawn_alike(own, np.concatenate(others)):
             sentences.append(f"{only}, and the other set has the same repeats as often: they count as independent")
-        elif distinct == 1 or (label != REFERENCE and not is_duplicated(own)):
+            continue
+        times = np.unique(own, return_counts=True)[1]
+        samples = np.bincount(times, times)  # samples by how often they occur
+        duplicated = samples.argmax() > 1 and samples.max() >= DUPLICATED * n
+        if distinct == 1 or (label != REFERENCE and not duplicated):
             some = plural(distinct, "distinct sample")
             sentences.append(f"{label} {REPEATS_ITSELF}: {some} among {n:,}, which count as they come")
         else:
@@ -159,13 +163,6 @@ def same_embedding(name: str) -> str:
 def _distinct(hashes: NDArray[np.uint64]) -> int:
     """Count distinct hashes; numpy's `unique` takes ten times as long."""
     return 1 + int(np.count_nonzero(np.diff(np.sort(hashes))))
-
-
-def is_duplicated(hashes: NDArray[np.uint64]) -> bool:
-    """Return whether nearly all samples occur equally often, twice or more."""
-    times = np.unique(hashes, return_counts=True)[1]
-    samples = np.bincount(times, times)
-    return bool(samples.argmax() > 1 and samples.max() >= DUPLICATED * len(hashes))
 
 
 def are_drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:

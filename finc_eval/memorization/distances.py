@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.progress import Progress, Stage, Whole
+from finc_eval.core.progress import Progress, Stage, divide_stage
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.distance_blocks import Smallest, blocks
@@ -71,8 +71,7 @@ def measure_all(
     """
     gen, train, holdout = sets["gen"], sets["train"], sets["holdout"]
     pairs = [gen.n * (train.n + holdout.n), half.n * (rest.n + holdout.n), holdout.n * train.n, train.n**2]
-    whole = Whole(run.progress, STAGE, sum(pairs))
-    of_gen, of_control, of_fresh, of_train = map(whole.part, pairs)
+    of_gen, of_control, of_fresh, of_train = divide_stage(run.progress, STAGE, pairs)
     measured = measure(gen, train, holdout, k, replace(run, progress=of_gen), index)
     control = measure(half, rest, holdout, 1, replace(run, progress=of_control), index)
     fresh = nearest(holdout, train, k, device=run.torch_device, index=index)
@@ -93,9 +92,9 @@ def measure(
     ]
     distances = [nearest(one, gen, 1, device=run.torch_device).distances for one in some]
     squared = float(np.median(np.concatenate(distances))) ** 2
-    both = Whole(run.progress, STAGE, train.n + non_members.n)
-    to_train, members = _pass(gen, train, k, squared, both.part(train.n), run, index)
-    to_non_members, others = _pass(gen, non_members, 1, squared, both.part(non_members.n), run, index)
+    first, second = divide_stage(run.progress, STAGE, [train.n, non_members.n])
+    to_train, members = _pass(gen, train, k, squared, first, run, index)
+    to_non_members, others = _pass(gen, non_members, 1, squared, second, run, index)
     return SetDistances(to_train, to_non_members, members, others, float(np.sqrt(squared)))
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.archives import DAMAGED
-from finc_eval.core.files.csv_text import check_cells, csv_rows, csv_table, gather_columns
+from finc_eval.core.files.csv_text import check_cells, csv_table, gather_columns
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size, read_text
 from finc_eval.core.files.png_texts import PNG, png_prompt
 from finc_eval.core.memory import check_decoded
@@ -246,7 +246,7 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
     if suffix == ".jsonl":
         rows = [_plain(row) or {} for row in json_lines(text, where)]
     elif suffix == ".csv":
-        rows = list(csv_rows(io.StringIO(text, newline=""), where))
+        rows = list(csv_table(io.StringIO(text, newline=""), where)[1])
     else:
         cells = [line.split("\t") for line in lines]
         is_headed = suffix == ".tsv" and cells and any(cell.strip().lower() in PROMPT_KEYS for cell in cells[0])

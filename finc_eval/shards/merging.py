@@ -24,8 +24,8 @@ from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.cache import WHOLE, EmbeddingCache
-from finc_eval.embeddings.files import only_writer, whole_cache
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DIGESTS, FAILED, TRAITS, CacheHeader, Identity, changes
+from finc_eval.embeddings.writer import only_writer, whole_cache
 from finc_eval.samples import Traits
 from finc_eval.samples.profile import Profile
 from finc_eval.samples.shards import Shard, check_complete, check_same_set, ids_digest, join_in_order, join_shards

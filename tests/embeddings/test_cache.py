@@ -12,9 +12,8 @@ from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, EmbeddingCache
-from finc_eval.embeddings.files import only_writer, part_of, whole_cache
 from finc_eval.embeddings.recipe import Identity, changes, origin_of, recipe_of
-from finc_eval.embeddings.writer import CacheWriter
+from finc_eval.embeddings.writer import CacheWriter, only_writer, part_of, whole_cache
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples import Manifest, Traits
 from finc_eval.samples.clips import Clip

@@ -12,8 +12,8 @@ from _extraction import BATCH, ROUNDING, N, Steps, extract, message
 from PIL import Image
 
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.files import part_of
 from finc_eval.embeddings.job import Job
+from finc_eval.embeddings.writer import part_of
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.preprocess import resize_frames
 from finc_eval.samples import fingerprint

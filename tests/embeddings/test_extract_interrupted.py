@@ -13,7 +13,7 @@ from _forks import FORKS, exit_code, forked
 
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.files import part_of
+from finc_eval.embeddings.writer import part_of
 from finc_eval.samples import Sample, open_source
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")

@@ -9,7 +9,7 @@ from _extraction import N, extract, leftovers, message
 from PIL import Image
 
 from finc_eval.embeddings import writer as cache_writer
-from finc_eval.embeddings.files import STREAM, only_writer
+from finc_eval.embeddings.writer import STREAM, only_writer
 from finc_eval.samples import fingerprint
 
 pytestmark = pytest.mark.usefixtures("own_cache_folder")

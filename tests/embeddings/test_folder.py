@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from finc_eval.cli.app import app
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.extract import extract
-from finc_eval.embeddings.files import only_writer, part_of
 from finc_eval.embeddings.folder import entries, find
+from finc_eval.embeddings.writer import only_writer, part_of
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,8 @@ from _portions import portions_of
 import finc_eval as fe
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.cache import EmbeddingCache
-from finc_eval.embeddings.files import only_writer
 from finc_eval.embeddings.recipe import Identity, recipe_of
-from finc_eval.embeddings.writer import CacheWriter
+from finc_eval.embeddings.writer import CacheWriter, only_writer
 from finc_eval.samples import Manifest, Traits
 
 PNG = Traits("PNG", "RGB", 28, 28, False)

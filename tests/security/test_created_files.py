@@ -18,8 +18,8 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.storage import after_other_writers_of, only_writer_of, reserve, write_text, write_whole
 from finc_eval.demo.planted import LabeledSet
-from finc_eval.embeddings.files import remove_remains
 from finc_eval.embeddings.journal import Journal, Title
+from finc_eval.embeddings.writer import remove_remains
 from finc_eval.extractors import fetch as download
 from finc_eval.gates.baseline import new_bundle
 from finc_eval.privacy import Guarantee, Ledger

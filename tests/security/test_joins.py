@@ -26,7 +26,7 @@ REVIEWED = {
             "(out or _default_path(name)).with_name(f'{STREAM}{name}.h5')",
         },
         "extractors/catalog.py": {"resources.files(CARDS) / f'{name}.toml'"},
-        "embeddings/files.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
+        "embeddings/writer.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
         "extractors/fetch.py": {"part.with_name(f'{part.name}.json')"},
         "extractors/weights.py": {"weights_folder() / record"},
         "gates/baseline.py": {
@@ -42,7 +42,7 @@ REVIEWED = {
     "the name was found by listing a folder that the caller named": {
         "core/remote/mirror.py": {"Path(where, name)"},
         "core/storage.py": {"target.with_name(one)"},
-        "embeddings/folder.py": {"folder / name", "path.with_name(path.name.removesuffix(PART))"},
+        "embeddings/folder.py": {"where / name", "path.with_name(path.name.removesuffix(PART))"},
         "loading.py": {"folder / name"},
         "report/index.py": {"self.folder / name"},
         "samples/files.py": {

@@ -46,11 +46,6 @@ def csv_text(rows: Iterable[Mapping[str, object]]) -> str:
     return text.getvalue()
 
 
-def csv_rows(file: Iterable[str], name: str) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file by the names in its first row; see `csv_table`."""
-    return csv_table(file, name)[1]
-
-
 def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[str, str]]]:
     """Read the columns of a CSV file, given by its lines, and its rows by their names; empty lines are left out.
 
