@@ -27,8 +27,7 @@ MAX_LINE = 1 << 20  # letters of a line of a table that is read line by line
 
 SPECIAL = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
 
-FORBIDDEN = "\\:\0"
-"""Characters of drives, addresses, streams and other systems' paths, which the files of finc-eval never need."""
+FORBIDDEN = "\\:\0"  # characters of drives, addresses, streams and other systems' paths, which our files never need
 
 NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from finc_eval.core.device import Device
 
 
-PACKAGES = ("finc-eval", "torch", "torchvision", "timm", "numpy", "scipy")
-"""Packages whose versions can change a number."""
+PACKAGES = ("finc-eval", "torch", "torchvision", "timm", "numpy", "scipy")  # packages that can change a number
 
 config_in_use: ContextVar[str | None] = ContextVar("config_in_use", default=None)
 """File of defaults of the command that runs; the command line sets it."""
@@ -119,7 +118,20 @@ def revision_of(folder: Path) -> str | None:
     """
     try:
         git = _git_folder(folder.resolve())
-        return None if git is None else _revision(git)
+        if git is None:
+            return None
+        head = _text(git / "HEAD")
+        found = REFERENCE.fullmatch(head)
+        if found is None:
+            return head if REVISION.fullmatch(head) else None
+        shared = git.parent.parent if git.parent.name == "worktrees" else git
+        try:
+            said = _text(shared / found[1])
+        except FileNotFoundError:
+            packed = _text(shared / "packed-refs", MAX_PACKED)
+            line = re.search(rf"^({REVISION.pattern}) {re.escape(found[1])}$", packed, re.MULTILINE)
+            return line[1] if line else None
+        return said if REVISION.fullmatch(said) else None
     except (OSError, NotAFileError, ValueError, RuntimeError):  # no text, a loop of links, an odd name
         return None
 
@@ -137,21 +149,6 @@ def _git_folder(folder: Path) -> Path | None:
     if git.parent.name == "worktrees":
         return git if (git / _text(git / "gitdir")).resolve() == place else None
     return git if any(git.is_relative_to(above / ".git" / "modules") for above in place.parent.parents) else None
-
-
-def _revision(git: Path) -> str | None:
-    head = _text(git / "HEAD")
-    found = REFERENCE.fullmatch(head)
-    if found is None:
-        return head if REVISION.fullmatch(head) else None
-    shared = git.parent.parent if git.parent.name == "worktrees" else git
-    try:
-        said = _text(shared / found[1])
-    except FileNotFoundError:
-        packed = _text(shared / "packed-refs", MAX_PACKED)
-        line = re.search(rf"^({REVISION.pattern}) {re.escape(found[1])}$", packed, re.MULTILINE)
-        return line[1] if line else None
-    return said if REVISION.fullmatch(said) else None
 
 
 def _text(path: Path, most: int = MAX_REFERENCE) -> str:

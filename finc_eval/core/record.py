@@ -118,8 +118,7 @@ class _Absent:
         raise DataError("this result was read from JSON, which leaves arrays out: load its .h5 file")
 
 
-ABSENT: Any = _Absent()
-"""The value of a field that JSON left out; the first use of it says where the value is to be had."""
+ABSENT: Any = _Absent()  # value of a field that JSON left out; its first use says where the value is to be had
 
 
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}

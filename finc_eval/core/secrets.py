@@ -37,8 +37,7 @@ IS_SECRET = re.compile(
 )
 """A name of an environment variable with a secret in it."""
 
-MIN_ECHO, MIN_SECRET = 4, 8
-"""Letters of a secret at least that is looked for: one of a known URL, and one of the environment."""
+MIN_ECHO, MIN_SECRET = 4, 8  # letters of a secret that is looked for: one of a known URL, and one of the environment
 
 
 def redact(text: str, about: str = "") -> str:

@@ -18,13 +18,9 @@ from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
 from finc_eval.partitions.kind import Kind
 
-FOUND_PURITY = 0.8
-"""A planted kind is found when at least this share of the samples of some kind that differs are of it."""
-
+FOUND_PURITY = 0.8  # share of the samples of some kind that differs that are of the planted kind, which is then found
 Compare = Callable[..., Comparison]  # `fe.compare`, which the caller hands over
-
-Shares = tuple[dict[str, float], dict[str, float]]
-"""The share of each planted kind in the generated and in the reference set."""
+Shares = tuple[dict[str, float], dict[str, float]]  # share of each planted kind in both sets
 
 
 @dataclass(frozen=True)

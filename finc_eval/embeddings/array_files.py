@@ -22,9 +22,7 @@ from finc_eval.numerics.arrays import Pair, count_of, from_sums, is_plain, pair_
 from finc_eval.samples.rows import holds_images
 from finc_eval.samples.source import readable
 
-PREFERRED = ("embeddings", "features", "feats", "arr_0")
-"""Names of the array of embeddings, in a file that holds several."""
-
+PREFERRED = ("embeddings", "features", "feats", "arr_0")  # names of the embeddings in a file of several arrays
 IDS = ("ids", "id", "file_name")  # names of the array of ids, next to the embeddings
 
 SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}

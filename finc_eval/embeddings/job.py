@@ -149,11 +149,8 @@ def one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
     yield from before
 
 
-MIN_COMPILED_SAMPLES = 8000
-"""Number of samples from which it pays to compile a network for the CPU, which takes half a minute."""
-
-FIRST_LOOK = 2000
-"""Samples of each set that a first look takes, which long work proposes: they show kinds of a few percent."""
+MIN_COMPILED_SAMPLES = 8000  # samples from which it pays to compile a network for the CPU, which takes half a minute
+FIRST_LOOK = 2000  # samples of each set that a first look takes, which long work proposes: they show small kinds
 
 
 def stage_of(jobs: Mapping[str, Job], sizes: Sequence[int], alone: bool) -> Stage:

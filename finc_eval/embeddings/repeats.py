@@ -28,30 +28,21 @@ from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 REPEATS = "exact repeats"  # name of the grouping of equal rows
 FEW_REPEATS = 0.01  # share of a set's samples that may repeat others before anything is done about it
 IN_BOTH = "are also in"  # words of the sentence on samples that two sets share
-
-SAME_LAW = 0.5
-"""Meetings across sets, in parts of those within a set, from which the samples count as draws of a discrete law."""
-
+SAME_LAW = 0.5  # meetings across sets, in parts of those within, from which samples count as draws of a discrete law
 REPEATS_ITSELF = "repeats itself"  # words of the sentence on a generator that makes the same samples again and again
-
-DUPLICATED = 0.9
-"""Part of a set's samples that occur equally often, twice or more, from which on its files were duplicated."""
-
+DUPLICATED = 0.9  # part of the samples that occur equally often, twice or more, from which on files were duplicated
 REFERENCE = "ref"  # label of the reference, whose repeats are never draws
 
 QUERIES, NEAR, FAR = 256, 10, 20
 """Samples whose neighborhoods are examined, ranks of neighbors that can be near-repeats, and ranks that are seen."""
 
-GAP = 5.5
-"""Normalized spacing of two neighbors that is a gap: independent samples have it in exp(−5.5) = 0.4 % of spacings."""
-
+GAP = 5.5  # normalized spacing that is a gap: independent samples have it in exp(−5.5) = 0.4 % of spacings
 MANY_NEAR = 0.1  # share of a set's samples with a near-repeat from which a warning is given
 STANDARD_ERRORS = 3.0  # standard errors that make the set of first neighbors differ from the sets of other neighbors
 
 LOOK = Stage("look for repeats", cost=0.2)
 
-TOLD_APART = 0.9
-"""Chance that all near neighbors are of one set, above which the other sets are too small to say anything."""
+TOLD_APART = 0.9  # chance that all near neighbors are of one set above which the other sets are too small to judge
 
 
 def row_hashes(embeddings: Embeddings, run: Run | None = None) -> NDArray[np.uint64]:

@@ -191,13 +191,9 @@ def resumable(path: Path, kept: bool) -> Iterator[None]:
         yield
 
 
-REASON_BYTES, TRAITS_BYTES = 200, 48
-"""Bytes of a sample's reason of failure and of its traits in the unfinished cache, at most."""
-
+REASON_BYTES, TRAITS_BYTES = 200, 48  # bytes of a sample's reason of failure and of its traits, at most
 METADATA_BYTES = 1 << 20  # bytes that are allowed for everything in a cache that does not grow with the samples
-
-CHECKPOINT_SECONDS = 1.0
-"""Time between two checkpoints. A checkpoint waits for the disk; one a second costs little and loses little."""
+CHECKPOINT_SECONDS = 1.0  # time between checkpoints. Each waits for the disk; one a second costs and loses little
 
 
 class CacheWriter:

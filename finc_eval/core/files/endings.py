@@ -8,15 +8,12 @@ import struct
 from typing import IO
 
 HEAD_BYTES, OGG_PAGE = 1 << 16, 65_307  # bytes in which a file says how long it is, and of the longest page of an Ogg
-
-MAX_BOXES = 1 << 17
-"""Boxes of an MP4 that are looked at: a recording in fragments of a second has two a second. Files can be all boxes."""
+MAX_BOXES = 1 << 17  # boxes of an MP4 that are looked at; files can be all boxes, and a recording has two a second
 
 BOXES = frozenset(b"ftyp moov mdat moof free skip wide uuid sidx styp mfra meta udta pdin emsg".split())
 """Boxes that an MP4 or MOV consists of; what follows others is not of it."""
 
-ASF_PROPERTIES = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")
-"""Mark of the properties of an ASF, which hold its size."""
+ASF_PROPERTIES = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")  # mark of the properties of an ASF, with its size
 
 
 def find_missing_end(kind: str, stream: IO[bytes]) -> str | None:

@@ -22,14 +22,12 @@ MAIN = 16 + 24 + 48  # place of the main database in a page of meta data
 DATABASE = struct.Struct("<IHHQQQQQ")
 """Page size (of the first database), flags, depth, pages of branches, leaves and long values, entries, root."""
 
-NODE = struct.Struct("<HHHH")
-"""Lower and upper half of the size of the value or of a child's number, flags, size of the key."""
+NODE = struct.Struct("<HHHH")  # halves of the size of the value or of a child's number, flags, size of the key
 
 MARK, VERSION = 0xBEEFC0DE, 1
 HEADER_BYTES, FLAGS_AT, LOWER_AT = 16, 10, 12
 BRANCH, LEAF = 0x01, 0x02
-LONG, NESTED = 0x01, 0x06
-"""Flags of nodes: the value lies on pages of its own; the value is a database or a page of several values."""
+LONG, NESTED = 0x01, 0x06  # flags: the value has pages of its own; it is a database or a page of several values
 
 NO_ROOT = (1 << 64) - 1
 PAGE_SIZES = tuple(1 << bits for bits in range(8, 17))

@@ -62,12 +62,8 @@ class NpzFile:
             raise DataError(f"{path} cannot be read as an .npz ({error}): save it again with numpy.savez") from error
         arrays = (info for info in self._zip.infolist() if info.filename.endswith(".npy"))
         self._members = {info.filename.removesuffix(".npy"): info for info in arrays}
+        self.names = list(self._members)
         self._held: dict[str, int] = {}
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the arrays."""
-        return list(self._members)
 
     def header(self, name: str) -> Header:
         """Return the header of an array, which nothing is checked of."""

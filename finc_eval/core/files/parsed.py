@@ -16,9 +16,7 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
 from finc_eval.core.remote.mirror import local
 
 MAX_DIGITS = 20  # digits of the largest whole number that is read, with its sign: 64 bits have as many
-
-MAX_DEPTH = 50
-"""Lists and tables within each other in JSON of other programs; what is deeper could not be written as a text."""
+MAX_DEPTH = 50  # lists and tables within each other in foreign JSON; what is deeper could not be written as a text
 
 JSON_BYTES = {",": 64, "[": 80, "{": 64, ":": 128}
 """Bytes that lists, tables and their values take in memory, by the sign that each of them needs in JSON: Python's own

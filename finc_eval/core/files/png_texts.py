@@ -27,9 +27,7 @@ STATED = (("positive_prompt",), ("prompt",), ("image", "prompt"), ("sui_image_pa
 
 AFTER_PROMPT = re.compile(r"(?:^|\n)(?:Negative prompt: |Steps: )")
 
-TEXTS = ("text", "text_g", "t5xxl", "clip_l", "prompt", "string", "value")
-"""Inputs of a node of ComfyUI that are a text."""
-
+TEXTS = ("text", "text_g", "t5xxl", "clip_l", "prompt", "string", "value")  # inputs of ComfyUI's nodes that are texts
 MOST_TEXT = 1 << 22  # bytes of a compressed text that are read: as many as of a PNG file itself
 MOST_NODES = 1000  # nodes of ComfyUI that are visited
 

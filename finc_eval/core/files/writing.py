@@ -68,9 +68,7 @@ class Sink(io.FileIO):
 
 
 HEADER = "header"  # dataset of the header: fixed bytes, JSON
-
-TEXT_BYTES, TEXT_ENDS = "utf8", "ends"
-"""Datasets of a list of texts: their bytes one after the other, and where each text ends."""
+TEXT_BYTES, TEXT_ENDS = "utf8", "ends"  # datasets of a list of texts: their bytes in a row, and where each text ends
 
 
 @contextmanager

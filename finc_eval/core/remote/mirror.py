@@ -99,8 +99,7 @@ def limit() -> int:
     return size_variable(LIMIT, DEFAULT_LIMIT)
 
 
-_known: dict[str, Found] = {}
-"""Descriptions of objects that this process has asked for: it reads one version of each, and asks once."""
+_known: dict[str, Found] = {}  # objects that this process has asked for: it reads one version of each, and asks once
 
 
 def _copy(url: str, found: Found) -> Path:

@@ -35,9 +35,7 @@ HASH_COST = 20
 computed like all others."""
 
 MEAN_STRIDE = 16  # the mean is taken of every sixteenth row: no distance depends on it
-
-GROUPS_PER_NEIGHBOR = 8
-"""Groups of columns per neighbor sought, whose least distances bound the k-th: about k / 16 more pairs are computed."""
+GROUPS_PER_NEIGHBOR = 8  # groups of columns per neighbor sought: about k / 16 more pairs are computed
 
 FLOAT32_ROUNDING = 2.0**-24
 SMALLEST_SQUARE = 1e-30  # smaller squares may be lost in float32, where the largest entry is about 1
@@ -101,16 +99,11 @@ class DistanceBlock:
         self.lower = lower
 
     @property
-    def upper(self) -> torch.Tensor:
-        """Upper bounds of the squared distances, in squared units of the frame, shape (b, c)."""
-        return torch.add(self.lower, self._slack(self.y.norms)).add_(2 * self.x.relative_error * self.x.norms[:, None])
-
-    @property
     def transposed(self) -> DistanceBlock:
         """The same distances with queries and base exchanged."""
         return DistanceBlock(self.y, self.x, self.unit, self.lower.T)
 
-    def _slack(self, norms: torch.Tensor) -> torch.Tensor:
+    def slack(self, norms: torch.Tensor) -> torch.Tensor:
         """Return the largest amounts by which squared distances exceed `lower`, by the sums of both squared norms."""
         return 2 * self.x.relative_error * norms + 2 * SMALLEST_SQUARE
 
@@ -126,12 +119,19 @@ class DistanceBlock:
         size = max(PAIR_ENTRIES // self.x.rows.shape[1], 1)
         for start in range(0, len(differ), size):
             part = differ[start : start + size]
-            squared[part] = _square_distances(self.x.rows, i[part], self.y.rows, j[part], size)
+            x, y, here, there = self.x.rows, self.y.rows, i[part], j[part]
+            # Each distance is summed in an order that other pairs do not change.
+            if x.is_cuda:  # where that order may depend on the shape
+                here, there = (torch.nn.functional.pad(index, (0, size - len(part))) for index in (here, there))
+                squared[part] = x[here].double().sub_(y[there]).square_().sum(1)[: len(part)]
+            else:  # numpy: torch's threads wait for each other at every step of so little work, 5 to 50 times as long
+                difference = np.subtract(x.numpy()[here.numpy()], y.numpy()[there.numpy()], dtype=np.float64)
+                squared[part] = torch.from_numpy(np.einsum("ij,ij->i", difference, difference))
         return squared
 
     def approximate(self, rows: slice, accuracy: float) -> torch.Tensor:
         """Return the squared distances of some rows in the unit of the embeddings, within this relative error."""
-        slack = self._slack(self.x.norms[rows, None] + self.y.norms)
+        slack = self.slack(self.x.norms[rows, None] + self.y.norms)
         squared: torch.Tensor = self.lower[rows] + slack / 2
         i, j = true_pairs(slack > 2 * accuracy * squared)
         squared *= self.unit**2
@@ -154,7 +154,7 @@ class DistanceBlock:
         limits = self.scaled(radii)
         i, j = true_pairs(self.lower <= (limits if row_radii is None else limits[:, None]))
         center = j if row_radii is None else i
-        inside = self.lower[i, j] + self._slack(self.x.norms[i] + self.y.norms[j]) < limits[center]
+        inside = self.lower[i, j] + self.slack(self.x.norms[i] + self.y.norms[j]) < limits[center]
         unsure = (~inside).nonzero().squeeze(1)
         squared, radius = self.exact(i[unsure], j[unsure]), radii[center[unsure]]
         inside[unsure] = squared <= radius if closed else squared < radius
@@ -201,16 +201,6 @@ def true_pairs(mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         return rows, columns
     flat = mask.view(-1).nonzero().squeeze(1)
     return flat // mask.shape[1], flat % mask.shape[1]
-
-
-def _square_distances(x: torch.Tensor, i: torch.Tensor, y: torch.Tensor, j: torch.Tensor, size: int) -> torch.Tensor:
-    """Return ‖x_i − y_j‖² of at most `size` pairs in float64, summed in an order that other pairs do not change."""
-    if x.is_cuda:  # where that order may depend on the shape
-        whole = [torch.nn.functional.pad(index, (0, size - len(index))) for index in (i, j)]
-        return x[whole[0]].double().sub_(y[whole[1]]).square_().sum(1)[: len(i)]
-    # Numpy, because torch's threads wait for each other at every step of so little work: 5 to 50 times as long.
-    difference = np.subtract(x.numpy()[i.numpy()], y.numpy()[j.numpy()], dtype=np.float64)
-    return torch.from_numpy(np.einsum("ij,ij->i", difference, difference))
 
 
 def _hold(source: Embeddings, frame: Frame) -> Iterator[list[Rows]]:
@@ -274,7 +264,9 @@ class Smallest:
         limit = send(known.to(block.lower.dtype), where)
         if limit.isinf().any() and width >= self._k:
             size = max(width // (GROUPS_PER_NEIGHBOR * self._k), 1)
-            upper = self._key.of(block.upper, scaled)[:, : width // size * size]
+            error = 2 * block.x.relative_error * block.x.norms[:, None]
+            squared = torch.add(block.lower, block.slack(block.y.norms)).add_(error)
+            upper = self._key.of(squared, scaled)[:, : width // size * size]
             least = upper.reshape(len(upper), size, -1).amin(1)
             limit = limit.minimum(least.kthvalue(self._k, keepdim=True).values)
         i, j = true_pairs(keys <= limit.clamp_max(torch.finfo(limit.dtype).max))

@@ -27,18 +27,12 @@ from finc_eval.numerics.names import SearchIndex
 
 EXACT_PAIRS = 10**10  # pairs of samples up to which all are compared: 100 000 × 100 000 take minutes on a CPU
 RECALL = 0.95  # share of the exact neighbors of a sample of queries that the inverted file has to find
-
-RECALL_QUERIES = 200
-"""Queries whose exact neighbors are found, to measure the recall: its standard error is at most 1.6 points."""
-
+RECALL_QUERIES = 200  # queries with exact neighbors, to measure the recall: its standard error is at most 1.6 points
 CELLS_PER_ROOT = 4  # cells of the inverted file per root of the number of samples, as faiss advises
 TRAINED_PER_CELL = 40  # samples per cell that k-means sees, as faiss advises
 FIRST_PROBES = 4  # cells that are looked into at first; the number is doubled until the recall is reached
 ADDED_ROWS = 1 << 16  # rows that enter the index together
-
-QUERIES_TOGETHER = 1024
-"""Queries that are searched together: the pairs with 5 neighbors each, of 2048 entries, are 84 MB in float64."""
-
+QUERIES_TOGETHER = 1024  # queries that are searched together: 5 neighbors each, of 2048 entries, are 84 MB in float64
 FOUND_TOGETHER = 1 << 25  # pairs within a radius that are found together at most, which a collapsed set has: 400 MB
 
 
