@@ -174,7 +174,8 @@ def extractor_of(space: str) -> str:
 
 def known_space(spaces: Iterable[str]) -> str:
     """Return the first space whose extractor is known, or else the first."""
-    return min(spaces, key=lambda space: space.startswith(ARRAY_SPACE))
+    every = [*spaces]
+    return next((space for space in every if not space.startswith(ARRAY_SPACE)), every[0])
 
 
 def check_same_space(name: str, space: str, other: str, other_space: str) -> None:
