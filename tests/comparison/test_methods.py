@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from _pages import BREAKOUT, HOSTILE, Page, a_comparison, a_mode, made_by
+from test_baseline_modes import clusters
 
 import finc_eval as fe
 from finc_eval import report
@@ -13,12 +14,6 @@ from finc_eval.comparison.methods import SAME_GROUP_CORRELATION, DirectionGroup,
 from finc_eval.comparison.result import Spectrum
 from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings.set_info import SetInfo
-
-
-def clusters(counts, seed, dim=12):
-    rng = np.random.default_rng(seed)
-    kinds = rng.permutation(np.repeat(np.arange(len(counts)), counts))
-    return (6 * np.eye(len(counts), dim)[kinds] + rng.standard_normal((len(kinds), dim))).astype(np.float32), kinds
 
 
 @pytest.fixture(scope="module")

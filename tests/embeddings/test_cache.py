@@ -6,9 +6,9 @@ import warnings
 import h5py
 import numpy as np
 import pytest
+from _extraction import message
 
 import finc_eval as fe
-from finc_eval.core.errors import FincEvalError
 from finc_eval.embeddings import writer as cache_writer
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, EmbeddingCache
@@ -46,12 +46,6 @@ def make(path, identity=IDENTITY, ids=IDS, widths=WIDTHS, **given):
         write(writer)
         writer.finish(identity, **given)
     return path
-
-
-def message(call, *arguments, **options):
-    with pytest.raises(FincEvalError) as caught:
-        call(*arguments, **options)
-    return str(caught.value)
 
 
 def test_a_cache_gives_back_what_was_written(tmp_path):

@@ -225,6 +225,7 @@ def test_copies_of_training_samples_are_a_regression_and_those_of_an_audit(sets)
     assert found == {"copying.near": near.value - near.control, "copying.exact": whole.copies.same_embedding}
 
 
+@pytest.mark.long  # a quicker one: test_baselines.py
 def test_slow_drift_is_seen_against_the_anchor_and_not_against_the_last_release(sets):
     """Each of four releases loses a quarter of a kind's share, at a limit of one half."""
     told = {"kinds": {"lose": 0.5}, "metrics": {"fd": {"difference": 5.0}}}

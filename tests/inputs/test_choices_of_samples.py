@@ -24,8 +24,7 @@ DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
+def own_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 

@@ -17,11 +17,6 @@ from finc_eval.samples import open_source
 IMAGES = np.random.default_rng(0).integers(0, 256, (40, 16, 16, 3)).astype(np.uint8)
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-
-
 def saved(folder, images, suffix="png", **options):
     folder.mkdir(exist_ok=True)
     for number, image in enumerate(images, len(list(folder.iterdir()))):

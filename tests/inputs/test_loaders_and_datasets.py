@@ -26,11 +26,6 @@ TENSOR = torch.from_numpy(IMAGES).permute(0, 3, 1, 2).contiguous()
 SET = TensorDataset(TENSOR)
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-
-
 def read(source, **options):
     samples = list(open_source(source, **options).samples())
     assert not [sample.error for sample in samples if sample.error]

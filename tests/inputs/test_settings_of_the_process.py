@@ -25,11 +25,6 @@ ROWS = np.random.default_rng(0).normal(size=(2, 60, 8)).astype(np.float32)
 IMAGES = np.random.default_rng(1).integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "cache"))
-
-
 @contextmanager
 def default_type(kind):
     torch.set_default_dtype(kind)
