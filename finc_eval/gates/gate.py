@@ -226,8 +226,8 @@ def gate(
     )
     policy.check_space(sets.space)
     found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
-    evidence = [one.evidence for one in found.all]
-    limits = shown_limits(judge(evidence, policy.alpha, policy.looks), found.all)
+    judged = judge([one.evidence for one in found.all], policy.alpha, policy.looks)
+    limits = shown_limits(judged, found.all)
     limiting = [one.evidence for one in found.all if one.above is None]
     fine = too_fine(limiting, policy.alpha, policy.looks)
     warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *fine, *([FIRST] if first else [])]
@@ -238,7 +238,7 @@ def gate(
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
-        family=family_sentence(evidence, policy.alpha, policy.looks),
+        family=family_sentence(judged, policy.alpha, policy.looks),
         noise=SAMPLING_ONLY if len(baselines) < MIN_REPLICATES else TRAINING_TOO.format(len(baselines)),
         first=first,
         distances=tuple(found.distances),

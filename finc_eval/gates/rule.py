@@ -91,24 +91,19 @@ def judge(evidence: Sequence[Evidence], alpha: float = 0.05, looks: int = 1) -> 
 
     α is for a false regression in any limit, and for a false pass; `looks` runs share it, each with more samples.
     """
-    level = regression_level(evidence, alpha, looks)
+    far, regressed = alpha / looks, frozenset[int]()
+    uncertain = [place for place, one in enumerate(evidence) if not one.certain]
+    while True:  # all limits of a run share the level of the bound that decides about a regression (Holm)
+        near = far / max(len(uncertain) - len(regressed), 1)
+        found = frozenset(place for place in uncertain if _beyond(evidence[place], near))
+        if found == regressed:
+            break
+        regressed = found
     judged = []
     for one in evidence:
-        verdict = decide(_bounds(one, level, alpha / looks), one.margin, harm=one.harm, unchanged=one.unchanged)
-        judged.append(Judged(one, "missing" if isnan(one.value) else verdict, level, alpha / looks))
+        verdict = decide(_bounds(one, near, far), one.margin, harm=one.harm, unchanged=one.unchanged)
+        judged.append(Judged(one, "missing" if isnan(one.value) else verdict, near, far))
     return tuple(judged)
-
-
-def regression_level(evidence: Sequence[Evidence], alpha: float, looks: int) -> float:
-    """Return the level of the bound that decides about a regression, which all limits of a run share (Holm)."""
-    spent, regressed = alpha / looks, frozenset[int]()
-    uncertain = [place for place, one in enumerate(evidence) if not one.certain]
-    while True:
-        level = spent / max(len(uncertain) - len(regressed), 1)
-        found = frozenset(place for place in uncertain if _beyond(evidence[place], level))
-        if found == regressed:
-            return level
-        regressed = found
 
 
 def overall_of(verdicts: Sequence[Verb]) -> Overall:
@@ -123,13 +118,14 @@ def overall_of(verdicts: Sequence[Verb]) -> Overall:
     return "undecided" if "undecided" in verdicts else "pass"
 
 
-def family_sentence(evidence: Sequence[Evidence], alpha: float, looks: int) -> str:
+def family_sentence(judged: Sequence[Judged], alpha: float, looks: int) -> str:
     """Say which error the run keeps, over which family, and at which level the ends of intervals hold."""
-    family, facts = sum(not one.certain for one in evidence), sum(one.certain for one in evidence)
+    facts = sum(one.evidence.certain for one in judged)
+    family = len(judged) - facts
     if not family:
         return "Nothing that was judged is a matter of chance."
     plain = f", besides {plural(facts, 'plain fact')}" if facts else ""
-    near, far = (f"{100 * (1 - level):.4g} %" for level in (regression_level(evidence, alpha, looks), alpha / looks))
+    near, far = (f"{100 * (1 - level):.4g} %" for level in (judged[0].near, judged[0].far))
     shared = f", of which this look spends {alpha / looks:.2g} (1 of {looks} looks)" if looks > 1 else ""
     return (
         f"Family of {plural(family, 'limit')}{plain}: a false regression in any of them has probability "

@@ -88,17 +88,18 @@ def test_holm_lets_a_regression_make_room_for_the_next():
     assert judge([near, estimate("clear", 2.0), *calm[:1]])[0].verdict == "regressed"  # 1.96 at 0.05 / 2
 
 
+def family(evidence, alpha, looks):
+    """Return the sentence on limits that are judged."""
+    return family_sentence(judge(evidence, alpha, looks), alpha, looks)
+
+
 def test_facts_are_sure_and_spend_nothing():
     fact = Fact(name="unreadable", value=3.0, margin=2.0)
     found = judge([estimate("fd"), fact])
     assert [one.verdict for one in found] == ["held", "regressed"]
     assert found[0].interval == judge([estimate("fd")])[0].interval
-    assert "1 limit, besides 1 plain fact" in family_sentence([estimate(), fact], 0.05, 1)
-    assert (
-        family_sentence([fact], 0.05, 1)
-        == family_sentence([], 0.05, 1)
-        == "Nothing that was judged is a matter of chance."
-    )
+    assert "1 limit, besides 1 plain fact" in family([estimate(), fact], 0.05, 1)
+    assert family([fact], 0.05, 1) == family([], 0.05, 1) == "Nothing that was judged is a matter of chance."
 
 
 def test_missing_evidence_is_missing():
@@ -125,15 +126,15 @@ def test_what_more_samples_cannot_decide_has_no_number():
 def test_looks_share_alpha():
     one = estimate(value=0.0)
     assert judge([one], 0.05, looks=5)[0].interval == judge([one], 0.01)[0].interval
-    assert "1 of 5 looks" in family_sentence([one], 0.05, 5)
+    assert "1 of 5 looks" in family([one], 0.05, 5)
 
 
 def test_the_family_says_the_level_of_either_end():
     calm = [estimate(f"calm{i}") for i in range(3)]
     told = "is a one-sided bound of {}; for limits that held, of {}."
-    assert told.format("98.33 %", "95 %") in family_sentence(calm, 0.05, 1)
-    assert told.format("97.5 %", "95 %") in family_sentence([*calm[:2], estimate("clear", 2.0)], 0.05, 1)
-    assert told.format("99.5 %", "99 %") in family_sentence(calm[:2], 0.05, 5)
+    assert told.format("98.33 %", "95 %") in family(calm, 0.05, 1)
+    assert told.format("97.5 %", "95 %") in family([*calm[:2], estimate("clear", 2.0)], 0.05, 1)
+    assert told.format("99.5 %", "99 %") in family(calm[:2], 0.05, 5)
 
 
 def test_the_ratio_of_shares_has_the_bounds_of_the_conditional_binomial_law():
