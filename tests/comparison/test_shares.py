@@ -139,6 +139,10 @@ def test_intervals_of_shares_are_exact_and_hold_for_all_directions_together():
         )
         width = critical_value(found.tested) * mode.standard_error
         assert mode.interval == pytest.approx((mode.excess - width, mode.excess + width))
+    clearest = sorted(found.directions, key=lambda mode: -mode.excess / mode.standard_error)
+    p_values = [mode.p_value for mode in clearest]
+    assert p_values == sorted(p_values)
+    assert p_values[0] == pytest.approx(found.tested * upper_tail(clearest[0].excess / clearest[0].standard_error))
 
 
 def test_a_sketch_without_samples_says_that_a_share_can_be_anything():
