@@ -236,7 +236,7 @@ def _describe(
         listed, headings = answer.described(sets)
         divided = KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies)
         # A kind too rare to be significant among all shows a direction all the same.
-        alike = dict(zip(ROLES, answer.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
+        alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
         directions = [
             place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided) for one in directions
         ]
@@ -256,7 +256,7 @@ def _describe(
         difference=overall.value if overall else None,
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
-        detectable=answer.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
+        detectable=answer.choice.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
         gen=gen.info(),
         ref=ref.info(),
         settings=settings,

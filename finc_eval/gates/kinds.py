@@ -153,7 +153,7 @@ class _Counts:
 
     @classmethod
     def of(cls, sets: GateSets, found: CountedSets) -> _Counts:
-        effective = {label: one.units() for label, one in found.tallies.items()}
+        effective = {label: (one.members / one.effects, one.n / one.effects) for label, one in found.tallies.items()}
         (members, sizes), (again, again_sizes) = (
             [np.array([effective[label][part] for label in labels]) for part in (0, 1)]
             for labels in (sets.baselines, sets.replicates)

@@ -68,18 +68,13 @@ BETWEEN_PARTS = re.compile(r", | and ")
 """Words between the parts of a name, which may come in any order."""
 
 
-class _Titled(Protocol):
-    """Whatever has an id, and a title that is the id where there is not a name."""
+class _Named(Protocol):
+    """Whatever has an id, a name with evidence, and a title, the id without a name: a mode, or a kind."""
 
     @property
     def id(self) -> str: ...
     @property
     def title(self) -> str: ...
-
-
-class _Named(_Titled, Protocol):
-    """Whatever has a name with evidence: a mode, or a kind."""
-
     @property
     def name(self) -> str | None: ...
     @property
@@ -143,7 +138,7 @@ class UniqueNames:
         return chosen
 
 
-def with_id(one: _Titled) -> str:
+def with_id(one: _Named) -> str:
     """Return the name with the id, as tables have it; the id alone without a name."""
     return one.id if one.title == one.id else f"{one.title}, {one.id}"
 

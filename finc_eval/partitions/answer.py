@@ -87,11 +87,6 @@ class Answer:
     choice: Choice
     is_design: bool = False
 
-    @property
-    def tests(self) -> KindTests:
-        """Tests of all nodes; node i is column i."""
-        return self.choice.tests
-
     def described(self, embeddings: Mapping[str, Embeddings]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
         """Return all listed kinds and the headings; see `Choice.described`."""
         names = names_of_nodes(self.kinds.tree, self.choice.named, self.counted, embeddings)
@@ -107,8 +102,8 @@ class Answer:
 
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
-        if self.tests.within is not None:
-            found = paired_variation(self.tests.within.at(self.kinds.tree.cut(MAIN_LEVEL)))
+        if (within := self.choice.tests.within) is not None:
+            found = paired_variation(within.at(self.kinds.tree.cut(MAIN_LEVEL)))
             both = found * 2 if len(found) == 1 else found
             return dict(zip(self.tallies, both, strict=True))
         effective = main_counts(self.kinds.tree, self.tallies)

@@ -247,7 +247,7 @@ def _count(
         kinds=listed,
         headings=headings,
         differences=answer.differences(settings.seed),
-        detectable=answer.tests.detectable(),
+        detectable=answer.choice.tests.detectable(),
         sets={label: one.info() for label, one in opened.items()},
         settings=settings,
         signature=Signature.of(

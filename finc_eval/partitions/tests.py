@@ -254,10 +254,6 @@ class Tally:
         effects, even, within = (one[kinds] for one in (self.effects, self.even, self.within))
         return Tally(self.n, self.members[kinds], effects, even, within)
 
-    def units(self) -> tuple[Array, Array]:
-        """Return effective numbers of members, and of samples, for the test of each kind by itself."""
-        return self.members / self.effects, self.n / self.effects
-
     def effective(self) -> EffectiveCounts:
         """Return effective numbers of samples of each kind; the kinds do not overlap.
 
