@@ -48,20 +48,6 @@ def _near(found: str, wanted: str) -> bool:
         return False
 
 
-def class_lines(
-    ids: Sequence[str], classes: Sequence[Hashable], values: NDArray[np.float64]
-) -> Iterator[Sequence[str]]:
-    """Yield the columns of a table of classes, then of every sample: id, nearest class, distance and matching scores.
-
-    The class is empty if all distances are infinite.
-    """
-    yield ["id", "class", "distance", *(f"score {name}" for name in classes)]
-    for name, distances, line in zip(ids, values, fe.kahm.matching_scores(values), strict=True):
-        place = int(distances.argmin())
-        own = "" if np.isinf(distances[place]) else str(classes[place])
-        yield [name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)]
-
-
 def write_classes(
     out: Path,
     ids: Sequence[str],
@@ -71,13 +57,22 @@ def write_classes(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the classes of samples, unless other samples or classes are in that file; see `class_lines`.
+    """Write id, nearest class, distance and matching scores of samples, unless the file has other samples or classes.
 
-    How many samples are of each class is printed and, with their labels, how well the classes are distinguished.
+    The class is empty if all distances are infinite. How many samples are of each class is printed and, with their
+    labels, how well the classes are distinguished.
     """
-    refuse_loss(out, lambda found: is_table_of(found, class_lines(ids, classes, values), len(ids)), force)
+
+    def lines() -> Iterator[Sequence[str]]:
+        yield ["id", "class", "distance", *(f"score {name}" for name in classes)]
+        for name, distances, line in zip(ids, values, fe.kahm.matching_scores(values), strict=True):
+            place = int(distances.argmin())
+            own = "" if np.isinf(distances[place]) else str(classes[place])
+            yield [name, own, f"{distances[place]:.6g}", *(f"{score:.6f}" for score in line)]
+
+    refuse_loss(out, lambda found: is_table_of(found, lines(), len(ids)), force)
     with write_whole(out) as temporary, create_text(temporary) as file:
-        csv.writer(file).writerows(class_lines(ids, classes, values))
+        csv.writer(file).writerows(lines())
     undefined = np.isinf(values).all(1)
     nearest = np.where(undefined, -1, values.argmin(1))
     counts = {str(name): int((nearest == place).sum()) for place, name in enumerate(classes)}

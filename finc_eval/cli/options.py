@@ -51,17 +51,10 @@ Named = Annotated[
     list[str] | None,
     typer.Argument(metavar="NAME=PATH", help="Sets, each a name and its samples, in any form that compare takes."),
 ]
-
-
-def _check_pictures(count: int) -> int:
-    check_shown(count)
-    return count
-
-
 Pictures = Annotated[
     int,
     typer.Option(
-        callback=_check_pictures,
+        callback=check_shown,
         help=f"Typical samples of each set and kind to show, and as many drawn at random, at most {MAX_SHOWN}. The .h5 "
         "file keeps small pictures of them, so that report finds them from any folder. 0: none.",
         rich_help_panel="Page",
@@ -70,7 +63,6 @@ Pictures = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output instead of a table.")]
 
 Quiet = Annotated[bool, typer.Option("--quiet", help=QUIET)]
-
 Config = Annotated[
     Path | None,
     typer.Option(

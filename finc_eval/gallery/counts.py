@@ -15,7 +15,8 @@ MAX_SHOWN = 16
 """Largest number of samples of a kind that a page shows, and members of each set that a mode keeps as a random draw."""
 
 
-def check_shown(count: int) -> None:
-    """Raise UsageError unless a page can show this many samples of each set and mode."""
+def check_shown(count: int) -> int:
+    """Return a number of samples of each set and mode, or raise UsageError if a page cannot show as many."""
     if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MAX_SHOWN:
         raise UsageError(f"pictures must be a whole number from 0 to {MAX_SHOWN}, got {count!r}")
+    return count

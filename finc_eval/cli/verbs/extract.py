@@ -231,18 +231,12 @@ def ls(as_json: Json = False) -> None:
     if not found:
         print(f"{folder.cache_folder()} holds no caches")
         return
-    rows = [
-        [
-            one.path.name[:12],
-            one.state,
-            "" if one.n is None else f"{one.n} x {one.dim}",
-            one.extractor or "",
-            f"{one.size / 1e6:,.1f}",
-            f"{datetime.fromtimestamp(one.modified):%Y-%m-%d %H:%M}",
-            one.note or f"{one.source or ''}{' (gone)' if one.source_is_there is False else ''}",
-        ]
-        for one in found
-    ]
+    rows = []
+    for one in found:
+        shape, made = "" if one.n is None else f"{one.n} x {one.dim}", datetime.fromtimestamp(one.modified)
+        about = one.note or f"{one.source or ''}{' (gone)' if one.source_is_there is False else ''}"
+        size = f"{one.size / 1e6:,.1f}"
+        rows.append([one.path.name[:12], one.state, shape, one.extractor or "", size, f"{made:%Y-%m-%d %H:%M}", about])
     print_table("", ["key", "state", "embeddings", "extractor", "MB", "made", "samples"], rows)
     print(f"{sum(one.size for one in found) / 1e6:,.1f} MB in {found[0].path.parent}")
 

@@ -110,8 +110,8 @@ def add(
     runs = runs_of_models([*(models or ()), *gen])
     check_given([*flat_sources(runs).values(), ref], extraction.extractor)
     stored = fe.Board(board)
-    names = [one.name for one in fields(settings)]
-    given: Any = {name: getattr(settings, name) for name in names if given_options(context, name)}
+    names = [one.name for one in fields(settings) if given_options(context, one.name)]
+    given: Any = {name: getattr(settings, name) for name in names}
     with work.running() as run:
         added = stored.add(runs, ref, settings, extractor=extraction, run=run, **given)
     _print_names(stored, f"added {', '.join(added)} to {board}", as_json)

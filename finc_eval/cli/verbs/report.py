@@ -57,13 +57,22 @@ def report(
     check_given([result, *moved.values()])
     page = out or (result / f"index.{form}" if result.is_dir() else result.with_suffix(f".{form}"))
     check_suffix(page, f".{form}")
-    if result.is_dir():
-        if form != "html" or moved:
-            raise UsageError("the index of a folder is a page without samples: leave out --format and --samples")
-        text = _index(result, page, force)
-    else:
-        from finc_eval.loading import load_result  # loads torch: wrong options need not wait
+    if result.is_dir() and (form != "html" or moved):
+        raise UsageError("the index of a folder is a page without samples: leave out --format and --samples")
+    # They load torch: wrong options need not wait.
+    from finc_eval.loading import load_result, results_in
+    from finc_eval.report.index import Index
 
+    if result.is_dir():
+        index = Index(result, page)
+        refuse_loss(page, lambda found: mark_of(found) == index.mark, force)
+        found = list(results_in(result))
+        if not found:
+            raise DataError(f"{result} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
+        for name, one in found:
+            index.add(name, one)
+        text = index.page()
+    else:
         made = load_result(result)
         refuse_loss(page, lambda found: mark_of(found) == made.mark, force)
         if form == "html":
@@ -76,17 +85,3 @@ def report(
     print_json({"path": str(page)}) if as_json else print(page)
     if form == "html":
         warn_of_large(page)
-
-
-def _index(folder: Path, out: Path, force: bool) -> str:
-    from finc_eval.loading import results_in
-    from finc_eval.report.index import Index
-
-    index = Index(folder, out)
-    refuse_loss(out, lambda found: mark_of(found) == index.mark, force)
-    found = list(results_in(folder))
-    if not found:
-        raise DataError(f"{folder} holds no results of finc-eval: pass the folder that a verb wrote to with --out")
-    for name, result in found:
-        index.add(name, result)
-    return index.page()

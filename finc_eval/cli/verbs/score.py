@@ -84,14 +84,10 @@ def score(
         print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": kinds, "warnings": notes})
         return
     if found:
-        rows = [
-            [
-                with_id(one),
-                f"{count:,}",
-                *(percent(share, 1) for share in (count / embeddings.n, one.share_gen, one.share_ref)),
-            ]
-            for one, count in found
-        ]
+        rows = []
+        for one, count in found:
+            shares = [percent(share, 1) for share in (count / embeddings.n, one.share_gen, one.share_ref)]
+            rows.append([with_id(one), f"{count:,}", *shares])
         headings = ["kind", "samples", "share", "of gen", "of ref"]
         print_table(f"Kinds of {plural(embeddings.n, 'sample')}", headings, rows, names=["kind"])
     print_notes(notes)
