@@ -17,6 +17,9 @@ AVOIDED = re.compile(r"\b(is|are) no [a-z]|when left out|\b[Aa]s of `")
 LONE_CLAUSE = re.compile(r"(That|Those|Of|As|What|Whether|Which|How|Where) [a-z]")
 """The start of a docstring that does not stand alone: begin with a verb or a noun phrase."""
 
+BESIDE = re.compile(r"^[A-Z_]+(?:: [^=]+)? = .*  # (?!type: )(.+)$", re.MULTILINE)
+"""The description of a constant that stands beside it."""
+
 
 def named(paths):
     return pytest.mark.parametrize("path", paths, ids=lambda path: str(path.relative_to(ROOT)))
@@ -30,11 +33,13 @@ def test_no_sentence_has_a_pattern_to_avoid(path):
 
 @named(CODE)
 def test_every_docstring_begins_with_a_phrase_that_stands_alone(path):
+    code = path.read_text(encoding="utf-8")
     found = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(ast.parse(code)):
         for text in texts_of(node):
             if LONE_CLAUSE.match(text):
                 found.append((node.lineno if hasattr(node, "lineno") else 1, text.splitlines()[0]))
+    found += [text for text in BESIDE.findall(code) if LONE_CLAUSE.match(text.capitalize())]
     assert found == []
 
 

@@ -29,23 +29,18 @@ BACKGROUND_SHRINKAGE = 0.81
 MIN_LOG_VARIANCE, MAX_LOG_VARIANCE = -40.0, 20.0
 """Bounds of a log variance, from the authors' code: the variance of a copy would be 0."""
 
-START_OFFSET = 1e-3
-"""Number added to the nearest squared distances where the fit begins, from the authors' code."""
-
-MIN_FIT_GAIN = 1e-6
-"""Gain of log-likelihood per entry below which a fit ends: a ten-thousandth of a unit of FLD."""
+START_OFFSET = 1e-3  # number added to the nearest squared distances where the fit begins, from the authors' code
+MIN_FIT_GAIN = 1e-6  # gain of log-likelihood per entry below which a fit ends: a ten-thousandth of a unit of FLD
 
 MAX_KEPT_DISTANCES = 1 << 27
 """Distances of a fit that are kept from one step to the next, 512 MiB; more are computed again at every step."""
 
-MAX_FIT_STEPS = 200
-"""Maximum number of steps of a fit; it usually ends after ten to thirty."""
+MAX_FIT_STEPS = 200  # maximum number of steps of a fit; it usually ends after ten to thirty
 
 DISTANCE_ACCURACY = 1e-3
 """Relative error of a squared distance above which it is computed in float64: only near copies are."""
 
-DENSITY_ROWS = 512
-"""Rows of a block whose densities are held together, in float64."""
+DENSITY_ROWS = 512  # rows of a block whose densities are held together, in float64
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,14 +122,9 @@ def _leading(factor: torch.Tensor, weights: torch.Tensor, count: int) -> tuple[t
     return values.flip(0)[:count], vectors.flip(1)[:, :count]
 
 
-MAX_EXACT_KEN_SAMPLES = 20_000
-"""Samples of both sets together up to which the kernel matrix is made."""
-
-KEN_BYTES = 20
-"""Memory at the peak per pair of samples, in float64: 7.9 GB were measured at 20 000 samples."""
-
-COLLAPSED_SCORE = 0.95
-"""Share of log n above which a KEN score only says that every sample is alone under the kernel."""
+MAX_EXACT_KEN_SAMPLES = 20_000  # samples of both sets together up to which the kernel matrix is made
+KEN_BYTES = 20  # memory at the peak per pair of samples, in float64: 7.9 GB were measured at 20 000 samples
+COLLAPSED_SCORE = 0.95  # share of log n above which a KEN score only says that every sample is alone under the kernel
 
 
 @dataclass(frozen=True, eq=False)

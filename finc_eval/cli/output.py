@@ -30,8 +30,7 @@ from finc_eval.core.storage import claim, write_text, write_together
 from finc_eval.core.terminal import print_data
 from finc_eval.extractors.settings import Extraction
 
-UNMARKED = (".xml",)
-"""Files that do not say what made them: they are of what made the JSON file beside them."""
+UNMARKED = (".xml",)  # files that do not say what made them: they are of what made the JSON file beside them
 
 SUFFIXES = {
     **dict.fromkeys(("comparison", "kinds", "methods", "spaces", "sweep", "changes"), (".h5", ".json", ".html")),

@@ -27,11 +27,8 @@ from finc_eval.numerics.thresholds import thresholds_of
 from finc_eval.partitions.counts import KindsOfSamples
 from finc_eval.partitions.kind import Kind
 
-NUMERICAL_ZERO = 1e-6
-"""Excess below this is rounding: moments are float32, and masses lie between 0 and 1."""
-
-LABEL = "label"
-"""Column of metadata that decides whether a direction is due to frequency or to appearance."""
+NUMERICAL_ZERO = 1e-6  # excess below this is rounding: moments are float32, and masses lie between 0 and 1
+LABEL = "label"  # column of metadata that decides whether a direction is due to frequency or to appearance
 
 Members = Mapping[str, torch.Tensor]
 """Members of a direction among each set's bottom-k sample, by label: True for each, (m,). No sample helped to decide

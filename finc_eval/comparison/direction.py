@@ -22,16 +22,14 @@ ROLES: tuple[Role, Role] = ("over", "under")
 
 Interval = tuple[float, float]
 
-FIRM_STABILITY = 0.5
-"""Stability below which a direction is muted and not counted."""
+FIRM_STABILITY = 0.5  # stability below which a direction is muted and not counted
 
 SetLabel = Literal["gen", "ref"]
 
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
 """Labels of the set that has more of a direction of a role, and of the other set."""
 
-OPPOSITE_SHARE = 0.1
-"""The opposite tail of a direction is shown when it carries more than this share of the excess."""
+OPPOSITE_SHARE = 0.1  # the opposite tail of a direction is shown when it carries more than this share of the excess
 
 
 class _Tested(Protocol):

@@ -42,8 +42,7 @@ from finc_eval.numerics.names import SearchIndex
 Fit = Callable[[SketchedSet, SketchedSet], CrossFit]
 """A function that fits the directions on which its first set has more than its second."""
 
-SPECTRUM = 25
-"""Leading eigenvalues kept for the plot."""
+SPECTRUM = 25  # leading eigenvalues kept for the plot
 
 
 def direction_count(sets: Sequence[SketchedSet], settings: Settings) -> int:

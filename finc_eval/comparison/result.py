@@ -36,13 +36,11 @@ from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.table import PromptDifferences
 from finc_eval.sketches.stored import read_feature_map, write_feature_map
 
-SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}
-"""Names of the sets of a comparison."""
+SET_NAMES: dict[SetLabel, str] = {"gen": "generated set", "ref": "reference set"}  # names of the sets of a comparison
 
 IN_SENTENCES: dict[str, str] = {label: f"the {name}" for label, name in SET_NAMES.items()}
 
-SHOWN_COPIES = 6
-"""Pairs of exact copies that a page shows."""
+SHOWN_COPIES = 6  # pairs of exact copies that a page shows
 
 
 @dataclass(frozen=True)

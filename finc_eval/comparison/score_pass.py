@@ -30,8 +30,7 @@ FAR_TAIL = 0.999
 """Confidence at which Student's quantile is compared with the normal one: p-values of directions are adjusted for some
 tens of tests."""
 
-PER_SCORE = 1e5
-"""Steps of the scores that rank the samples of a tail."""
+PER_SCORE = 1e5  # steps of the scores that rank the samples of a tail
 
 MOST_SAMPLES = 1 << 44
 """Number of samples that indices can distinguish. Scores are at most 1, so that score and index fit into 62 bits."""

@@ -21,8 +21,7 @@ Rotation = Literal["varimax"] | None
 SIGMA_SWEEP_FEATURES = 1000
 """Default number of frequencies of a sweep over σ: there is a sketch in memory for every bandwidth."""
 
-REFERENCE = "ref"
-"""Label of the reference in a comparison of several models."""
+REFERENCE = "ref"  # label of the reference in a comparison of several models
 
 KINDS_PART = 0.8
 """Part of the family-wise error that tests of kinds may spend if directions, which have the rest, are also tested. With
@@ -262,8 +261,7 @@ class Settings(SketchSettings):
         )
 
 
-StoredSettings = SerializeAsAny[Settings]
-"""The settings of a result: JSON also has the fields of a subclass."""
+StoredSettings = SerializeAsAny[Settings]  # the settings of a result: JSON also has the fields of a subclass
 
 
 class Options(SketchOptions, total=False):

@@ -36,17 +36,10 @@ from finc_eval.sketches.sketch import Sketch, sketch_all
 
 Parameter = Literal["sigma", "rho"]
 
-BANDWIDTH_FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)
-"""Default bandwidths, over the reference's median distance."""
-
-RHOS = (1.0, 2.0, 5.0, 10.0)
-"""Default values of ρ."""
-
-SPREAD_SAMPLES = 50
-"""Samples of a direction whose covariance is its spreadness."""
-
-RESAMPLE = 250
-"""Samples of each set in a resample of the papers' rule."""
+BANDWIDTH_FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)  # default bandwidths, over the reference's median distance
+RHOS = (1.0, 2.0, 5.0, 10.0)  # default values of ρ
+SPREAD_SAMPLES = 50  # samples of a direction whose covariance is its spreadness
+RESAMPLE = 250  # samples of each set in a resample of the papers' rule
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ BATCH_SIZE = 2048
 """Samples per matrix product on a CPU: large enough for full speed, small enough for any memory. No option changes it:
 products of other sizes have other last bits, and the same inputs are to give the same bytes."""
 
-GPU_BATCH_SIZE = 16384  # as many on a GPU, which smaller products do not fill: 262 MB of features of 4 000 entries
+GPU_BATCH_SIZE = 16384  # samples at once on a GPU, which fewer do not fill: 262 MB of features of 4 000 entries
 WORKERS = min(16, os.cpu_count() or 1)  # threads that decode samples
 
 

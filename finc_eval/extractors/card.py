@@ -25,8 +25,7 @@ NetworkPrecision = Literal["float32", "bfloat16", "float16"]
 
 Positive = Annotated[FiniteFloat, Field(gt=0)]
 
-BY_FRAMES = ":frames"
-"""End of the name of an extractor of clips that a network of images makes, frame by frame."""
+BY_FRAMES = ":frames"  # end of the name of an extractor of clips that a network of images makes, frame by frame
 
 TWO_SECONDS = Clip(frames=16, stride=1, windows=1, short="hold", fps=8.0)
 """Frames of a clip that a network of images embeds, unless a card of the user's says otherwise."""

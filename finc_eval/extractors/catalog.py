@@ -13,8 +13,7 @@ from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
 from finc_eval.core.record import read_table
 from finc_eval.extractors.card import BY_FRAMES, Card, check_rules
 
-CARDS = "finc_eval.extractors.cards"
-"""Package of the cards that come with finc-eval."""
+CARDS = "finc_eval.extractors.cards"  # package of the cards that come with finc-eval
 
 DEFAULT_EXTRACTOR = "efficientnet-lite0"
 """Extractor whose trained weights come with the installation: a first comparison needs no download."""

@@ -26,14 +26,12 @@ from finc_eval.samples.clips import ASSUMED_FPS
 
 Network = Callable[[torch.Tensor], dict[str, torch.Tensor]]
 
-TEXTS = 64
-"""Prompts of a batch."""
+TEXTS = 64  # prompts of a batch
 
 NO_IMAGES = {"image_size": 16, "layers": 1, "width": 16, "patch_size": 16, "head_width": 16}
 """Smallest image tower of open_clip, which makes both towers; it is not used."""
 
-NOISE_SEED, VALUES_SHOWN = 0, 4
-"""Seed of the noise, and first values reported, for a card without golden values."""
+NOISE_SEED, VALUES_SHOWN = 0, 4  # seed of the noise, and first values reported, for a card without golden values
 
 
 class Embedder:

@@ -109,8 +109,7 @@ class Extraction(Configured):
 AnyExtractor = Extraction | str | Path | None
 """The forms in which a function takes an extractor: its name, the path of a card, or `Extraction`."""
 
-Spaced = list[str] | list[Path] | list[Extraction] | tuple[AnyExtractor, ...]
-"""Extractors of several spaces."""
+Spaced = list[str] | list[Path] | list[Extraction] | tuple[AnyExtractor, ...]  # extractors of several spaces
 
 
 def extraction_of(extractor: AnyExtractor) -> Extraction:

@@ -13,11 +13,8 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
 from finc_eval.feature_maps.base import FeatureMap
 
-AUTO_FEATURES = (1000, 2000, 4000)
-"""Numbers of frequencies that the paper tries, from which "auto" chooses."""
-
-AUTO_BOUND = 0.01
-"""Root mean square error of the kernel, whose values lie between 0 and 1, that "auto" allows."""
+AUTO_FEATURES = (1000, 2000, 4000)  # numbers of frequencies that the paper tries, from which "auto" chooses
+AUTO_BOUND = 0.01  # root mean square error of the kernel, whose values lie between 0 and 1, that "auto" allows
 
 
 @dataclass(frozen=True)

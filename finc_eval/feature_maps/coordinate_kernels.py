@@ -23,11 +23,8 @@ from finc_eval.numerics.kernels import gaussian_kernel
 MAX_COORDINATE_FEATURES = 1_000_000
 """Maximum number of features of a sum, a product, or both; the largest of the paper's has 537 824."""
 
-Orders = int | Sequence[int]
-"""One order for all coordinates, or one for each."""
-
-Scales = float | Sequence[float]
-"""One length scale or ρ for all coordinates, or one for each."""
+Orders = int | Sequence[int]  # one order for all coordinates, or one for each
+Scales = float | Sequence[float]  # one length scale or ρ for all coordinates, or one for each
 
 
 def factors_of(parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -27,11 +27,8 @@ from finc_eval.numerics.names import Kernel
 REACH_DEVIATIONS = 3.5
 """Standard deviations beyond the mean degree that a value of ρ must reach; it serves to skip hopeless values of ρ."""
 
-TAIL = 1e-3
-"""Part of φ(x)² that an order may cut off."""
-
-RHO_CANDIDATES = 100
-"""Number of values of ρ among which the best is searched."""
+TAIL = 1e-3  # part of φ(x)² that an order may cut off
+RHO_CANDIDATES = 100  # number of values of ρ among which the best is searched
 
 
 def rho_of(length_scale: float) -> float:
@@ -147,8 +144,7 @@ def _reach(radius: float, length_scale: float, rho: float, deviations: float) ->
     return mean + deviations * sqrt(variance)
 
 
-MAX_TOTAL_DEGREE_FEATURES = 20_000
-"""Maximum number of features of total degree; each has its own place in a table."""
+MAX_TOTAL_DEGREE_FEATURES = 20_000  # maximum number of features of total degree; each has its own place in a table
 
 
 class HermiteFeatures(FeatureMap):

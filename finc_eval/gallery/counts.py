@@ -8,8 +8,7 @@ SHOWN_SAMPLES = 8
 """Samples of each set and mode that a page shows: as many typical ones, as many drawn at random, half as many reference
 samples nearest to them, and as many of the opposite tail where that matters, of about 3 kB each."""
 
-KEPT = 50
-"""Samples of each set that a kind keeps, nearest to its center, and that a direction keeps of each tail."""
+KEPT = 50  # samples of each set that a kind keeps, nearest to its center, and that a direction keeps of each tail
 
 MAX_SHOWN = 16
 """Largest number of samples of a kind that a page shows, and members of each set that a mode keeps as a random draw."""

@@ -30,8 +30,7 @@ from finc_eval.samples.clips import Clip
 
 Thumbnails = dict[str, Thumbnail]
 
-Pictures = dict[str, Thumbnails]
-"""Thumbnails by the label of their set and their id."""
+Pictures = dict[str, Thumbnails]  # thumbnails by the label of their set and their id
 
 
 @dataclass(frozen=True)
@@ -119,11 +118,8 @@ class Caption(NamedTuple):
         return (*self.facts, f"nearest reference sample: {self.nearest[0]}, at distance {self.nearest[1]:.3g}")
 
 
-Captions = dict[str, dict[str, Caption]]
-"""Captions by the label of the set and the id of the sample."""
-
-MAX_LENGTH = 300
-"""Characters of a value of the metadata; prompts may be pages long."""
+Captions = dict[str, dict[str, Caption]]  # captions by the label of the set and the id of the sample
+MAX_LENGTH = 300  # characters of a value of the metadata; prompts may be pages long
 
 
 def captions_of(sets: Mapping[str, Embeddings], shown: Mapping[str, Iterable[str]], run: Run) -> Captions:

@@ -17,14 +17,12 @@ from finc_eval.extractors.networks.flow import optical_flow
 
 Kind = Literal["png", "webp", "jpeg"]
 
-MAX_EDGE = 96
-"""Pixels of the longer edge of a thumbnail; smaller images are not enlarged."""
+MAX_EDGE = 96  # pixels of the longer edge of a thumbnail; smaller images are not enlarged
 
 MAX_LOSSLESS_EDGE = 32
 """Pixels of the longer edge up to which an image is kept lossless, as PNG, and shown pixel by pixel."""
 
-QUALITY = 75
-"""Quality of lossy pictures."""
+QUALITY = 75  # quality of lossy pictures
 
 MAX_CLIP_FRAMES, MAX_CLIP_EDGE = 8, 80
 """Frames of a clip that are shown, spread evenly over it, and pixels of their longer edge: a page shows hundreds."""
@@ -32,18 +30,14 @@ MAX_CLIP_FRAMES, MAX_CLIP_EDGE = 8, 80
 CLIP_QUALITY = 50
 """WebP quality of moving pictures: 10 kB a preview on average and 14 kB at most, over twelve real clips."""
 
-DEFAULT_FPS = 25.0
-"""Frames a second of clips that do not state it, such as arrays."""
-
-MIN_PREVIEW_MS = 1000
-"""Milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker."""
+DEFAULT_FPS = 25.0  # frames a second of clips that do not state it, such as arrays
+MIN_PREVIEW_MS = 1000  # milliseconds that a preview lasts at least: 16 frames at 30 frames a second are a flicker
 
 
 STRIP_FRAMES, STRIP_EDGE = 4, 48
 """Frames of a clip that stand side by side under its preview, and pixels of their longer edge."""
 
-ANIMATED = b"ANIM"
-"""Name of the chunk that begins the animation of a WebP file, in its first 64 bytes."""
+ANIMATED = b"ANIM"  # name of the chunk that begins the animation of a WebP file, in its first 64 bytes
 
 
 class Thumbnail(NamedTuple):
@@ -145,14 +139,12 @@ def _encode(picture: Image.Image, kind: str, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-SIDE, LINES = 64, 8
-"""Pixels along a side on which flow is computed, and lines along a side."""
+SIDE, LINES = 64, 8  # pixels along a side on which flow is computed, and lines along a side
 
 LEAST = 0.01
 """Motion from one shown frame to the next, in sides of the picture, below which no line is drawn: less than a pixel."""
 
-REACH, COLOR = 0.8 / LINES, (255, 214, 0)
-"""Length of a line at most, so that lines stand apart, and their color."""
+REACH, COLOR = 0.8 / LINES, (255, 214, 0)  # length of a line at most, so that lines stand apart, and their color
 
 
 def draw_motion(pictures: Sequence[Image.Image], frames: npt.NDArray[np.uint8], shown: npt.NDArray[np.int64]) -> None:

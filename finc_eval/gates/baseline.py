@@ -222,8 +222,7 @@ def write_bundle(folder: Path, verdict: Verdict, opened: OpenedSet, parent: Bund
         write_text(place / STATED, json.dumps(seal(TYPE_NAME, LAYOUT, plain(stated)), indent=1) + "\n")
 
 
-NUMBER = re.compile(r"[0-9]{4,}")
-"""Name of the folder of a bundle."""
+NUMBER = re.compile(r"[0-9]{4,}")  # name of the folder of a bundle
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,7 @@ from finc_eval.partitions.kind_tree import DIVIDE, KindTree, Tree
 from finc_eval.partitions.tests import Tally
 from finc_eval.partitions.values import count_values
 
-OF_ALL = "all-"
-"""Beginning of the ids of kinds of all sets together, which differ from the kinds of the reference."""
+OF_ALL = "all-"  # beginning of the ids of kinds of all sets together, which differ from the kinds of the reference
 
 OF_REF, OF_SETS, MOVED = (
     Stage.of_parts(name, (DIVIDE, COUNT)) for name in ("kinds of the reference", "kinds of all sets", "moved")

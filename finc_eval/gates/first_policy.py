@@ -28,14 +28,9 @@ from finc_eval.numerics.inference import ALPHA
 LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
 """Limits on kinds that are proposed: the first part of a share that is kept, and 2 % of the samples."""
 
-LARGE = 0.1
-"""Share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed."""
-
-METRICS = ("fd", "kid")
-"""Metrics; the first with an interval is proposed."""
-
-DUPLICATES = 0.01
-"""Share of samples that may repeat others, in an ordinary set."""
+LARGE = 0.1  # share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed
+METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
+DUPLICATES = 0.01  # share of samples that may repeat others, in an ordinary set
 
 
 def first_policy(

@@ -37,15 +37,11 @@ from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import EffectiveCounts
 
-LACKED = 0.25
-"""A kind that the reference has less of than this part of the limit on new kinds is one that it lacks."""
-
-IN_ONE = 0.8
-"""Part of a new kind that one node of the tree holds, in four of five cases: other nodes take the rest."""
+LACKED = 0.25  # a kind that the reference has less of than this part of the limit on new kinds is one that it lacks
+IN_ONE = 0.8  # part of a new kind that one node of the tree holds, in four of five cases: other nodes take the rest
 
 
-MAX_UNEVEN = 0.01
-"""Difference between the shares of samples without a value from which values say nothing of kinds."""
+MAX_UNEVEN = 0.01  # difference between the shares of samples without a value from which values say nothing of kinds
 
 
 @dataclass(frozen=True)

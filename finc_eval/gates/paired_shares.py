@@ -21,8 +21,7 @@ from finc_eval.numerics.design_effects import GroupedKinds, design_effects
 from finc_eval.numerics.inference import mover
 from finc_eval.numerics.thresholds import smallest_between
 
-Interval = tuple[float, float, float]
-"""Lower bound, estimate and upper bound."""
+Interval = tuple[float, float, float]  # lower bound, estimate and upper bound
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 NOISE: Literal["noise"] = "noise"
 """The margin that an unchanged release keeps with probability 0.95, from the measured noise."""
 
-COLUMN_SHARE = 0.01
-"""Smallest share of the reference of a kind that is limited, unless the policy says another."""
+COLUMN_SHARE = 0.01  # smallest share of the reference of a kind that is limited, unless the policy says another
 
 SCORES: dict[str, str] = {
     "precision": "precision_recall",

@@ -17,8 +17,7 @@ from scipy.special import digamma, polygamma
 
 Array = NDArray[np.float64]
 
-MIN_REPLICATES = 3
-"""Baselines from which on the noise of training is measured."""
+MIN_REPLICATES = 3  # baselines from which on the noise of training is measured
 
 SAMPLING_ONLY = "sampling noise only: a retrained model may differ by about three times as much"
 """The sentence of every verdict without replicates (arXiv 2606.20536 measures 3.2 times)."""
@@ -29,8 +28,7 @@ TRAINING_TOO = (
 )
 """The sentence of a verdict with replicates."""
 
-MAX_DEGREES = 1000.0
-"""Degrees of freedom beyond which a moderated variance counts as known."""
+MAX_DEGREES = 1000.0  # degrees of freedom beyond which a moderated variance counts as known
 
 
 def moderate(ratios: Array, degrees: int) -> tuple[Array, float]:

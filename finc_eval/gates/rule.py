@@ -18,17 +18,10 @@ from finc_eval.core.words import plural
 from finc_eval.gates.evidence import Evidence, Side, round_up
 from finc_eval.numerics.thresholds import smallest
 
-Verb = Literal["improved", "held", "regressed", "undecided", "missing"]
-"""The verdict of one limit."""
-
-Overall = Literal["pass", "regression", "undecided", "error"]
-"""The verdict of a release."""
-
-MAX_FACTOR = 1000.0
-"""Largest factor on the number of samples that is tried to decide a limit."""
-
-FACTOR_HALVINGS = 12
-"""Halvings of the number of samples that decides a limit: one in 4 000 of it is near enough."""
+Verb = Literal["improved", "held", "regressed", "undecided", "missing"]  # the verdict of one limit
+Overall = Literal["pass", "regression", "undecided", "error"]  # the verdict of a release
+MAX_FACTOR = 1000.0  # largest factor on the number of samples that is tried to decide a limit
+FACTOR_HALVINGS = 12  # halvings of the number of samples that decides a limit: one in 4 000 of it is near enough
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ SHARE_PART = 0.1
 NODES = [float(ndtri((place + 0.5) / 8)) for place in range(8)]
 """Quantiles of the normal law of equal weight, instead of an integral over it."""
 
-MOST_MEMBERS = 1e7
-"""Members of a kind beyond which nothing is sought."""
+MOST_MEMBERS = 1e7  # members of a kind beyond which nothing is sought
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,8 @@ from finc_eval.gates.policy import Policy
 from finc_eval.gates.rule import Overall, Verb
 from finc_eval.partitions.kind_tree import KindTree
 
-EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}
-"""Exit code of each verdict."""
-
-FIRST = "first baseline: nothing was compared with a release before"
-"""Words of every output on a first baseline."""
+EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}  # exit code of each verdict
+FIRST = "first baseline: nothing was compared with a release before"  # words of every output on a first baseline
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
 """The verdicts of limits; verdicts that need a person come first."""
@@ -242,8 +239,7 @@ class Verdict(Document):
         )
 
 
-MAX_ANNOTATIONS = 10
-"""Annotations of one step that GitHub shows."""
+MAX_ANNOTATIONS = 10  # annotations of one step that GitHub shows
 
 
 def junit_xml(verdict: Verdict) -> str:

@@ -16,18 +16,14 @@ from finc_eval.core.checks import check_count
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.record import Record
 
-MAX_CENTERS = 300
-"""Maximum number of Gaussians, as in the paper."""
-
-FOLDS = 5
-"""Folds of the cross-validation, as in the paper."""
+MAX_CENTERS = 300  # maximum number of Gaussians, as in the paper
+FOLDS = 5  # folds of the cross-validation, as in the paper
 
 WIDTHS = (0.25, 0.5, 0.75, 1.0, 1.2, 1.5, 2.0, 2.2, 2.5, 3.0, 5.0)
 PENALTIES = tuple(float(value) for value in np.logspace(-3, 1, 9))
 """The paper's grids of s and λ, made for data of deviation 1."""
 
-MAX_MASK_ENTRIES = 1 << 22
-"""Numbers held at a time that assign points to samples."""
+MAX_MASK_ENTRIES = 1 << 22  # numbers held at a time that assign points to samples
 
 
 @dataclass(frozen=True)

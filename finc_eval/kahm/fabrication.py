@@ -36,8 +36,7 @@ from finc_eval.kahm.models import (
 )
 from finc_eval.kahm.settings import KahmSettings
 
-FABRICATION_STEPS = 2
-"""M, where it is fixed: the paper's rule gives it in nearly all classes of MNIST."""
+FABRICATION_STEPS = 2  # M, where it is fixed: the paper's rule gives it in nearly all classes of MNIST
 
 MAX_FABRICATION_STEPS = 100
 """Smoothing falls off like a small power of the steps: what has not happened by then does not."""

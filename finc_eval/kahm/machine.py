@@ -19,14 +19,12 @@ from numpy.typing import ArrayLike
 from finc_eval.core.errors import DataError
 from finc_eval.kahm.settings import KahmSettings, Lambda, Scale
 
-MIN_DIVISOR = 1e-12
-"""Smallest divisor that rounding does not decide, relative to the sum of the sizes of its terms."""
+MIN_DIVISOR = 1e-12  # smallest divisor that rounding does not decide, relative to the sum of the sizes of its terms
 
 MIN_COMPONENT_VARIANCE = 1e-10
 """Smallest principal variance relative to the largest; directions below it come from rounding."""
 
-MAX_ITERATIONS = 1000
-"""Maximum number of fixed-point iterations for λ*."""
+MAX_ITERATIONS = 1000  # maximum number of fixed-point iterations for λ*
 
 
 class Images(NamedTuple):

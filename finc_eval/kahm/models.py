@@ -27,14 +27,9 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
 from finc_eval.kahm.machine import Kahm, fit_deep
 from finc_eval.kahm.settings import KahmSettings
 
-SAMPLES_PER_BRANCH = 1000
-"""Samples of a branch, about: a machine costs the cube of them."""
-
-MAX_BATCH_ENTRIES = 1 << 22
-"""Numbers of a batch of queries and of their kernel values: 32 MiB each."""
-
-MAX_CLUSTERED = 50_000
-"""Maximum number of samples that k-means sees; the others join the nearest cluster."""
+SAMPLES_PER_BRANCH = 1000  # samples of a branch, about: a machine costs the cube of them
+MAX_BATCH_ENTRIES = 1 << 22  # numbers of a batch of queries and of their kernel values: 32 MiB each
+MAX_CLUSTERED = 50_000  # maximum number of samples that k-means sees; the others join the nearest cluster
 
 
 class PreciseRows(ArrayEmbeddings):

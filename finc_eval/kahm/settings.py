@@ -13,8 +13,7 @@ from finc_eval.core.record import Record, about
 Lambda = float | Literal["fixed_point"] | tuple[Literal["relative"], float]
 """Rule for λ: the paper's λ*, a number, or a multiple of the samples' mean square."""
 
-Scale = float | Literal["as_is", "unit_ms"]
-"""Factor on the samples where λ is chosen from their mean square."""
+Scale = float | Literal["as_is", "unit_ms"]  # factor on the samples where λ is chosen from their mean square
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ SHARES = {
 RULES = {"missing": ShareRule(True, FACTOR), "novel": ShareRule(False, FACTOR)}
 """Rules of the shares that count a kind if one set has much more of it."""
 
-NOT_MEASURED = "it was not measured"
-"""Why a model of a stored board is not ranked by a metric that its entry lacks."""
+NOT_MEASURED = "it was not measured"  # why a model of a stored board is not ranked by a metric that its entry lacks
 
 
 @dataclass(frozen=True, eq=False)

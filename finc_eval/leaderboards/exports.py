@@ -19,11 +19,8 @@ from finc_eval.leaderboards.measures import lowest
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 
-SCHEMA_VERSION = "0.3.0"
-"""Version of the schema of Every Eval Ever that is written."""
-
-TASK = "unconditional-image-generation"
-"""Name of the task of the numbers in model-index."""
+SCHEMA_VERSION = "0.3.0"  # version of the schema of Every Eval Ever that is written
+TASK = "unconditional-image-generation"  # name of the task of the numbers in model-index
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ Array = NDArray[np.float64]
 DRAWS = 10_000
 """Draws from the joint distribution of the estimates. A p-value of 0.05 has a standard error of 0.002 by them."""
 
-SEED = 0
-"""Random seed of the draws: the same estimates always give the same ranks."""
+SEED = 0  # random seed of the draws: the same estimates always give the same ranks
 
 MAX_PARTS = 1024
 """Parts of the reference whose influence is kept at most. A covariance from 1,024 parts has an error of 4 %, whatever

@@ -44,11 +44,8 @@ COUNT_REFERENCE = Stage("count the reference's kinds", cost=0.1)
 MEASURE, COUNT_MODELS = Stage("compute metrics", cost=1.3), Stage("count the models' kinds", cost=0.1)
 """Names of passes in the progress."""
 
-DEFAULT_METRICS = ("fd", "kid")
-"""Metrics of a board for which none was named: fd if it has an interval, else kid."""
-
-EFFECTS = ("effects", "even", "within")
-"""Arrays of a tally with a number for each node, besides its members."""
+DEFAULT_METRICS = ("fd", "kid")  # metrics of a board for which none was named: fd if it has an interval, else kid
+EFFECTS = ("effects", "even", "within")  # arrays of a tally with a number for each node, besides its members
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,19 +35,15 @@ from finc_eval.partitions.tests import EffectiveCounts
 
 Array = NDArray[np.float64]
 
-FACTOR = 2.0
-"""ρ of `missing` and `novel`: a kind that the other set has half as much of is there."""
-
-CHOOSING = 0.5
-"""Part of the smallest set that chooses the kinds."""
+FACTOR = 2.0  # ρ of `missing` and `novel`: a kind that the other set has half as much of is there
+CHOOSING = 0.5  # part of the smallest set that chooses the kinds
 
 MARGIN = 1.0
 """Standard errors by which a kind must exceed ρ in the samples that choose. Without a margin, rare kinds of a set of
 500 that are in truth below ρ brought the share of a perfect model to −10 %."""
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
-"""Gauss–Hermite quadrature of a standard normal."""
+WEIGHTS = WEIGHTS / WEIGHTS.sum()  # Gauss–Hermite quadrature of a standard normal
 
 
 @dataclass(frozen=True)

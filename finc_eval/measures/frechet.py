@@ -43,11 +43,8 @@ MIN_CLIPS = 256
 """Minimum number of clips for FVD. With fewer, a set against itself gets more than a third of the total variance of
 the embeddings (measured for a spectrum 1/k in 400 dimensions; 1.2 times the variance at 16 clips, 0.04 at 2048)."""
 
-USUAL_CLIPS = 2048
-"""Number of clips per set in published FVDs."""
-
-SPATIAL = "spatial"
-"""Output of inception-fid that sFID takes."""
+USUAL_CLIPS = 2048  # number of clips per set in published FVDs
+SPATIAL = "spatial"  # output of inception-fid that sFID takes
 
 
 @dataclass(frozen=True)

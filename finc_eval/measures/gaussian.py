@@ -16,11 +16,8 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
 
-MAX_COVARIANCE_SIZE = 16_384
-"""Largest number of rows of a covariance matrix, which then takes 2 GB in float64."""
-
-BLOCKS = 10
-"""Blocks that a jackknife leaves out in turn; each costs one more distance, or one more decomposition."""
+MAX_COVARIANCE_SIZE = 16_384  # largest number of rows of a covariance matrix, which then takes 2 GB in float64
+BLOCKS = 10  # blocks that a jackknife leaves out in turn; each costs one more distance, or one more decomposition
 
 
 @dataclass(frozen=True, eq=False)

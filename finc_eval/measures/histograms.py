@@ -16,14 +16,9 @@ from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_quantile
 from finc_eval.partitions.kmeans import Cells, pool_samples
 
-BINS = 100
-"""Bins of the paper."""
-
-MIN_SAMPLES_PER_BIN = 5
-"""Samples of the reference per bin, below which there are fewer bins."""
-
-FIT_SAMPLES_PER_BIN = 50
-"""Samples of the reference that the bins are fitted to, per bin."""
+BINS = 100  # bins of the paper
+MIN_SAMPLES_PER_BIN = 5  # samples of the reference per bin, below which there are fewer bins
+FIT_SAMPLES_PER_BIN = 50  # samples of the reference that the bins are fitted to, per bin
 
 SIGNIFICANCE = 0.05
 """Level of the test of each bin, as in the paper: without a correction, so of equal laws it counts 5 in 100."""
@@ -67,8 +62,7 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
 KINDS, RUNS, ANGLES, BETA = 20, 10, 1001, 8.0
 """The paper's number of kinds, of runs of k-means, of points on the curve, and weight of recall."""
 
-MIN_SAMPLES_PER_KIND = 20
-"""Samples per kind, below which there are fewer kinds."""
+MIN_SAMPLES_PER_KIND = 20  # samples per kind, below which there are fewer kinds
 
 Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 

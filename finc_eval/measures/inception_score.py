@@ -16,11 +16,8 @@ from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import student_quantile
 
 SPLITS = 10
-SEED = 2020
-"""torch-fidelity's defaults."""
-
-MIN_SPLIT_SAMPLES = 500
-"""Number of images of a split below which a note warns; published scores have 5000."""
+SEED = 2020  # torch-fidelity's defaults
+MIN_SPLIT_SAMPLES = 500  # number of images of a split below which a note warns; published scores have 5000
 
 
 @dataclass(frozen=True)

@@ -31,15 +31,11 @@ from finc_eval.sketches.sketch import Sketch
 
 MetricSet = Embeddings | GaussianStatistics
 
-MIN_INTERVAL_SAMPLES = 200
-"""Number of samples of a set from which on metrics give a resampled interval and a floor."""
+MIN_INTERVAL_SAMPLES = 200  # number of samples of a set from which on metrics give a resampled interval and a floor
 
 
-MAX_NAMED = 5
-"""Classes without a value that a note names."""
-
-Rows = dict[str, NDArray[np.int64]]
-"""Rows of the samples of each class; samples without a class are under ""."""
+MAX_NAMED = 5  # classes without a value that a note names
+Rows = dict[str, NDArray[np.int64]]  # rows of the samples of each class; samples without a class are under ""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,7 @@ from finc_eval.numerics.kernels import PairKernel
 
 SUBSETS = 100
 SUBSET_SIZE = 1000
-SEED = 2020
-"""torch-fidelity's defaults."""
+SEED = 2020  # torch-fidelity's defaults
 
 JEDI_DEGREE, JEDI_SCALE = 2, 100.0
 """Exponent of the kernel, whose constant is 0, and factor on MMD², of the published code."""

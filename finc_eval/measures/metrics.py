@@ -45,7 +45,7 @@ from finc_eval.measures.score import Score, Scores
 from finc_eval.numerics.names import SearchIndex
 from finc_eval.numerics.precision import arithmetic
 
-COMPUTE = Stage("compute metrics", cost=3)  # of a metric
+COMPUTE = Stage("compute metrics", cost=3)  # the cost of a single metric
 """Name in the progress."""
 
 DEFAULT_METRICS = ("fd", "kid", "vendi")
@@ -194,8 +194,7 @@ class NamedMetric:
         return _scores([chosen], sources, extractor, index, run, by=by)
 
 
-metrics = Metrics()
-"""The verb `fe.metrics`, and each metric by its name."""
+metrics = Metrics()  # the verb `fe.metrics`, and each metric by its name
 
 
 def _scores(

@@ -19,11 +19,8 @@ from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, split_
 from finc_eval.measures.score import Score
 
 PROJECTIONS = 1000
-SEED = 2020
-"""torch-fidelity's defaults."""
-
-SCALE = 3
-"""Factor, times d, that brings the number to the size of a Fréchet distance for Gaussians."""
+SEED = 2020  # torch-fidelity's defaults
+SCALE = 3  # factor, times d, that brings the number to the size of a Fréchet distance for Gaussians
 
 MAX_PROJECTED = 1 << 26
 """Number of projected values held at once for each set, 256 MiB; the set is read again for the next directions."""

@@ -18,12 +18,10 @@ from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
 
-KERNEL_BLOCK = 2048
-"""Rows per block of a kernel matrix: 32 MB of float64."""
+KERNEL_BLOCK = 2048  # rows per block of a kernel matrix: 32 MB of float64
 
 CMMD_SIGMA = 10.0
-CMMD_SCALE = 1000.0
-"""Bandwidth and factor of the published code."""
+CMMD_SCALE = 1000.0  # bandwidth and factor of the published code
 
 
 @dataclass(frozen=True)

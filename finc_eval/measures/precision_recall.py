@@ -36,14 +36,12 @@ from finc_eval.numerics.names import SearchIndex
 Convention = Literal["kynkaanniemi", "prdc"]
 PRDCMetric = Literal["precision", "recall", "density", "coverage"]
 
-CONVENTION_NEIGHBORS = {"kynkaanniemi": 3, "prdc": 5}
-"""k of each convention."""
+CONVENTION_NEIGHBORS = {"kynkaanniemi": 3, "prdc": 5}  # k of each convention
 
 RELATIVE_DISTANCE = Key(lambda squared, radii: (squared / radii).masked_fill_(radii <= 0, torch.inf), 0)
 """‖x − y‖² / radius², smallest where realism is largest; balls without a radius take no part."""
 
-MIN_BALL_SAMPLES = 1000
-"""Number of samples of a set below which the size of its balls says more than what they contain."""
+MIN_BALL_SAMPLES = 1000  # number of samples of a set below which the size of its balls says more than what they contain
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,14 +25,9 @@ from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
 from finc_eval.samples.rows import holds_images
 
 STATISTICS_LAYOUT = "finc-eval statistics 1"
-MAX_ERRORS = 10
-"""Squared distance of two means of one set, in parts of what it is for an independent sample of it."""
-
-MAX_SPREAD_RATIO = 1.5
-"""Ratio of the total variances of a set and of a sample of it."""
-
-OWN_KEYS = ("format", "n", "space", "digest")
-"""Arrays that only our own files have."""
+MAX_ERRORS = 10  # squared distance of two means of one set, in parts of what it is for an independent sample of it
+MAX_SPREAD_RATIO = 1.5  # ratio of the total variances of a set and of a sample of it
+OWN_KEYS = ("format", "n", "space", "digest")  # arrays that only our own files have
 
 
 def read_statistics(path: str | Path, *, spatial: bool = False) -> GaussianStatistics:

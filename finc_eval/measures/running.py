@@ -16,8 +16,7 @@ from finc_eval.numerics.arrays import as_rows
 
 Found = TypeVar("Found")
 
-BATCH = 4096
-"""Rows that are copied at once when sets are merged."""
+BATCH = 4096  # rows that are copied at once when sets are merged
 
 
 class RunningSets(Generic[Found]):

@@ -27,11 +27,8 @@ from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 
-MAX_KERNEL_SAMPLES = 10_000
-"""Maximum number of samples whose kernel matrix, 0.8 GB in float64, is decomposed."""
-
-MIN_NOTED_GAIN = 0.05
-"""Relative gain for infinitely many samples from which on a note states it."""
+MAX_KERNEL_SAMPLES = 10_000  # maximum number of samples whose kernel matrix, 0.8 GB in float64, is decomposed
+MIN_NOTED_GAIN = 0.05  # relative gain for infinitely many samples from which on a note states it
 
 REFERENCE_FLOOR = "the floor is the score of the reference"
 

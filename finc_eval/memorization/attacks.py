@@ -29,8 +29,7 @@ from finc_eval.numerics.attack_statistics import AttackStatistics, attack_statis
 
 AttackName = Literal["nearest", "ball", "domias", "kahm"]
 
-ATTACK_COMPONENTS = 20
-"""Number of principal components of densities and of machines."""
+ATTACK_COMPONENTS = 20  # number of principal components of densities and of machines
 
 KAHM_SETTINGS = KahmSettings(ATTACK_COMPONENTS, lam=("relative", 2e-6))
 """λ* for samples in a unit a thousandth of theirs, which sees near copies best: 0.80 where the paper's own choice has
@@ -40,20 +39,11 @@ MAX_KAHM_SAMPLES = 10_000
 """Maximum number of generated samples that machines are made of, and of members and non-members that they are tried on:
 each is held against every machine. That is enough for a false positive rate of 0.1 %."""
 
-MAX_SCORED = 2000
-"""Distances of each side whose densities the membership-inference score compares."""
-
-PERMUTATIONS = 99
-"""Permutations behind the p-value of the membership-inference score."""
-
-MAX_DENSITY_CENTERS = 10_000
-"""Maximum number of samples whose kernels make a density."""
-
-MAX_KERNEL_VALUES = 1 << 22
-"""Number of kernel values held together."""
-
-CONTROL_AUC_RANGE = (0.45, 0.55)
-"""Range of the AUC of a control, if members and non-members have one distribution."""
+MAX_SCORED = 2000  # distances of each side whose densities the membership-inference score compares
+PERMUTATIONS = 99  # permutations behind the p-value of the membership-inference score
+MAX_DENSITY_CENTERS = 10_000  # maximum number of samples whose kernels make a density
+MAX_KERNEL_VALUES = 1 << 22  # number of kernel values held together
+CONTROL_AUC_RANGE = (0.45, 0.55)  # range of the AUC of a control, if members and non-members have one distribution
 
 
 @dataclass(frozen=True)

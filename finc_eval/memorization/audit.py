@@ -63,20 +63,14 @@ from finc_eval.partitions.answer import kind_id
 SAME_LAW, KINDS = Stage("training set against holdout", cost=0.5), Stage("kinds of the training set", cost=1.4)
 FITTED, PLANTED = (Stage("MiFID", cost=3.6), Stage("FLD's gap", cost=10)), Stage("planted copies", cost=0.7)
 ATTACKS = Stage("attacks", cost=17)
-AUDIT_STAGES = (STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)
-"""Stages of the progress, in their order."""
-
-STATEMENTS_PER_ATTACK = 4
-"""Statements about each attack: the intervals of its AUC and of two rates, and its bound of ε."""
+AUDIT_STAGES = (STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)  # stages of the progress, in their order
+STATEMENTS_PER_ATTACK = 4  # statements about each attack: the intervals of its AUC and of two rates, and its bound of ε
 
 CALIBRATION_NEIGHBORS = 50
 """Training samples whose mean distance calibrates the distance of the nearest (Carlini et al.); half of a small set."""
 
-MIN_AUDIT_SAMPLES = 100
-"""Samples of each set that an audit needs: a hundredth of fewer would be none."""
-
-MAX_HOLDOUT_OVERLAP = 0.01
-"""Share of the holdout that may also be in the training set, as duplicates of a data set are."""
+MIN_AUDIT_SAMPLES = 100  # samples of each set that an audit needs: a hundredth of fewer would be none
+MAX_HOLDOUT_OVERLAP = 0.01  # share of the holdout that may also be in the training set, as duplicates of a data set are
 
 
 @show_options(AuditSettings)

@@ -32,31 +32,22 @@ from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value
 from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
 
-TailName = Literal["calibrated", "hash", "views"]
-"""Names of the measures that look at the nearest samples alone."""
+TailName = Literal["calibrated", "hash", "views"]  # names of the measures that look at the nearest samples alone
 
 MeasureName = Literal["authpct", "c_t", "dcr", "nndr", "calibrated", "hash", "views", "mifid", "fld_gap"]
 
 AGAINST_HOLDOUT: tuple[MeasureName, ...] = ("dcr", "fld_gap")
 """Measures that compare the training set with the holdout. All others look at the training set alone."""
 
-SUSPICIOUS_SHARE = 0.01
-"""Share of fresh samples that are as near to the training set as a suspicious sample."""
+SUSPICIOUS_SHARE = 0.01  # share of fresh samples that are as near to the training set as a suspicious sample
 
 MIN_CELL_SAMPLES = 20
 """Samples of each set that a cell needs for a rank test by normal approximation, as in the authors' code."""
 
-MIFID_THRESHOLD = 0.1
-"""Mean cosine distance below which MiFID divides by it; made for Inception's features."""
-
-MIFID_EPSILON = 1e-15
-"""Added to the distance that MiFID divides by, as the authors do."""
-
-MIFID_BLOCKS = 5
-"""Blocks of MiFID's jackknife: each costs one more Fréchet distance."""
-
-MAX_MIFID_SAMPLES = 10_000
-"""Maximum number of samples that MiFID is computed from."""
+MIFID_THRESHOLD = 0.1  # mean cosine distance below which MiFID divides by it; made for Inception's features
+MIFID_EPSILON = 1e-15  # added to the distance that MiFID divides by, as the authors do
+MIFID_BLOCKS = 5  # blocks of MiFID's jackknife: each costs one more Fréchet distance
+MAX_MIFID_SAMPLES = 10_000  # maximum number of samples that MiFID is computed from
 
 MAX_FLD_SAMPLES = 5000
 """Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""

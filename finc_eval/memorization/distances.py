@@ -28,8 +28,7 @@ from finc_eval.embeddings.search.neighbors import (
 from finc_eval.numerics.arrays import fold_of
 from finc_eval.numerics.names import SearchIndex
 
-STAGE = Stage("distances between samples", cost=10)
-"""Stage of the progress, whose unit is a pair of samples."""
+STAGE = Stage("distances between samples", cost=10)  # stage of the progress, whose unit is a pair of samples
 
 RADIUS_SAMPLES = 1000
 """Number of members, and of non-members, whose median distance to the generated set is the radius of the balls."""

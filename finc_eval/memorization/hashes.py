@@ -24,29 +24,14 @@ from finc_eval.embeddings.search.neighbors import Neighbors
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples import ahead
 
-HASH_SIDE = 16
-"""Frequencies along each axis. Hashes of 8 x 8 bits, the usual size, do not distinguish digits."""
-
-GRAY_SIDE = 4 * HASH_SIDE
-"""Pixels along each axis that the library transforms."""
-
-LARGE_SIDE = 2 * GRAY_SIDE
-"""Pixels along each axis to which larger pictures are first reduced."""
-
-SHIFT = 1 / 28
-"""Step of the shifted views, in sides of the picture: one pixel of a digit."""
-
-MAX_STEPS = 2
-"""Steps by which views are shifted along each axis."""
-
-CROPPED = 0.9
-"""Side of the cropped views, and of crops that are planted, in sides of the picture."""
-
-PICTURES_HASHED = 256
-"""Pictures whose hashes are passed on together."""
-
-PICTURES_HELD = 8
-"""Pictures that are held together."""
+HASH_SIDE = 16  # Frequencies along each axis. Hashes of 8 x 8 bits, the usual size, do not distinguish digits.
+GRAY_SIDE = 4 * HASH_SIDE  # pixels along each axis that the library transforms
+LARGE_SIDE = 2 * GRAY_SIDE  # pixels along each axis to which larger pictures are first reduced
+SHIFT = 1 / 28  # step of the shifted views, in sides of the picture: one pixel of a digit
+MAX_STEPS = 2  # steps by which views are shifted along each axis
+CROPPED = 0.9  # side of the cropped views, and of crops that are planted, in sides of the picture
+PICTURES_HASHED = 256  # pictures whose hashes are passed on together
+PICTURES_HELD = 8  # pictures that are held together
 
 HASH_ROWS, HASH_QUERIES = 1024, 32
 """Training pictures and others whose distances are computed together: 20 MB of products."""
@@ -67,8 +52,7 @@ Views = tuple[View, ...]
 
 WHOLE = View((0.0, 0.0, 1.0, 1.0))
 
-PLAIN_VIEWS = (WHOLE, View(WHOLE.box, mirrored=True))
-"""Views of a picture that is searched for."""
+PLAIN_VIEWS = (WHOLE, View(WHOLE.box, mirrored=True))  # views of a picture that is searched for
 
 SHIFTED_VIEWS = tuple(
     View((x * SHIFT, y * SHIFT, 1 + x * SHIFT, 1 + y * SHIFT))

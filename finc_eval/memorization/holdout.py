@@ -25,15 +25,13 @@ from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
 from finc_eval.numerics.inference import holm
 
-MAX_TESTED = 2000
-"""Samples of each set that the test takes."""
+MAX_TESTED = 2000  # samples of each set that the test takes
 
 NEIGHBORS = 15
 """Neighbors of each sample in both sets together. Of 20 holdouts of 300 samples that lack 2 of 20 kinds, 10, 15 and 25
 neighbors find 16, 16 and 11; of 20 that lack a class of ten, 17, 20 and 20."""
 
-PERMUTATIONS = 499
-"""Random exchanges of the two sets; the least p-value is .002."""
+PERMUTATIONS = 499  # random exchanges of the two sets; the least p-value is .002
 
 
 def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run) -> float:

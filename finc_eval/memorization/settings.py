@@ -10,11 +10,8 @@ from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import INDEXES, SearchIndex
 
-MAX_STATED_EPSILON = 500
-"""Bound of a stated ε: e^ε has to fit in floating point."""
-
-AUDIT_CONFIDENCE = 0.95
-"""Confidence level of each measure's interval, and of all intervals of the attacks together."""
+MAX_STATED_EPSILON = 500  # bound of a stated ε: e^ε has to fit in floating point
+AUDIT_CONFIDENCE = 0.95  # confidence level of each measure's interval, and of all intervals of the attacks together
 
 AUDIT_ALPHA = 0.05
 """Adjusted p-value up to which copying counts as found. An audit of a generator that copies nothing finds anything,

@@ -23,11 +23,8 @@ from finc_eval.partitions.counts import Examples, count
 from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 
-MAX_STRATA = 12
-"""Maximum number of strata."""
-
-STRATUM_EXAMPLES = 8
-"""Number of training samples that are kept as examples of a stratum."""
+MAX_STRATA = 12  # maximum number of strata
+STRATUM_EXAMPLES = 8  # number of training samples that are kept as examples of a stratum
 
 
 @dataclass(frozen=True)

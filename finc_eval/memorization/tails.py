@@ -99,17 +99,13 @@ def survival(n: int, m: int, k: int) -> NDArray[np.float64]:
 COPY_SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
 """Shares of planted copies that the power is computed for."""
 
-EXACT = "exact"
-"""Name of copies to which nothing is done."""
+EXACT = "exact"  # name of copies to which nothing is done
 
 COPY_NOISES = {EXACT: 0.0, "noise 0.25": 0.25, "noise 0.5": 0.5}
 """Lengths of the noise on a copy, in distances of its original to the nearest other training sample."""
 
-MAX_PLANTED_COPIES = 500
-"""Number of copies whose scores are computed, for each noise."""
-
-POWER_REPEATS = 4000
-"""Number of imagined generators for each power, which is then known to ±0.016 at worst."""
+MAX_PLANTED_COPIES = 500  # number of copies whose scores are computed, for each noise
+POWER_REPEATS = 4000  # number of imagined generators for each power, which is then known to ±0.016 at worst
 
 
 @dataclass(frozen=True)

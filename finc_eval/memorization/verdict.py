@@ -176,8 +176,7 @@ def guarantee_ceilings(epsilon: float, delta: float) -> Ceilings:
     )
 
 
-MIN_RESOLVED_NON_MEMBERS = 10_000
-"""Number of non-members from which on a rate of 0.1 % false positives means something."""
+MIN_RESOLVED_NON_MEMBERS = 10_000  # number of non-members from which on a rate of 0.1 % false positives means something
 
 
 def set_warnings(

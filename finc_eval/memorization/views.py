@@ -45,11 +45,8 @@ if TYPE_CHECKING:
 WIDENED = 1 / 18
 """Mirrored border of the widened view, in sides: the picture is 0.9 of it, as a crop is of its original."""
 
-MAX_ALTERED = 100
-"""Number of training pictures that are altered, in each way."""
-
-NOISE_DEVIATION = 8
-"""Standard deviation of the noise, of 255."""
+MAX_ALTERED = 100  # number of training pictures that are altered, in each way
+NOISE_DEVIATION = 8  # standard deviation of the noise, of 255
 
 JPEG_QUALITY = 30
 

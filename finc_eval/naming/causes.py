@@ -18,13 +18,11 @@ from finc_eval.naming.properties import OTHERS_PER_SET, Indices, smallest_hashes
 from finc_eval.naming.questions import Counts, enrichment_p
 from finc_eval.numerics.inference import ALPHA, holm, hypergeometric_masses
 
-SMALL_PART = 0.2
-"""Part of the difference below which a significant cause is not called one."""
+SMALL_PART = 0.2  # part of the difference below which a significant cause is not called one
 
 CauseKind = Literal["frequency", "appearance", "both"]
 
-NEIGHBORS = 10
-"""Nearest samples of the other set that are looked at for each member."""
+NEIGHBORS = 10  # nearest samples of the other set that are looked at for each member
 
 LIFT = 3.0
 """Times as often as by chance that members of linked modes are near each other.

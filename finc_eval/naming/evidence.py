@@ -11,11 +11,8 @@ from typing import Protocol, TypeVar
 from finc_eval.core.record import Record
 from finc_eval.core.words import quote
 
-CLASSIFIER, TRAIT = "classifier", "trait"
-"""Sources of evidence that are not columns of metadata."""
-
-MOST = 0.5
-"""Share of the members that a property must describe to name the mode."""
+CLASSIFIER, TRAIT = "classifier", "trait"  # Sources of evidence that are not columns of metadata
+MOST = 0.5  # share of the members that a property must describe to name the mode
 
 
 @dataclass(frozen=True)
@@ -55,17 +52,13 @@ class Name(Record):
 WORD = re.compile(r"[^\W_]+")
 
 
-PARTLY = "partly "
-"""Beginning of the name of a mode if no value describes most of its members."""
+PARTLY = "partly "  # beginning of the name of a mode if no value describes most of its members
 
 LOOKS_LIKE = "looks like "
 """Beginning of a name that the extractor's classes gave, which need not be the classes of the samples."""
 
-SHARES = re.compile(r" \([\d %,]+\)")
-"""The shares of members in a name, such as " (50 %, 41 %)"."""
-
-BETWEEN_PARTS = re.compile(r", | and ")
-"""Words between the parts of a name, which may come in any order."""
+SHARES = re.compile(r" \([\d %,]+\)")  # the shares of members in a name, such as " (50 %, 41 %)"
+BETWEEN_PARTS = re.compile(r", | and ")  # words between the parts of a name, which may come in any order
 
 
 class _Named(Protocol):

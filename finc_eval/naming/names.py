@@ -19,11 +19,8 @@ from finc_eval.numerics.inference import ALPHA, holm
 SECOND = 0.25
 """Share of the members from which a value stands in a name that describes fewer than most, or next to another value."""
 
-BOTH = 0.6
-"""Share of the members that two values must describe together, where neither describes most."""
-
-MAX_TRAITS = 2
-"""Traits that stand in a name."""
+BOTH = 0.6  # share of the members that two values must describe together, where neither describes most
+MAX_TRAITS = 2  # traits that stand in a name
 
 
 def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:

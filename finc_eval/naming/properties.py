@@ -24,8 +24,7 @@ from finc_eval.extractors.network import Classifier, load_classifier
 from finc_eval.naming.evidence import CLASSIFIER
 from finc_eval.numerics.arrays import without_fold
 
-OTHERS_PER_SET = 1000
-"""Samples of each set that members are compared with."""
+OTHERS_PER_SET = 1000  # samples of each set that members are compared with
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -92,19 +91,13 @@ def _one_of_each(groups: NDArray[np.uint64], mask: Mask, order: Indices) -> Mask
     return chosen
 
 
-MAX_VALUES = 1000
-"""Distinct values of a column above which its values are not properties."""
-
-TEXT_COLUMNS = ("prompt", "caption", "text")
-"""Columns that are read word by word."""
+MAX_VALUES = 1000  # distinct values of a column above which its values are not properties
+TEXT_COLUMNS = ("prompt", "caption", "text")  # columns that are read word by word
 
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
-BEST_CLASSES = 5
-"""Classes of a sample that count as seen: near classes share the probability of a thing between them."""
-
-MAX_CODES = 20
-"""Distinct whole numbers up to which a column is one of codes, whose values are compared one by one."""
+BEST_CLASSES = 5  # classes of a sample that count as seen: near classes share the probability of a thing between them
+MAX_CODES = 20  # distinct whole numbers up to which a column is one of codes, whose values are compared one by one
 
 BINS = 24
 """Parts of equal frequency of a column; a range is any number of parts that follow each other, 300 ranges in all."""

@@ -19,8 +19,7 @@ from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Panel, Properties
 MIN_WITH = 3
 """Samples that must have a property before it is tested; rarer ones cannot become significant (Tarone 1990)."""
 
-MORE = 0.2
-"""Difference between the shares of members and others from which a property describes a mode."""
+MORE = 0.2  # difference between the shares of members and others from which a property describes a mode
 
 
 FAINT = 1e-4
@@ -106,23 +105,12 @@ def log_odds(members_with: Counts, others_with: Counts) -> Floats:
     return np.asarray(np.log(odds_ours / odds_theirs) / np.sqrt(1 / ours + 1 / theirs), dtype=np.float64)
 
 
-SIDE = 64
-"""Side of the thumbnails in pixels."""
-
-MEMBERS_SEEN, OTHERS_SEEN = 50, 300
-"""Pictures of members of a mode, and of other samples, that are read."""
-
-FEWEST = 10
-"""Members from which ranks are tested: the normal approximation of the rank sum needs them."""
-
-LARGE_AUC = 0.7
-"""Chance that a member has more of a trait than another sample from which the trait describes the mode."""
-
-MOST_DEVIATIONS = 1000.0
-"""Standard deviations up to which distances from the others decide the order of traits."""
-
-COLORED = 0.25
-"""Saturation and brightness from which a pixel has a hue."""
+SIDE = 64  # side of the thumbnails in pixels
+MEMBERS_SEEN, OTHERS_SEEN = 50, 300  # pictures of members of a mode, and of other samples, that are read
+FEWEST = 10  # members from which ranks are tested: the normal approximation of the rank sum needs them
+LARGE_AUC = 0.7  # chance that a member has more of a trait than another sample from which the trait describes the mode
+MOST_DEVIATIONS = 1000.0  # standard deviations up to which distances from the others decide the order of traits
+COLORED = 0.25  # saturation and brightness from which a pixel has a hue
 
 HUES = {"red": (-15, 15), "yellow": (15, 70), "green": (70, 165), "blue": (165, 255), "purple": (255, 345)}
 """Hues of each color, in degrees."""
@@ -151,8 +139,7 @@ TRAITS = {
 """Measurement behind each trait, and whether more or less of it is meant."""
 
 
-MOTION = "motion"
-"""Extractor whose embeddings tell how a clip moves."""
+MOTION = "motion"  # extractor whose embeddings tell how a clip moves
 
 MOTION_TRAITS = {
     "with repeated frames": ("repetition", 1),

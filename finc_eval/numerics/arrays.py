@@ -13,14 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.tensors import MEAN, Shapes
 
-ROWS_SEEN = 4096
-"""Rows of float64 that are looked at for digits that float32 would lose."""
-
-MOST_LOST = 1e-3
-"""Rounding of an entry by float32, in parts of its standard deviation, from which distances are wrong."""
-
-LEAST_SPREAD = 1e-14
-"""Spread of an entry, in parts of its size, that is more than the rounding of float64."""
+ROWS_SEEN = 4096  # rows of float64 that are looked at for digits that float32 would lose
+MOST_LOST = 1e-3  # rounding of an entry by float32, in parts of its standard deviation, from which distances are wrong
+LEAST_SPREAD = 1e-14  # spread of an entry, in parts of its size, that is more than the rounding of float64
 
 
 def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -> torch.Tensor:
@@ -101,8 +96,7 @@ OTHER_MATRIX = re.compile(
 COUNT = re.compile(r"(?<![a-z])(?:n|num|nobs|count|samples|images|examples)\d*$")
 """Endings of the name of a number of samples: n, num_samples, real_features_num_samples …"""
 
-SYMMETRY = 1e-5
-"""Difference from its transpose, in parts of the largest entry, that a covariance may have by rounding."""
+SYMMETRY = 1e-5  # difference from its transpose, in parts of the largest entry, that a covariance may have by rounding
 
 
 class Pair(NamedTuple):
@@ -223,8 +217,7 @@ def _stem(name: str) -> tuple[str, str | None]:
     return re.sub(r"\*+", "*", PARTS_OF_NAMES.sub("*", name.lower()).replace("_*", "*")), part
 
 
-FOLD_BIT = np.uint64(1)
-"""The bit of a key that is the fold of a sample: the last one."""
+FOLD_BIT = np.uint64(1)  # the bit of a key that is the fold of a sample: the last one
 
 
 def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:

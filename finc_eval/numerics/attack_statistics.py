@@ -23,8 +23,7 @@ from finc_eval.numerics.inference import clopper_pearson, normal_quantile, share
 MIN_FALSE_ALARMS = 10
 """False alarms that an operating point must allow for; with this many, their rate is known to about a third."""
 
-ROOT_MARGIN = 1e-12
-"""Distance from 0 and 1 at which the search for an end of an interval stops."""
+ROOT_MARGIN = 1e-12  # distance from 0 and 1 at which the search for an end of an interval stops
 
 
 @dataclass(frozen=True)

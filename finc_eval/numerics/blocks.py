@@ -24,20 +24,11 @@ from finc_eval.numerics.inference import POWER, detectable_share, normal_quantil
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-EXCHANGES = 1999
-"""Random exchanges of labels behind a p-value."""
-
-EXACT_BLOCKS = 11
-"""Blocks up to which all exchanges of two sets are tried: 2¹¹ = 2 048."""
-
-MIN_BLOCKS = 6
-"""Blocks from which on a two-sided p-value can be below 0.05: 2 / 2⁶."""
-
-MAX_ENTRIES = 1 << 24
-"""Entries of the matrix of exchanges that are held at once: 128 MB."""
-
-TIE = 1e-9
-"""Difference within which two statistics are equal: they are sums of rounded numbers."""
+EXCHANGES = 1999  # random exchanges of labels behind a p-value
+EXACT_BLOCKS = 11  # blocks up to which all exchanges of two sets are tried: 2¹¹ = 2 048
+MIN_BLOCKS = 6  # blocks from which on a two-sided p-value can be below 0.05: 2 / 2⁶
+MAX_ENTRIES = 1 << 24  # entries of the matrix of exchanges that are held at once: 128 MB
+TIE = 1e-9  # difference within which two statistics are equal: they are sums of rounded numbers
 
 RADEMACHER = 3.1787
 """P(Σ ε_b·d_b ≥ z·‖d‖) ≤ 3.1787·(1 − Φ(z)) for random signs ε, whatever d (Bentkus and Dzindzalieta 2015)."""

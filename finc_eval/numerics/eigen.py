@@ -29,8 +29,7 @@ MAX_RESTARTS = 20
 RESIDUAL_TOLERANCE = 1e-4
 """Default residual tolerance relative to the eigenvalue, whose own error is of the order of its square."""
 
-RESIDUAL_FLOOR = 5e-6
-"""Residual tolerance relative to the largest eigenvalue: float32 does not reach less."""
+RESIDUAL_FLOOR = 5e-6  # residual tolerance relative to the largest eigenvalue: float32 does not reach less
 
 MAX_SERIAL_ROWS = 1024
 """Rows up to which a decomposition runs on one thread: `eigh` takes 0.6 s, and with two threads next to two busy

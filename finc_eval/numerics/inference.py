@@ -16,11 +16,8 @@ from finc_eval.core.checks import check_fraction, check_positive
 DEFAULT_CONFIDENCE = 0.95
 """Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""
 
-ALPHA = 0.05
-"""Adjusted p-value up to which a finding counts as significant."""
-
-POWER = 0.8
-"""Probability with which what is called detectable is found."""
+ALPHA = 0.05  # adjusted p-value up to which a finding counts as significant
+POWER = 0.8  # probability with which what is called detectable is found
 
 
 def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
@@ -83,8 +80,7 @@ Array = NDArray[np.float64]
 
 Number = Array | float
 
-TIE = 1 + 1e-9
-"""Factor within which two p-values are equal: they are sums of rounded numbers."""
+TIE = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
 
 MAX_STEPS = 256
 """Tests whose correction is computed at once; most families end in the first lot, with adjusted p-values of 1."""

@@ -36,11 +36,8 @@ def unit_rows(rows: torch.Tensor) -> torch.Tensor:
 BANDWIDTH_FACTOR = 0.5
 """Bandwidth σ divided by the reference's median pairwise distance; docs/method.md has the measurement."""
 
-MAX_KINDS_SHARE = 0.5
-"""Effective number of kinds, as a share of the samples, above which σ is too small."""
-
-MIN_KINDS = 1.5
-"""Effective number of kinds below which σ is too large."""
+MAX_KINDS_SHARE = 0.5  # effective number of kinds, as a share of the samples, above which σ is too small
+MIN_KINDS = 1.5  # effective number of kinds below which σ is too large
 
 RESAMPLES, STABLE_VARIANCE = 10, 0.01
 """Number of resamples, and the variance of a score over them that the papers call stable."""

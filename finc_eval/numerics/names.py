@@ -14,5 +14,4 @@ Precision = Literal["float32", "tf32", "bfloat16", "float64"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 SearchIndex = Literal["exact", "auto"]
-INDEXES = "exact, or auto for an inverted file of faiss for more than 10^10 pairs"
-"""Ways to find neighbors, in words."""
+INDEXES = "exact, or auto for an inverted file of faiss for more than 10^10 pairs"  # ways to find neighbors, in words

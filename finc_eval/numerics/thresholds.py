@@ -6,18 +6,14 @@ from collections.abc import Callable
 
 import torch
 
-BINS = 4096
-"""Bins of a histogram of scores, over [−1, 1]: a threshold is exact to 0.0005."""
+BINS = 4096  # bins of a histogram of scores, over [−1, 1]: a threshold is exact to 0.0005
 
 LEAST, HALF, MOST = 0.4, 0.5, 0.65
 """Parts of the score of a typical member: the least threshold; the end of the background, samples of other kinds; and
 the largest threshold."""
 
-ABOVE_BACKGROUND = 2.25
-"""Threshold of a member, over the root mean square of the scores of the background."""
-
-HALVINGS = 40
-"""Halvings of an interval, after which it is about as narrow as single precision allows."""
+ABOVE_BACKGROUND = 2.25  # threshold of a member, over the root mean square of the scores of the background
+HALVINGS = 40  # halvings of an interval, after which it is about as narrow as single precision allows
 
 
 Fitted = Callable[[int], torch.Tensor]

@@ -25,8 +25,7 @@ from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tests import EffectiveCounts, KindTests, Mixes, Tally, test_kinds, test_within_blocks
 from finc_eval.partitions.values import count_values
 
-LARGEST = 3
-"""Largest findings that a headline names, and kinds below a heading that its name lists."""
+LARGEST = 3  # largest findings that a headline names, and kinds below a heading that its name lists
 
 
 def kind_id(node: int) -> str:

@@ -24,8 +24,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.difference import total_variation
 from finc_eval.partitions.tests import EffectiveCounts, Tally
 
-ID = "id"
-"""Value of `pairs` by which samples belong together that have one id."""
+ID = "id"  # value of `pairs` by which samples belong together that have one id
 
 MOST_IN_BLOCKS = 0.5
 """Part of each set that must lie in shared groups for sets to be paired by them unasked: the most of it."""
@@ -36,14 +35,9 @@ are called a design at this rate. Designs of 4 or 16 images of a value are recog
 where a tenth of the images is lost, from 15, and a fifth, from 30. With 1e-3, it is 8, 12 and 20; with 1e-5, 10, 20 and
 40. A design of 2 images is not recognized if one is lost, and a design of 1 never."""
 
-NAMED = 3
-"""Values that a sentence names."""
-
-MAX_KEPT = 100
-"""Values that a result names."""
-
-FLOOR = 1e-6
-"""Smallest variance of the counts of a design, over the variance of random counts."""
+NAMED = 3  # values that a sentence names
+MAX_KEPT = 100  # values that a result names
+FLOOR = 1e-6  # smallest variance of the counts of a design, over the variance of random counts
 
 
 @dataclass(frozen=True)

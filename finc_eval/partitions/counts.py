@@ -31,14 +31,9 @@ from finc_eval.partitions.tests import Tally
 from finc_eval.sketches.opening import as_sketch, group_sets
 from finc_eval.sketches.sketch import Sketch
 
-COUNT = Stage("count kinds", cost=0.3)
-"""Name of a pass over sets in the progress."""
-
-DRAWN = 200
-"""Samples of each set and kind that are drawn at random, and that its name is taken from."""
-
-COPIED_ROWS = 1 << 17
-"""Rows whose kinds are copied from the device together: for every copy, the host waits."""
+COUNT = Stage("count kinds", cost=0.3)  # name of a pass over sets in the progress
+DRAWN = 200  # samples of each set and kind that are drawn at random, and that its name is taken from
+COPIED_ROWS = 1 << 17  # rows whose kinds are copied from the device together: for every copy, the host waits
 
 SORTED_ROWS = 1 << 13
 """Rows that are sorted together by distance: of later ones, only those nearer than what is kept are sorted."""

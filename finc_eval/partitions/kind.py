@@ -17,8 +17,7 @@ from finc_eval.numerics.inference import ALPHA, DEFAULT_CONFIDENCE, clopper_pear
 from finc_eval.partitions.counts import Counted, Examples
 from finc_eval.partitions.tests import KindTests, Mix
 
-NOT_ZERO = float(np.finfo(np.float32).eps)
-"""End of an interval that leaves out 0 and nothing else."""
+NOT_ZERO = float(np.finfo(np.float32).eps)  # end of an interval that leaves out 0 and nothing else
 
 
 @dataclass(frozen=True)

@@ -123,8 +123,7 @@ class Tree:
         return Tree(joins, np.append(self.closeness, 0.0))
 
 
-DIVIDE = Stage("find kinds", cost=1)
-"""Name of the division in the progress."""
+DIVIDE = Stage("find kinds", cost=1)  # name of the division in the progress
 
 SAMPLES_PER_PROTOTYPE = 10
 """Fitted samples of a leaf per prototype. The nearest prototype meets planted kinds as well as the vote of the nearest
@@ -135,11 +134,8 @@ BEYOND = SAMPLES_PER_PROTOTYPE / (SAMPLES_PER_PROTOTYPE - 1)
 Within the largest distance itself, .2 to .3 % of later samples of the same law were far in four data sets; within this
 radius none, nearly all of a new blob, and 17 % of a new action of clips. A new digit is not far from the others."""
 
-NEIGHBORS = 15
-"""Nearest neighbors of each sample. With 10 or 25, planted kinds are met as well."""
-
-COPIES = NEIGHBORS + 1
-"""Equal samples that are fitted at most."""
+NEIGHBORS = 15  # Nearest neighbors of each sample. With 10 or 25, planted kinds are met as well.
+COPIES = NEIGHBORS + 1  # equal samples that are fitted at most
 
 RESOLUTION = 16.0
 """Resolution of modularity at which the smallest communities are found: some 150 of 6 000 samples. With 8 or 32, their

@@ -17,8 +17,7 @@ from finc_eval.embeddings.keys import mix_bits
 from finc_eval.numerics.arrays import without_fold
 from finc_eval.numerics.eigen import PrincipalAxes, unit_of
 
-ITERATIONS = 12
-"""Steps of Lloyd's algorithm. What a comparison finds hardly changes after ten."""
+ITERATIONS = 12  # Steps of Lloyd's algorithm. What a comparison finds hardly changes after ten.
 
 FIT_SAMPLES = 10_000
 """Samples of all sets that kinds are fitted to, at most. Small planted kinds of 16 000 digits are met with a mean

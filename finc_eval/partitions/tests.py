@@ -20,8 +20,7 @@ from finc_eval.partitions.kmeans import FIT_SAMPLES
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-NO_MIX = 1e-9
-"""Sum of all |π_sv − W_v| up to which the mixes of two sets are equal, up to rounding."""
+NO_MIX = 1e-9  # sum of all |π_sv − W_v| up to which the mixes of two sets are equal, up to rounding
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,7 @@ class ReleaseOptions(PrivacyOptions, total=False):
 SynthesisName = Literal["dp-hp", "dp-hp-few", "dp-hp-paper", "dp-merf"]
 ImageDataSet = Literal["mnist", "fashion-mnist"]
 
-FREQUENCIES = 1000
-"""Number of random frequencies, as in the code of DP-MERF for discretized tables: 2 000 features."""
+FREQUENCIES = 1000  # number of random frequencies, as in the code of DP-MERF for discretized tables: 2 000 features
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,9 @@ Array = NDArray[np.float64]
 
 What = Literal["content", "diversity", "fit"]
 
-MAX_PROMPTS = 100
-"""Prompts that a result keeps, those whose images differ most."""
-
-PROMPTS_SHOWN = 8
-"""Prompts that a page and a terminal show."""
-
-PICTURES = 4
-"""Images of a prompt and set that are shown."""
+MAX_PROMPTS = 100  # prompts that a result keeps, those whose images differ most
+PROMPTS_SHOWN = 8  # prompts that a page and a terminal show
+PICTURES = 4  # images of a prompt and set that are shown
 
 MAX_KERNEL = 64
 """Images of a prompt up to which its Vendi score and its p-value are computed. With 4 a set, a prompt takes 0.3 ms on a

@@ -160,8 +160,7 @@ def hash_words(prompts: Sequence[str]) -> NDArray[np.float32]:
 
 Array = NDArray[np.float64]
 
-CLIP_SCALE = 2.5
-"""Factor of CLIPScore."""
+CLIP_SCALE = 2.5  # factor of CLIPScore
 
 
 @dataclass(frozen=True)

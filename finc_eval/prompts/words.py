@@ -31,8 +31,7 @@ from finc_eval.numerics.inference import ALPHA
 
 Array = NDArray[np.float64]
 
-SIGNS = 999
-"""Random signs behind a p-value."""
+SIGNS = 999  # random signs behind a p-value
 
 LONGEST = 3
 """Words of a phrase. In 40 draws of the toy of 50 prompts, 2 images each, 40 of 80 planted words are found with 1 and 2
@@ -46,8 +45,7 @@ MOST_WORDS = 5000
 5 000 phrases take 26 s and 210 MB, and all 9 224 take 34 s and 277 MB; both find a word planted in 60 captions.
 Of 2 000 captions, 2 145 phrases are in three or more."""
 
-AXES = 32
-"""Axes of the differences of pairs that words are tested on; see `RIDGE`."""
+AXES = 32  # axes of the differences of pairs that words are tested on; see `RIDGE`
 
 RIDGE = 0.1
 """Part of the mean variance that is added to the variance of an axis, so that axes of mere noise count less.
@@ -62,8 +60,7 @@ CLEARER = 2.0
 """Factor by which the mean product of differences of a word must be larger for it to explain another word. With 1.3 or
 4, the parts at `RIDGE` are the same; with 1, what all prompts have in common is not found."""
 
-BATCH = 16
-"""Signs that are multiplied together."""
+BATCH = 16  # signs that are multiplied together
 
 
 @dataclass(frozen=True, eq=False)

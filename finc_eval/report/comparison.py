@@ -47,8 +47,7 @@ ROLES: tuple[tuple[Role, str, str], ...] = (
 )
 """The roles of directions, each with a heading and its meaning."""
 
-LABELS = {"gen": "Gen", "ref": "Ref"}
-"""Short titles of the sets in tables of text."""
+LABELS = {"gen": "Gen", "ref": "Ref"}  # short titles of the sets in tables of text
 
 UNEXPLAINED = "Not explained by kinds"
 

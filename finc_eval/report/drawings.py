@@ -110,8 +110,7 @@ SPACING, AROUND = 9, 8  # pixels from one set to the next, and above the first a
 
 AXIS_HEIGHT = 18
 
-LEAST_SCALE = 0.001
-"""Share at the right end of the scale at least."""
+LEAST_SCALE = 0.001  # share at the right end of the scale at least
 
 
 class Drawn(NamedTuple):
@@ -182,8 +181,7 @@ MAX_LABELED_VALUES = 12  # values on the axis of a sweep that bear their number
 ROLE_OFFSET = 3.5
 """Pixels by which the marks of the two roles stand to either side of their value, so that none hides another."""
 
-AROUND_VALUES = 1.2
-"""Factor by which the axis of a sweep goes beyond its values."""
+AROUND_VALUES = 1.2  # factor by which the axis of a sweep goes beyond its values
 
 
 def spectrum_svg(over: Sequence[float], under: Sequence[float]) -> Markup:

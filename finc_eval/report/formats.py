@@ -8,8 +8,7 @@ from markupsafe import Markup
 
 from finc_eval.core.words import figure, percent, points
 
-TINY_P = 1e-16
-"""Below this a p-value says nothing more."""
+TINY_P = 1e-16  # below this a p-value says nothing more
 
 
 def number(value: float) -> str:

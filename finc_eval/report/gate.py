@@ -29,8 +29,7 @@ HOW = (
     "share of samples a kind has gained that the reference lacks."
 )
 
-WITH_PICTURES = 30
-"""Largest number of limits, by urgency, that a page shows with samples."""
+WITH_PICTURES = 30  # largest number of limits, by urgency, that a page shows with samples
 
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:

@@ -20,8 +20,7 @@ from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
 from finc_eval.samples import Samples
 
-LEAD_OF_GROUP = 4
-"""Samples of a group in the table of groups."""
+LEAD_OF_GROUP = 4  # samples of a group in the table of groups
 
 DIFFERENCE = "difference of shares in points"
 

@@ -72,8 +72,7 @@ def environment() -> Environment:
     return made
 
 
-NAVIGATION = "<!-- navigation -->"
-"""Place of the links to the sections of a page."""
+NAVIGATION = "<!-- navigation -->"  # place of the links to the sections of a page
 
 SECTION = re.compile(r'<h2 id="([\w-]+)"[^>]*>(.*?)</h2>', re.DOTALL)
 

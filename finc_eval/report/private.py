@@ -22,8 +22,7 @@ PrivateResult = PrivateScore | PrivateComparison
 MAX_IDENTIFIER = 20
 """Longest name of a data set that is shown whole; digests are longer and are shown by their first 12 characters."""
 
-MAX_DIGESTS_SHOWN = 3
-"""Digests of a data set that a row shows: as many as a set of images has."""
+MAX_DIGESTS_SHOWN = 3  # digests of a data set that a row shows: as many as a set of images has
 
 SCORES = "Distance from the private records"
 PAIRS = "Who is nearer: paired differences"

@@ -9,8 +9,7 @@ from finc_eval.measures.registry import METRICS
 from finc_eval.measures.score import Score, Scores
 from finc_eval.report.exports.outline import Outline, Table, call
 
-NAMED = 4
-"""Scores that the summary has."""
+NAMED = 4  # scores that the summary has
 
 BETTER = {True: "higher", False: "lower", None: "–"}
 

@@ -56,8 +56,7 @@ COLUMNS: dict[str, Callable[[Row], Cell | str]] = {
 }
 """The columns of a table of values, after the value."""
 
-VARIED = {"sigma": "Bandwidth", "rho": "Mass ratio"}
-"""Settings that a sweep has many values of."""
+VARIED = {"sigma": "Bandwidth", "rho": "Mass ratio"}  # settings that a sweep has many values of
 
 HOW = {
     "sigma": "Each dot is a mode, a direction along which one of the two sets has significantly more. A small "

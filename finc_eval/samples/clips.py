@@ -23,14 +23,12 @@ Seconds = npt.NDArray[np.float64]
 ASSUMED_FPS = 25.0
 """Frame rate of clips that do not state one, as arrays and folders of frames, where the card states none either."""
 
-ROUNDED_SECONDS = 0.0005
-"""Error of a presentation time: Matroska, FLV and ASF round to milliseconds."""
+ROUNDED_SECONDS = 0.0005  # error of a presentation time: Matroska, FLV and ASF round to milliseconds
 
 WINDOW = re.compile(r"#\d+$")
 """End of the id of a window of a video: "#3" in "clip.mp4#3"."""
 
-MAX_RATE_DENOMINATOR = 10_000
-"""Largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001."""
+MAX_RATE_DENOMINATOR = 10_000  # largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001
 
 
 CLIPS = (

@@ -27,17 +27,13 @@ from finc_eval.samples.metadata import METADATA_FILES, Metadata, find_metadata
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import DIGEST_BYTES, NOT_OF_THE_SAMPLE, RandomAccessSource, Sample, content_digest, reason
 
-FILE_COPIES = 2
-"""Times its size that a file takes while it is unpacked into memory."""
-
-MAX_BYTES_IN_MEMORY = 64 << 20
-"""Bytes of a video up to which it is decoded from memory."""
+FILE_COPIES = 2  # times its size that a file takes while it is unpacked into memory
+MAX_BYTES_IN_MEMORY = 64 << 20  # bytes of a video up to which it is decoded from memory
 
 MAX_LINKED = 1000
 """Links to folders behind other such links that are followed: 8 folders linked with each other have 100,000 ways."""
 
-FOLLOW_LINKS = "FINC_EVAL_FOLLOW_LINKS"
-"""Environment variable that lets links in a folder of samples lead out of it."""
+FOLLOW_LINKS = "FINC_EVAL_FOLLOW_LINKS"  # environment variable that lets links in a folder of samples lead out of it
 
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mkv", ".webm", ".mov", ".m4v", ".3gp", ".flv"}) | frozenset(
     {".mpg", ".mpeg", ".ts", ".wmv", ".ogv"}
@@ -49,14 +45,12 @@ OTHER_SUFFIXES = VIDEO_SUFFIXES | {".csv", ".json", ".jsonl", ".txt", ".npy", ".
 BACKUPS = re.compile(r"[~#]$|\.(?:bak|orig|old|tmp|part|crdownload|sw[op])$|_original$", re.IGNORECASE)
 """Ends of the names that editors and programs give to copies of a file."""
 
-BY_NAME = "left out by name"
-"""Name of the files that patterns of the user leave out, in counts of what is not a sample."""
+BY_NAME = "left out by name"  # name of the files that patterns of the user leave out, in counts of what is not a sample
 
 GRIDS = "pictures beside a folder of samples"
 """Name of the overviews that GenEval keeps, in counts of what is not a sample."""
 
-MAX_SUFFIXES = 8
-"""Suffixes of other files that a message names."""
+MAX_SUFFIXES = 8  # suffixes of other files that a message names
 
 
 class FolderFiles:
@@ -131,8 +125,7 @@ class ZipFiles:
         return self._zip.getinfo(name).file_size
 
 
-Files = FolderFiles | UrlFiles | ZipFiles
-"""Files by name; one that is missing raises FileNotFoundError or KeyError."""
+Files = FolderFiles | UrlFiles | ZipFiles  # files by name; one that is missing raises FileNotFoundError or KeyError
 
 
 class FileSource(RandomAccessSource):

@@ -48,19 +48,16 @@ SIGNATURES = re.compile(
 )
 """First bytes of files in `FORMATS`."""
 
-SIGNATURE_BYTES = 16
-"""Bytes that tell the format of a file."""
+SIGNATURE_BYTES = 16  # bytes that tell the format of a file
 
 # A closed list: other readers of Pillow are not needed, some start programs (EPS), and all slow down the search.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "PPM", "GIF", "AVIF", "JPEG2000")
 
-MAX_HEADER_BYTES = 4096
-"""Bytes of the header of a PPM file, with its comments, and of the first chunks of a PNG."""
+MAX_HEADER_BYTES = 4096  # bytes of the header of a PPM file, with its comments, and of the first chunks of a PNG
 
 PLAIN_PPM = re.compile(b"P[123]")
 
-MAX_JPEG_PASSES = 10
-"""Scans of the largest image, or more of a smaller one: a progressive JPEG has about 10."""
+MAX_JPEG_PASSES = 10  # scans of the largest image, or more of a smaller one: a progressive JPEG has about 10
 
 JPEG_SCAN_BYTES = 10
 """Bytes of a scan without pixels: its marker, its length and the numbers of one component (ITU T.81, B.2.3)."""
@@ -89,11 +86,8 @@ _users = 0
 ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 0x0112, 0x0102, 0x0106, 0x0153
 """Tags of TIFF, the first also of EXIF."""
 
-SIGNED = 2
-"""Format of samples of a TIFF that are signed integers."""
-
-DEPTHS = (8, 10, 12, 14)
-"""Usual depths of cameras, which write them into files of 16 bits."""
+SIGNED = 2  # format of samples of a TIFF that are signed integers
+DEPTHS = (8, 10, 12, 14)  # usual depths of cameras, which write them into files of 16 bits
 
 TURNS: dict[object, Image.Transpose] = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,

@@ -24,17 +24,13 @@ from finc_eval.samples.traits import Traits, is_gray, mark
 
 CHANNELS = (1, 3)
 
-VALUES_SEEN = 64
-"""Rows of an array that are looked at for their range, where it must be converted."""
+VALUES_SEEN = 64  # rows of an array that are looked at for their range, where it must be converted
 
 IMAGE_KEYS = ("image", "images", "img", "imgs", "pixel_values", "pixels", "jpg", "png", "x")
 """Keys under which an item or a batch usually has its images."""
 
-LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")
-"""Keys of its labels."""
-
-FUNCTION_BATCH = 64
-"""Images that a function is asked for at once."""
+LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")  # keys of its labels
+FUNCTION_BATCH = 64  # images that a function is asked for at once
 
 
 def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:

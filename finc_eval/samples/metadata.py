@@ -30,15 +30,11 @@ LABEL_KEYS = ("label", "class")
 NAME_KEYS = ("file_name", "filename", "file", "path", "image", "name")
 """Names of the column of the names of the samples."""
 
-CELLS = re.compile(r'[^,;|\t\r\n"]+')
-"""Cells of a line of a table, whatever divides them."""
-
-PROMPT_LISTS = ("prompts.txt", "prompts.tsv")
-"""Files with a prompt in each line, for samples that are numbered by it."""
+CELLS = re.compile(r'[^,;|\t\r\n"]+')  # cells of a line of a table, whatever divides them
+PROMPT_LISTS = ("prompts.txt", "prompts.tsv")  # files with a prompt in each line, for samples that are numbered by it
 
 NAMED_SUFFIXES = (".csv", ".jsonl")
-LIST_SUFFIXES = (".txt", ".tsv", *NAMED_SUFFIXES)
-"""Suffixes of files of prompts; those that may name samples."""
+LIST_SUFFIXES = (".txt", ".tsv", *NAMED_SUFFIXES)  # suffixes of files of prompts; those that may name samples
 
 NUMBER = re.compile(r"\d+")
 
@@ -48,8 +44,7 @@ SEEDED = re.compile(r"(?P<prompt>.+?)[ _-](?:seed[ _-]?)?(?P<seed>\d+)")
 PNG_HEADS = (1 << 16, 1 << 22)
 """Bytes of a PNG file in which its text is looked for; the second where its pixels do not begin in the first."""
 
-MAX_COMPARED = 1000
-"""Names that are compared with the samples' names if none matches."""
+MAX_COMPARED = 1000  # names that are compared with the samples' names if none matches
 
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""
@@ -75,8 +70,7 @@ class Metadata(NamedTuple):
 Read = Callable[..., bytes]
 """Returns the content of a file by its name, or its first bytes; FileNotFoundError or KeyError for a missing one."""
 
-Rows = list[dict[str, Any] | None]
-"""Metadata of each sample; None if there are none."""
+Rows = list[dict[str, Any] | None]  # metadata of each sample; None if there are none
 
 
 def find_metadata(ids: Sequence[str], where: str, read: Read) -> Metadata:

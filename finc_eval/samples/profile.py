@@ -33,8 +33,7 @@ MAX_ASPECT_RATIO = 1.1
 MAX_FPS_RATIO = 1.02
 MAX_LENGTH_RATIO = 1.1
 MIN_ALPHA_SHARE = 0.01
-MOST_SHALLOW = 0.95
-"""Differences between two sets beyond which there is a warning."""
+MOST_SHALLOW = 0.95  # differences between two sets beyond which there is a warning
 
 UNMARKED = "unmarked"
 

@@ -19,8 +19,7 @@ from finc_eval.core.record import Record
 WILDCARD = re.compile(r"[*?\[]")
 PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 
-RANGE_SLACK = 0.02
-"""Part of its range by which values of a generator may lie outside."""
+RANGE_SLACK = 0.02  # part of its range by which values of a generator may lie outside
 
 
 def _slash(name: str) -> str:
@@ -154,5 +153,4 @@ def _regex(pattern: str) -> re.Pattern[str]:
     return re.compile(made, re.DOTALL)
 
 
-EVERYTHING = Reading()
-"""The reading of a set whose user chooses nothing."""
+EVERYTHING = Reading()  # the reading of a set whose user chooses nothing

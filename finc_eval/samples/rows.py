@@ -51,20 +51,14 @@ from finc_eval.samples.source import (
     readable,
 )
 
-BYTES_PER_SAMPLE = 100
-"""Bytes that the id of a sample takes, and what else is known of it before it is read."""
-
-ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)
-"""Suffixes of files of arrays, besides .npz."""
-
-IMAGE_ARRAYS = ("arr_0", "images")
-"""Usual names of the array of images."""
+BYTES_PER_SAMPLE = 100  # bytes that the id of a sample takes, and what else is known of it before it is read
+ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)  # suffixes of files of arrays, besides .npz
+IMAGE_ARRAYS = ("arr_0", "images")  # usual names of the array of images
 
 Check = Callable[[tuple[int, ...], np.dtype[Any], str], None]
 """Raises DataError for an array of another shape or type, which a message calls so."""
 
-DATA_FILE = "data.mdb"
-"""Name of the file in a folder of LMDB."""
+DATA_FILE = "data.mdb"  # name of the file in a folder of LMDB
 
 
 class ArraySource(RandomAccessSource):

@@ -22,14 +22,9 @@ from finc_eval.samples.source import THREADS, Result, Sample, Source
 
 OPTION = "--shard"
 
-BY_RANK = "rank"
-"""Shard of the command line that means: as the launcher numbers this process."""
-
-MAX_PARTS = 1_000_000
-"""Shards of a set at most: a file that claims more is forged."""
-
-MAX_NAMED = 5
-"""Missing shards that a message names; the error has the commands of all of them."""
+BY_RANK = "rank"  # shard of the command line that means: as the launcher numbers this process
+MAX_PARTS = 1_000_000  # shards of a set at most: a file that claims more is forged
+MAX_NAMED = 5  # missing shards that a message names; the error has the commands of all of them
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,8 @@ from finc_eval.samples.traits import Traits as Traits
 SAMPLES_PER_REPORT = 256
 THREADS = min(16, os.cpu_count() or 1)
 
-DIGEST_BYTES = 32
-"""Bytes of the content digest of a sample."""
-
-WINDOW = 4
-"""Items a thread that are read ahead of their use."""
+DIGEST_BYTES = 32  # bytes of the content digest of a sample
+WINDOW = 4  # items a thread that are read ahead of their use
 
 FULL_SIZE_THREADS, FULL_SIZE_WINDOW = min(4, THREADS), 1
 """Threads that read samples which are handed out in full size, and samples a thread: each may be large."""
@@ -43,13 +40,11 @@ FULL_SIZE_THREADS, FULL_SIZE_WINDOW = min(4, THREADS), 1
 NOT_OF_THE_SAMPLE = (MemoryError, RemoteError)
 """Errors that end a run, where all others make a sample unreadable: the fault is of the machine or the network."""
 
-COPIES = 4
-"""Times its bytes that a sample in memory takes while it is worked on."""
+COPIES = 4  # times its bytes that a sample in memory takes while it is worked on
 
 Pixels = npt.NDArray[np.uint8]
 
-Digests = npt.NDArray[np.uint8]
-"""Content digests of samples, (n, 32)."""
+Digests = npt.NDArray[np.uint8]  # content digests of samples, (n, 32)
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

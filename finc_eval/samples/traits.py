@@ -32,14 +32,12 @@ IJG_TABLES: npt.NDArray[np.int64] = np.clip(
 MAX_TABLE_DEVIATION = 0.1
 """Largest mean deviation of a luminance table from the table of a quality, relative to its mean."""
 
-GRAY_GRID = 64
-"""Pixels a side that are looked at to find out whether an image is gray."""
+GRAY_GRID = 64  # pixels a side that are looked at to find out whether an image is gray
 
 MAX_TRAITS_BYTES = 96
 MAX_MODE_LENGTH = 12
 
-SHALLOW_VALUES = 16
-"""Values of a pixel that are not seen on a screen."""
+SHALLOW_VALUES = 16  # values of a pixel that are not seen on a screen
 
 PALE = "/pale"
 """Mark of a mode whose pixels are all in the upper half, as numbers of 0 to 1 are that are taken for -1 to 1."""

@@ -62,11 +62,8 @@ OPAQUE = {"bgra": "bgr0", "rgba": "rgb0", "argb": "0rgb", "abgr": "0bgr", "pal8"
 ALPHA_PREFIXES = ("yuva", "gbrap", "ya8", "ya16", "rgba64", "bgra64")
 """Formats of pixels that have an alpha channel, and what they are called without it."""
 
-UNMARKED = (0, 2, 3)
-"""Marks of color that say nothing (ISO 23091-2): reserved and unspecified."""
-
-MAX_BYTES_AT_ONCE = 64 << 20
-"""Bytes of pixels up to which all windows of a video are held in memory together."""
+UNMARKED = (0, 2, 3)  # marks of color that say nothing (ISO 23091-2): reserved and unspecified
+MAX_BYTES_AT_ONCE = 64 << 20  # bytes of pixels up to which all windows of a video are held in memory together
 
 MAX_MISSING_SECONDS = Fraction(1, 4)
 """Seconds by which a file may end before its stated duration: not every packet states how long it lasts."""
@@ -74,14 +71,9 @@ MAX_MISSING_SECONDS = Fraction(1, 4)
 MAX_UNPACKING = 100_000
 """Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
 
-MAX_STILL_SETS = 16
-"""Times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other."""
-
-ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})
-"""Suffixes of files that are images, or animations."""
-
-HEAD_BYTES = 4096
-"""Bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them."""
+MAX_STILL_SETS = 16  # times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other
+ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})  # suffixes of files that are images, or animations
+HEAD_BYTES = 4096  # bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them
 
 MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
 """Seconds that a frame lasts at least, and one that states 0, as FFmpeg reads GIFs and browsers show all animations."""

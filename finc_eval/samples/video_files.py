@@ -48,8 +48,7 @@ from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation, read_windo
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
 FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES
 
-NUMBER = re.compile(r"([0-9]{1,18})")
-"""Number in the name of a frame."""
+NUMBER = re.compile(r"([0-9]{1,18})")  # number in the name of a frame
 
 
 def open_clips(source: Any, clip: Clip, reading: Reading = EVERYTHING) -> Source | None:

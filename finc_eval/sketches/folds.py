@@ -14,14 +14,9 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, IdsAt
 from finc_eval.numerics.arrays import fold_of, without_fold
 
-Rows = tuple[torch.Tensor, torch.Tensor]
-"""Rows of samples, and their indices in the set."""
-
-FAR = 100.0
-"""Median distances from the middle of a set at which a sample is so far away that it is probably broken."""
-
-SAMPLE_SIZE = 2000
-"""Samples that a sketch keeps, unless another number is asked for."""
+Rows = tuple[torch.Tensor, torch.Tensor]  # rows of samples, and their indices in the set
+FAR = 100.0  # median distances from the middle of a set at which a sample is so far away that it is probably broken
+SAMPLE_SIZE = 2000  # samples that a sketch keeps, unless another number is asked for
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,7 @@ from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
 from finc_eval.sketches.sketch import Sketch
 from finc_eval.sketches.stored import SKETCH
 
-SetInput = Embeddings | Sketch
-"""A set as it was opened."""
+SetInput = Embeddings | Sketch  # a set as it was opened
 
 
 def as_sketch(source: object, device: str | torch.device = "cpu") -> Sketch | None:

@@ -17,8 +17,7 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.sketches.folds import FAR, SAMPLE_SIZE
 from finc_eval.sketches.settings import SketchSettings
 
-ERROR_SAMPLE = 500
-"""Samples on which the error of the kernel is measured, of all sets together."""
+ERROR_SAMPLE = 500  # samples on which the error of the kernel is measured, of all sets together
 
 
 @arithmetic("float32")

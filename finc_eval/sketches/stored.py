@@ -72,8 +72,7 @@ def read_moments(file: StoredFile, name: str, moments: Moments, n: int) -> tuple
     return trace, largest
 
 
-PLACE = "feature_map/"
-"""Beginning of the names of the arrays."""
+PLACE = "feature_map/"  # beginning of the names of the arrays
 
 
 def write_feature_map(file: NewFile, feature_map: FeatureMap) -> None:

@@ -114,8 +114,7 @@ def methods(
     emit(result.showing(pictures), output, as_json)
 
 
-USELESS = {"sigma": ("sigma", "kernel"), "rho": ("rho",)}
-"""Options that a sweep of each parameter does not use."""
+USELESS = {"sigma": ("sigma", "kernel"), "rho": ("rho",)}  # options that a sweep of each parameter does not use
 
 
 @takes(Settings, "settings", method=Finc)

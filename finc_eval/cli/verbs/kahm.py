@@ -47,8 +47,7 @@ LAMBDA = Annotated[
     about("λ, which is the bandwidth of the models: a positive number, or fixed_point for the paper's λ*"),
 ]
 
-BYTES_OF_AN_ENTRY = 4
-"""Bytes on the disk for an entry of a fabricated sample."""
+BYTES_OF_AN_ENTRY = 4  # bytes on the disk for an entry of a fabricated sample
 
 Label = Annotated[
     str,

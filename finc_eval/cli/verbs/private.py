@@ -64,8 +64,7 @@ sketch = typer.Typer(
     "any number of generators against it.",
 )
 
-RELEASE_BYTES = 16 << 20
-"""Bytes that must be free on the disk for a release; no sketch is larger."""
+RELEASE_BYTES = 16 << 20  # bytes that must be free on the disk for a release; no sketch is larger
 
 SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
 
@@ -236,8 +235,7 @@ def _print_sketch(path: Path, sketch: fe.privacy.PrivateSketch, as_json: bool) -
     show_sketch(str(path), sketch)
 
 
-BYTES_OF_A_CELL = 64
-"""Bytes that are held on the disk for a cell of a table, or for the label of an image."""
+BYTES_OF_A_CELL = 64  # bytes that are held on the disk for a cell of a table, or for the label of an image
 
 
 @takes(ImageSynthesisSettings, "settings")

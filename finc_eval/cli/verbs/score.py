@@ -22,8 +22,7 @@ from finc_eval.extractors.settings import Extraction
 from finc_eval.naming.evidence import with_id
 from finc_eval.report.terminal import print_notes, print_table
 
-BEFORE = ("id", "kind", "kind_name")
-"""Columns before the columns of the directions."""
+BEFORE = ("id", "kind", "kind_name")  # columns before the columns of the directions
 
 
 @embeds

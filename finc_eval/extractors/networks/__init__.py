@@ -29,8 +29,7 @@ It has `create(card)`, which makes a network for the tensors of a file of weight
 network does not return its outputs by name; or `load(card, weights)` if the file is the network.
 """
 
-WITHOUT_CHOICE = ("pixels", "fid-inception", "transnetv2", "motion")
-"""Kinds of one network without options."""
+WITHOUT_CHOICE = ("pixels", "fid-inception", "transnetv2", "motion")  # kinds of one network without options
 
 
 def load_backbone(card: Card, device: torch.device, weights: Path | None = None) -> torch.nn.Module:

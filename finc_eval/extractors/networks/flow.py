@@ -9,20 +9,11 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import avg_pool2d, grid_sample, interpolate, pad
 
-MIN_SIDE = 12
-"""Side of the coarsest pictures in pixels, at least."""
-
-STEPS = 3
-"""Refinements of the flow at each size."""
-
-WINDOW = 5
-"""Side of the neighborhood in which the flow is constant, in pixels."""
-
-DAMPING = 0.02
-"""Square of the local contrast below which a place says nothing of motion, and counts as still."""
-
-CONTRAST = 0.02
-"""Contrast, in shares of white, below which a place is not evened out: it is noise."""
+MIN_SIDE = 12  # side of the coarsest pictures in pixels, at least
+STEPS = 3  # refinements of the flow at each size
+WINDOW = 5  # side of the neighborhood in which the flow is constant, in pixels
+DAMPING = 0.02  # square of the local contrast below which a place says nothing of motion, and counts as still
+CONTRAST = 0.02  # contrast, in shares of white, below which a place is not evened out: it is noise
 
 
 def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -16,12 +16,10 @@ from finc_eval.extractors.networks.flow import even_contrast, optical_flow
 
 LUMA = (0.299, 0.587, 0.114)
 
-BLOCK = 4
-"""Side of the blocks in pixels, within which the flow is averaged before it is counted."""
+BLOCK = 4  # side of the blocks in pixels, within which the flow is averaged before it is counted
 
 DIRECTIONS = 8
-CELLS = 3
-"""Directions of motion, and cells along a side of the picture, that histograms distinguish."""
+CELLS = 3  # directions of motion, and cells along a side of the picture, that histograms distinguish
 
 SPEED, FORCE = 0.02, 0.5
 """Speed in heights a second, and acceleration in heights a second squared, that noise of the flow looks like."""
@@ -29,14 +27,9 @@ SPEED, FORCE = 0.02, 0.5
 LIGHT, DRIFT, CHANGE = 0.1, 0.016, 0.002
 """Change of brightness in shares of white that noise looks like: a second, over a clip, and of a pixel in a frame."""
 
-STEP, SHARP = 0.03, 0.02
-"""Doublings of a step, and of sharpness from frame to frame and back, that noise looks like."""
-
-DOUBLINGS = 4
-"""Doublings of noise from which a rhythm is full."""
-
-PERIODS = range(2, 7)
-"""Periods of flicker in frames: longer ones come fewer than five times in the 33 frames of a clip."""
+STEP, SHARP = 0.03, 0.02  # doublings of a step, and of sharpness from frame to frame and back, that noise looks like
+DOUBLINGS = 4  # doublings of noise from which a rhythm is full
+PERIODS = range(2, 7)  # periods of flicker in frames: longer ones come fewer than five times in the 33 frames of a clip
 
 OFTEN = 0.25
 """Share of the pairs of frames between which motion must turn back: a cut, or the two of a loop, touch 4 of 31. Half of

@@ -19,8 +19,7 @@ from finc_eval.extractors.card import Card
 FRAME_SIZE = (27, 48)
 WIDTHS = (16, 32, 64)
 DILATIONS = (1, 2, 4, 8)
-WINDOW = 101
-"""Length of the window around each frame whose frames it is compared with; beyond the clip, cosines are 0."""
+WINDOW = 101  # length of the window around each frame whose frames it is compared with; beyond the clip, cosines are 0
 
 
 class TransNetV2(nn.Module):

@@ -23,8 +23,7 @@ from finc_eval.core.record import Record
 MIN_MU, MAX_MU = 1e-9, 1e4
 """Range in which μ is searched: below it nothing useful is left, above it nothing is protected."""
 
-LOG_OF_ZERO = -1e6
-"""Finite stand-in for log 0, so that a root can be bracketed."""
+LOG_OF_ZERO = -1e6  # finite stand-in for log 0, so that a root can be bracketed
 
 
 @dataclass(frozen=True)

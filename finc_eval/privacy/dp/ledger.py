@@ -39,8 +39,7 @@ from finc_eval.privacy.dp.population import Hashes, Identity, Sketches
 LEDGER_TYPE = "privacy ledger"
 LEDGER_LAYOUT = 3
 
-ROUNDING = 1e-9
-"""Share of the budget by which rounding may make a sum of squares exceed it."""
+ROUNDING = 1e-9  # share of the budget by which rounding may make a sum of squares exceed it
 
 
 @dataclass(frozen=True)

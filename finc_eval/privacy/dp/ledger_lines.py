@@ -16,8 +16,7 @@ from finc_eval.privacy.dp.population import sketch_of
 CHECK, COUNT, SALT = "check", "releases", "salt"
 """Keys of the checksum of a line, and of the number of releases and the salt of sketches in the first line."""
 
-COUNT_DIGITS = 10
-"""Digits of that number, so that it can be changed in its place."""
+COUNT_DIGITS = 10  # digits of that number, so that it can be changed in its place
 
 
 @dataclass(frozen=True)

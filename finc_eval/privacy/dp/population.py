@@ -33,30 +33,21 @@ if TYPE_CHECKING:
 
 Hashes = NDArray[np.uint64]
 
-KEPT = 512
-"""Different records of each view in a sketch at most."""
-
-CHANCE = 1e-6
-"""Largest probability at which two disjoint draws of one law may look alike."""
-
-DIRECTIONS = 16
-"""Directions along which a row is measured, each a sum of its entries with random signs."""
+KEPT = 512  # different records of each view in a sketch at most
+CHANCE = 1e-6  # largest probability at which two disjoint draws of one law may look alike
+DIRECTIONS = 16  # directions along which a row is measured, each a sum of its entries with random signs
 
 COARSE, FINE = 2.0**-4, 2.0**-9
 """Steps of measurement, in units of the standard deviation of a row of length one. Rounding to bfloat16 changes 1 % of
 the coarse steps; the fine steps distinguish rows that differ little."""
 
-MAX_SORTED = 4096
-"""Entries of the widest row that is also known with its entries in another order."""
+MAX_SORTED = 4096  # entries of the widest row that is also known with its entries in another order
 
 MIN_ENTRIES = 4
 """Entries of the narrowest row that is known in another scale: the direction of a narrower one says little."""
 
-ENTRY = np.dtype([("hash", "<u8"), ("count", "<u4")])
-"""One record of a sketch in a file."""
-
-TILTS = np.geomspace(1e-3, 30, 60)
-"""Values of t at which the bound E exp(t(M − m)) is tried."""
+ENTRY = np.dtype([("hash", "<u8"), ("count", "<u4")])  # one record of a sketch in a file
+TILTS = np.geomspace(1e-3, 30, 60)  # values of t at which the bound E exp(t(M − m)) is tried
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,7 @@ from finc_eval.embeddings.columns import text
 NUMBERS, TEXTS = "biuf", "USO"
 """Kinds of numpy types: booleans, whole and floating-point numbers; texts, bytes, and values of any type."""
 
-TRUTHS = {"True": 1.0, "False": 0.0}
-"""Truth values as numbers."""
+TRUTHS = {"True": 1.0, "False": 0.0}  # truth values as numbers
 
 
 def column_array(values: Any, name: str) -> NDArray[Any]:

@@ -28,14 +28,12 @@ from finc_eval.privacy.reference.sketch import MAX_SKETCH_FEATURES, PrivateSketc
 from finc_eval.privacy.reference.transform import PublicTransform
 from finc_eval.privacy.settings import ReleaseOptions, ReleaseSettings
 
-NEGLIGIBLE_TAIL = 1e-3
-"""Largest 1 − ‖φ‖² at which ‖φ‖² counts as 1."""
+NEGLIGIBLE_TAIL = 1e-3  # largest 1 − ‖φ‖² at which ‖φ‖² counts as 1
 
 THIRD_DEGREE_EPSILON, THIRD_DEGREE_RECORDS = 1.0, 5000
 """Smallest ε and number of records at which features of degree 3 reveal more than their noise hides."""
 
-MEHLER_RHOS = np.geomspace(1e-3, 0.5, 60)
-"""Values of Mehler's ρ that `total_degree_map` tries."""
+MEHLER_RHOS = np.geomspace(1e-3, 0.5, 60)  # values of Mehler's ρ that `total_degree_map` tries
 
 
 def release_sketch(

@@ -24,8 +24,7 @@ SQUARE_WEIGHT = 0.1
 """Weight of the coordinate that releases the mean of ‖φ‖². It enters the estimate divided by the number of records, so
 it may be ten times as noisy as the others; at weight 1 it would make all noise √(3/2) times as large."""
 
-MAX_DEVIATIONS = 10
-"""Standard deviations of noise that no release exceeds."""
+MAX_DEVIATIONS = 10  # standard deviations of noise that no release exceeds
 
 PRIVATE_SKETCH = "private sketch"
 

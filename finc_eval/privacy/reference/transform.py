@@ -20,14 +20,9 @@ from finc_eval.numerics.kernels import median_distance
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.reference.result import TransformHeader
 
-MAX_PUBLIC_ROWS = 2000
-"""Largest number of public embeddings from which length scale and radius are computed."""
-
-SHARE_WITHIN_RADIUS = 0.99
-"""Share of the public embeddings that lie within the radius."""
-
-MIN_RELATIVE_VARIANCE = 1e-9
-"""Smallest variance of an axis, relative to the largest variance."""
+MAX_PUBLIC_ROWS = 2000  # largest number of public embeddings from which length scale and radius are computed
+SHARE_WITHIN_RADIUS = 0.99  # share of the public embeddings that lie within the radius
+MIN_RELATIVE_VARIANCE = 1e-9  # smallest variance of an axis, relative to the largest variance
 
 
 @dataclass(frozen=True, eq=False)

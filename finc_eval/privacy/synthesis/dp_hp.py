@@ -32,8 +32,7 @@ RECORDS_AT_ONCE, ENTRIES_AT_ONCE = 1024, 1 << 24
 MAX_RELEASED = 50_000_000
 """Numbers of a release at most: with sums in float64, noise and gradients they take about 2 GB."""
 
-LABELS_DIAMETER = sqrt(2)
-"""Largest ‖onehot(y) − onehot(y')‖."""
+LABELS_DIAMETER = sqrt(2)  # largest ‖onehot(y) − onehot(y')‖
 
 
 @dataclass(frozen=True, eq=False)

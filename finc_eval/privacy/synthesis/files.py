@@ -19,8 +19,7 @@ from finc_eval.privacy.dp.public_values import column_arrays
 
 SUFFIXES = (".csv", ".npz")
 
-BYTES_PER_CELL = 16
-"""Bytes that a cell takes in a list of a column and in a row, without its text."""
+BYTES_PER_CELL = 16  # bytes that a cell takes in a list of a column and in a row, without its text
 
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:

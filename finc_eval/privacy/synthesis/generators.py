@@ -27,14 +27,9 @@ from finc_eval.privacy.synthesis.released_features import (
 )
 from finc_eval.privacy.synthesis.tabular import Table
 
-CODE_SIZE = 10
-"""Number of entries of the code z, as in the paper."""
-
-SAMPLES_AT_ONCE = 2000
-"""Number of records that are sampled at once."""
-
-CONTRAST = 2.0
-"""Factor from a network's output to the coefficient of a wave in an image, whose norm is about 10."""
+CODE_SIZE = 10  # number of entries of the code z, as in the paper
+SAMPLES_AT_ONCE = 2000  # number of records that are sampled at once
+CONTRAST = 2.0  # factor from a network's output to the coefficient of a wave in an image, whose norm is about 10
 
 
 class Bounded:
@@ -175,8 +170,7 @@ class Network:
         return self.head(self.network(given), chance)
 
 
-LOGIT_SPREAD = 0.5
-"""Standard deviation of the first logits: components must differ before they can separate."""
+LOGIT_SPREAD = 0.5  # standard deviation of the first logits: components must differ before they can separate
 
 
 class ProductMixture:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from finc_eval.feature_maps.base import FeatureMap
 
 
-LEVEL_SCALE = 0.5
-"""Length scale of the sum kernel over positions: levels 1 apart have a kernel value of 0.14."""
+LEVEL_SCALE = 0.5  # length scale of the sum kernel over positions: levels 1 apart have a kernel value of 0.14
 
 JOINT_BUDGET = 3.0
 """Budget of the features of pairs, relative to features of single columns, which need less
@@ -37,8 +36,7 @@ RARE_CLASS_SQUARE = 2.0
 MAX_MEHLER_RHO = 0.05
 """Largest Mehler ρ of total-degree features: near 0, all their weight of one degree is in one polynomial."""
 
-DRAWING_SQUARE = 0.125
-"""Mean square of a pixel of a drawing in white on black, such as a digit."""
+DRAWING_SQUARE = 0.125  # mean square of a pixel of a drawing in white on black, such as a digit
 
 PIXEL_SCALES: dict[ImageDataSet, float] = {"mnist": sqrt(0.005), "fashion-mnist": sqrt(0.15)}
 """Length scale of the paper's sum and product kernels of pixels by data set (Table 9, which has the squares)."""
@@ -46,8 +44,7 @@ PIXEL_SCALES: dict[ImageDataSet, float] = {"mnist": sqrt(0.005), "fashion-mnist"
 SECOND_BUDGET = 2.0
 """Budget of second moments, relative to first ones, each of which is known better (benchmarks/dp_hp_mnist.py)."""
 
-POOLED_CELLS = 7
-"""Cells of a pooled image in each direction."""
+POOLED_CELLS = 7  # cells of a pooled image in each direction
 
 TAYLOR_RHO = 1e-6
 """Mehler's ρ at which features equal Taylor's, exp(−‖x‖²/(2l²)) Π (x_d/l)^{k_d} / √(k_d!), to six digits."""
@@ -161,8 +158,7 @@ def _paper_statistics(
     )
 
 
-Shape = tuple[int, int, int]
-"""Height, width and channels of an image."""
+Shape = tuple[int, int, int]  # Height, width and channels of an image
 
 
 def pool(shape: Shape) -> torch.Tensor:

@@ -21,11 +21,8 @@ from finc_eval.privacy.synthesis.tabular import Column, Number, Table
 
 NOT_PRIVATE = "NOT PRIVATE: no noise was added, so that this is a baseline, and protects no record"
 
-SHOWN_IMAGES = 8
-"""Images of each class that a page shows."""
-
-ALL = "all"
-"""Name of the one class of images without classes."""
+SHOWN_IMAGES = 8  # images of each class that a page shows
+ALL = "all"  # name of the one class of images without classes
 
 
 @dataclass(frozen=True)

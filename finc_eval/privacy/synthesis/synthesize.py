@@ -67,8 +67,7 @@ HIDDEN_WIDTHS, IMAGE_BATCH, IMAGE_RATE = (60, 60), 300, 0.01
 PAPER_WIDTHS, PAPER_BATCH = (500, 500), 200
 """Widths of the DP-HP paper's networks for images, and samples of all classes in a step, as in its published code."""
 
-PrivateImages = np.ndarray | NpzRows
-"""Images (m, h, w) or (m, h, w, c), uint8, in memory or in a file."""
+PrivateImages = np.ndarray | NpzRows  # images (m, h, w) or (m, h, w, c), uint8, in memory or in a file
 
 
 def synthesize_table(

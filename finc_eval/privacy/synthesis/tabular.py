@@ -23,20 +23,14 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json, read_toml
 from finc_eval.privacy.dp.public_values import column_array, column_arrays, numbers_of, places_of
 
-MAX_POSITION = 8.0
-"""Levels of a column lie in [−8, 8] in the view `positions`, so up to 17 of them are 1 apart."""
-
-UNUSUAL_SHARE = 0.1
-"""Assumed share of records without the usual value, for a column with a usual value."""
+MAX_POSITION = 8.0  # levels of a column lie in [−8, 8] in the view `positions`, so up to 17 of them are 1 apart
+UNUSUAL_SHARE = 0.1  # assumed share of records without the usual value, for a column with a usual value
 
 COLUMN_KEYS = ("name", "values", "low", "high", "levels", "edges", "integer", "usual")
 """Keys that the description of a column may have."""
 
-DEFAULT_LEVELS = 16
-"""Number of intervals of a column of numbers whose description does not say how many."""
-
-MAX_LEVELS = 10_000
-"""Levels of a column at most: tables of levels grow with their square."""
+DEFAULT_LEVELS = 16  # number of intervals of a column of numbers whose description does not say how many
+MAX_LEVELS = 10_000  # levels of a column at most: tables of levels grow with their square
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from finc_eval.report.drawings import Ink
 from finc_eval.report.exports.outline import Cell
 from finc_eval.report.formats import printable
 
-LEAD_SAMPLES = 3
-"""Samples of a kind or a direction in a table."""
+LEAD_SAMPLES = 3  # samples of a kind or a direction in a table
 
 
 class Link(NamedTuple):
@@ -64,8 +63,7 @@ class Rows:
     linked: str = ""  # heading of the links; "" without any
 
 
-TYPICAL, DRAWN = "Most typical", "Members drawn at random"
-"""The two ways to choose samples of a kind or of a direction."""
+TYPICAL, DRAWN = "Most typical", "Members drawn at random"  # the two ways to choose samples of a kind or of a direction
 
 
 class Grid(NamedTuple):

@@ -32,8 +32,7 @@ UNSTABLE, NOT_SIGNIFICANT = "unstable, not counted", "not significant"
 
 SHOWN_BY_NONE = "no kind shows it"
 
-TOO: dict[Role, str] = {"over": "too many", "under": "too few"}
-"""Words for the roles, as the reference is the norm."""
+TOO: dict[Role, str] = {"over": "too many", "under": "too few"}  # words for the roles, as the reference is the norm
 
 OPEN = (
     " The interval holds 0, though the direction is significant: p tests the excess, to which every sample adds by its "

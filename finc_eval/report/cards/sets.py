@@ -40,8 +40,7 @@ from finc_eval.report.formats import p_value, points_interval, points_range, sha
 
 NO_KIND = "No kind of samples is significantly more or less frequent in one set."
 
-MAX_COLUMNS = 5
-"""Sets whose shares have a column each."""
+MAX_COLUMNS = 5  # sets whose shares have a column each
 
 
 @dataclass(frozen=True)

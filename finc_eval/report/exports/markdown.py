@@ -16,8 +16,7 @@ MAX_SENTENCES = 40  # warnings, signatures and failures of each sort that a text
 SPECIAL = re.compile(r"[\\|<>&`*_\[\]#~$@!]|:(?=//)|(?<=www)\.")
 """Characters that begin something in Markdown, or that make a link of an address."""
 
-LINE_BEGINS = re.compile(r"^(\d*)([-+=.)])")
-"""Beginnings that make a list or a heading of a paragraph."""
+LINE_BEGINS = re.compile(r"^(\d*)([-+=.)])")  # beginnings that make a list or a heading of a paragraph
 
 
 def markdown(outline: Outline, made: Made, mark: str) -> str:

@@ -18,8 +18,7 @@ from finc_eval.core.words import plural
 if TYPE_CHECKING:
     from finc_eval.embeddings.set_info import SetInfo
 
-NOT_MANY = 4
-"""Sets that a title names."""
+NOT_MANY = 4  # sets that a title names
 
 
 class Cell(NamedTuple):

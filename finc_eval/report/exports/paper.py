@@ -25,8 +25,7 @@ WIDTH, ROW, AROUND = 6.5, 0.2, 1.1
 PLAIN: dict[str, Any] = {"parse_math": False, "usetex": False}
 """Names are text, whatever they hold: where matplotlib is set to start TeX, it would run the commands in them."""
 
-SPREAD = 0.6
-"""Part of the height of a row that its numbers take."""
+SPREAD = 0.6  # part of the height of a row that its numbers take
 
 LOOKS: dict[str, dict[str, Any]] = {
     SET_NAMES["gen"]: {"color": COLORS["gen"]},
@@ -34,22 +33,17 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 """Marks of the two sets of a comparison, as on its page; other sets have the colors of matplotlib."""
 
-SHARE = re.compile(r"(?:.*\.)?shares\.(.+)\.interval\.low")
-"""Column of the lower end of a share of a set."""
+SHARE = re.compile(r"(?:.*\.)?shares\.(.+)\.interval\.low")  # column of the lower end of a share of a set
 
 OF_SET = "Share of the set"
 
-LEGEND_COLUMNS = 4
-"""Names that stand next to each other in a legend."""
-
-Number = tuple[float, float, float]
-"""A number, and the ends of its interval."""
+LEGEND_COLUMNS = 4  # names that stand next to each other in a legend
+Number = tuple[float, float, float]  # a number, and the ends of its interval
 
 VALUES = ("unbiased", "value", "statistics.auc", "attack.auc", "moved")
 """Columns of values; the first that a table has is drawn."""
 
-MARKS = ("floor", "margin", "control")
-"""Columns of numbers that stand next to a value."""
+MARKS = ("floor", "margin", "control")  # columns of numbers that stand next to a value
 
 SPELLED = {
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
