@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice
 from finc_eval.core.progress import Progress, silent
 
 CLASSIFIER_NAMES = (

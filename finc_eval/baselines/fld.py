@@ -14,9 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.checks import check_fraction
 from finc_eval.core.device import Device
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_fraction
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, Subset

@@ -17,8 +17,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from finc_eval.core.checks import check_choice, check_positive
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_choice, check_positive
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.numerics.eigen import MAX_SERIAL_ROWS

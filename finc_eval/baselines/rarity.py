@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.checks import check_fraction
+from finc_eval.core.errors import check_fraction
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks

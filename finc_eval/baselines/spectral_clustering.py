@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.device import Device
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_count
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest

@@ -14,8 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice
 from finc_eval.core.record import about, settings_from
 
 T = TypeVar("T")

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from finc_eval.comparison.direction import Role
 from finc_eval.comparison.result import Comparison, as_comparison
-from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.errors import IncompatibleError, check_fraction
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.core.serialize import Shown

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import computed_field
 
-from finc_eval.core.checks import check_fraction
+from finc_eval.core.errors import check_fraction
 from finc_eval.core.record import ABSENT, NOT_IN_JSON, Indices, Numbers, Record, plain
 from finc_eval.core.serialize import Shown
 from finc_eval.naming.causes import CauseKind

@@ -8,8 +8,15 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.errors import (
+    DataError,
+    FincEvalError,
+    UsageError,
+    check_choice,
+    check_count,
+    check_fraction,
+    check_positive,
+)
 from finc_eval.core.record import Record, about, by_name, settings_from
 from finc_eval.numerics.names import INDEXES, SearchIndex
 from finc_eval.sketches.settings import ByColumn, PairColumn, SketchOptions, SketchSettings

@@ -16,8 +16,7 @@ from finc_eval.comparison.direction import SETS_OF, significant
 from finc_eval.comparison.inputs import open_inputs, sketch_sets
 from finc_eval.comparison.result import IN_SENTENCES, Comparison
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Options, Settings, settings_of, without_clusters
-from finc_eval.core.checks import check_choice, check_positive
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_choice, check_positive
 from finc_eval.core.progress import silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import Record, show_options

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAdapter, ValidationError, WithJsonSchema
 
-from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 
 T = TypeVar("T")

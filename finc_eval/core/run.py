@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from finc_eval.core.checks import check_count
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_count
 from finc_eval.core.progress import Plan, Progress, Stage, automatic, divide_stage
 
 if TYPE_CHECKING:

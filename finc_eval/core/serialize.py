@@ -13,8 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_fraction
 from finc_eval.core.files.csv_text import csv_text
 from finc_eval.core.files.front import check_layout
 from finc_eval.core.marks import CHECKSUM, checksum_of, mark, read_sealed, seal

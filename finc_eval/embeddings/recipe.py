@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol, get_args
 from urllib.parse import quote
 
-from finc_eval.core.checks import check_choice
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.errors import IncompatibleError
+from finc_eval.core.errors import IncompatibleError, check_choice
 from finc_eval.core.record import Record
 from finc_eval.core.remote.urls import is_place
 from finc_eval.extractors.card import Card, NetworkPrecision

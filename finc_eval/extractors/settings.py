@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, get_args
 
-from finc_eval.core.checks import check_choice, check_count
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice, check_count
 from finc_eval.core.record import Configured, about
 from finc_eval.extractors.card import BY_FRAMES, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card, not_an_extractor

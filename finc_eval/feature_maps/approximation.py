@@ -8,8 +8,7 @@ from math import log
 
 import torch
 
-from finc_eval.core.checks import check_count, check_fraction, check_positive
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_count, check_fraction, check_positive
 from finc_eval.core.record import Record
 from finc_eval.feature_maps.base import FeatureMap
 

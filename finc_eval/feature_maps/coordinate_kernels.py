@@ -15,8 +15,7 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 
-from finc_eval.core.checks import check_count, check_fraction, check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_count, check_fraction, check_positive
 from finc_eval.feature_maps.hermite import HermiteFeatures, TotalDegree, hermite, length_scale_of, rho_of
 from finc_eval.numerics.kernels import gaussian_kernel
 

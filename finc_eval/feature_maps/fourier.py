@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from numpy.typing import ArrayLike
 
-from finc_eval.core.checks import check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_positive
 from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel

@@ -18,8 +18,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
-from finc_eval.core.checks import check_count, check_fraction, check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_count, check_fraction, check_positive
 from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel

@@ -8,8 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import IncompatibleError, UsageError
+from finc_eval.core.errors import (
+    IncompatibleError,
+    UsageError,
+    check_choice,
+    check_count,
+    check_fraction,
+    check_positive,
+)
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of

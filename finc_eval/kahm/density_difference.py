@@ -12,8 +12,7 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.checks import check_count
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_count
 from finc_eval.core.record import Record
 
 MAX_CENTERS = 300  # maximum number of Gaussians, as in the paper

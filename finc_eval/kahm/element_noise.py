@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from pydantic import computed_field
 
-from finc_eval.core.checks import check_choice, check_fraction, check_positive
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_choice, check_fraction, check_positive
 from finc_eval.core.record import Record, about
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.device import usable_device
+from finc_eval.core.errors import check_count
 from finc_eval.core.record import NOT_IN_JSON, Record
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.kahm.element_noise import ElementGuarantee, ElementNoise

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Literal
 
-from finc_eval.core.checks import check_count
-from finc_eval.core.errors import UsageError, did_you_mean
+from finc_eval.core.errors import UsageError, check_count, did_you_mean
 from finc_eval.core.record import Record, about
 
 Lambda = float | Literal["fixed_point"] | tuple[Literal["relative"], float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypedDict
 
-from finc_eval.core.checks import check_count
+from finc_eval.core.errors import check_count
 from finc_eval.core.record import Configured, about
 from finc_eval.sketches.settings import ByColumn, Groups, PairColumn
 

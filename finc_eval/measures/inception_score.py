@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.core.checks import check_count
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_count
 from finc_eval.core.words import plural
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs

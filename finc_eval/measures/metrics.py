@@ -10,8 +10,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, get_args, overload
 
-from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError, did_you_mean
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.progress import Stage

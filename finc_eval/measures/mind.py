@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.core.checks import check_count
+from finc_eval.core.errors import check_count
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, split_reference

@@ -8,8 +8,7 @@ from functools import partial
 
 import torch
 
-from finc_eval.core.checks import check_positive
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.measures.gaussian import row_blocks

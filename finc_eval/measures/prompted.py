@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.checks import check_positive
 from finc_eval.core.device import send
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of

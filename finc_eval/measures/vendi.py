@@ -13,8 +13,7 @@ from math import exp, inf, isinf, log
 import numpy as np
 import torch
 
-from finc_eval.core.checks import check_positive
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_positive
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings

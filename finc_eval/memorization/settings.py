@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypedDict, get_args
 
-from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import INDEXES, SearchIndex
 

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from pydantic import computed_field
 from scipy.optimize import brentq
 
-from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_fraction
 from finc_eval.core.record import Record
 from finc_eval.numerics.inference import clopper_pearson, normal_quantile, share_bounds
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincinv, gammaln, ndtr, ndtri, stdtrit
 
-from finc_eval.core.checks import check_fraction, check_positive
+from finc_eval.core.errors import check_fraction, check_positive
 
 DEFAULT_CONFIDENCE = 0.95
 """Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.checks import check_fraction
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_fraction
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.provenance import Provenance

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Annotated, ClassVar, Literal, TypedDict, get_args
 
-from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.record import Record, about, by_name
 from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.doors import open_file
-from finc_eval.core.errors import DataError, UsageError, did_you_mean
+from finc_eval.core.errors import DataError, UsageError, check_count, did_you_mean
 from finc_eval.core.words import plural
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading

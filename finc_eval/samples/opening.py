@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.checks import check_count
 from finc_eval.core.doors import check_regular
-from finc_eval.core.errors import DataError, UsageError, close_match
+from finc_eval.core.errors import DataError, UsageError, check_count, close_match
 from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
 from finc_eval.core.remote.urls import disk_path, is_url, place_of, url_of

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from finc_eval.core import errors
-from finc_eval.core.checks import check_count
-from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.errors import DataError, FincEvalError, UsageError, check_count
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.run import Run
 from finc_eval.embeddings.extract import SetExtraction

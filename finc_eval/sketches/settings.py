@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
-from finc_eval.core.checks import check_choice, check_count, check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice, check_count, check_positive
 from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import FREQUENCIES, KERNELS, PRECISIONS, Frequencies, Kernel, Precision
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import finc_eval as fe
-from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.errors import check_choice, check_count, check_fraction, check_positive
 
 
 @pytest.mark.parametrize(

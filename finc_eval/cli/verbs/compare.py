@@ -27,8 +27,7 @@ from finc_eval.cli.options import (
 )
 from finc_eval.cli.output import Force, Out, emit, output_folder
 from finc_eval.comparison.settings import SIGMA_SWEEP_FEATURES, Finc, Fld, Ken, Method, Rarity, Settings, methods_of
-from finc_eval.core.checks import check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_positive
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Configured, about
 from finc_eval.extractors.settings import Extraction

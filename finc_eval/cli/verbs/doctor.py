@@ -9,8 +9,7 @@ import typer
 from finc_eval.cli.app import Group
 from finc_eval.cli.options import Json, Quiet, Work, show_progress, works
 from finc_eval.cli.output import print_json
-from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_choice
 from finc_eval.core.record import plain
 from finc_eval.extractors.catalog import available_cards, load_card
 from finc_eval.extractors.fetch import fetch_weights

@@ -28,8 +28,7 @@ from finc_eval.cli.options import (
     works,
 )
 from finc_eval.cli.output import Force, Out, emit, output_folder, print_json, refuse_loss_of_pictures
-from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice
 from finc_eval.core.marks import mark_of
 from finc_eval.core.remote.urls import is_url
 from finc_eval.core.storage import write_text

@@ -11,8 +11,7 @@ import finc_eval as fe
 from finc_eval.cli.fields import list_option
 from finc_eval.cli.options import Gen, Json, Ref, Work, check_given, embeds
 from finc_eval.cli.output import Force, OptionalOut, check_suffix, emit, output_folder, refuse_loss
-from finc_eval.core.checks import check_choice
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_choice
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.extractors.settings import Extraction
 from finc_eval.numerics.names import INDEXES, SearchIndex

@@ -15,9 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.checks import check_choice, check_count
 from finc_eval.core.device import Device
-from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.errors import DataError, IncompatibleError, check_choice, check_count
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings

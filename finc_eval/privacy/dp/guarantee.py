@@ -16,8 +16,7 @@ from pydantic import computed_field
 from scipy.optimize import brentq
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from finc_eval.core.checks import check_choice, check_fraction, check_positive
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_choice, check_fraction, check_positive
 from finc_eval.core.record import Record
 
 MIN_MU, MAX_MU = 1e-9, 1e4

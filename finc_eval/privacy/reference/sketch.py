@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from finc_eval.core.checks import check_fraction
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_fraction
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance

@@ -16,8 +16,7 @@ from typing import Protocol, get_args
 
 import torch
 
-from finc_eval.core.checks import check_choice, check_count, check_fraction, check_positive
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_choice, check_count, check_fraction, check_positive
 from finc_eval.core.progress import Progress, silent
 from finc_eval.privacy.dp.gaussian_mechanism import add_gaussian_noise, diameter_of
 from finc_eval.privacy.dp.guarantee import Bound, Guarantee

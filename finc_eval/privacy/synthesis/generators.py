@@ -12,8 +12,7 @@ from math import sqrt
 import torch
 from torch import nn
 
-from finc_eval.core.checks import check_count
-from finc_eval.core.errors import UsageError
+from finc_eval.core.errors import UsageError, check_count
 from finc_eval.feature_maps.coordinate_kernels import CoordinateFeatures, CoordinateSum, SumAndProduct, factors_of
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
