@@ -129,6 +129,12 @@ def test_a_report_shows_clips_by_the_policy_they_were_embedded_with(tmp_path):
     assert (image.width, image.height, image.is_small) == (28, 28, True)
 
 
+def test_frames_with_a_step_between_them_are_shown_as_slowly_as_they_follow(tmp_path):
+    np.savez(tmp_path / "gen.npz", np.stack([moving(60, 28, 28)] * 20))
+    found = gallery(tmp_path / "gen.npz", ["3"], Clip(4, 15, 1, "refuse")).pictures["x"]
+    assert played(found["3"].uri)[1] == [600] * 4  # every fifteenth of 25 a second
+
+
 def test_a_clip_has_a_strip_of_its_frames_and_an_image_has_none():
     frames = np.stack([np.full((60, 80, 3), level, np.uint8) for level in (0, 60, 120, 180, 240)])
     strip = preview(frames, 10).strip

@@ -122,9 +122,13 @@ def test_too_few_rows_are_refused():
 
 def test_a_sample_that_is_repeated_often_is_a_kind_nearly_of_its_own():
     """Each of its neighbors is a repeat. Of the others, those to whom its repeats are the nearest may be of it."""
-    rows = torch.from_numpy(np.concatenate([np.repeat(blobs(1, 9), 300, 0), blobs(600, 1)]))
-    leaves = KindTree.fit(rows).assign(rows)[0]
+    few, many = (
+        torch.from_numpy(np.concatenate([np.repeat(blobs(1, 9), repeats, 0), blobs(600, 1)])) for repeats in (20, 300)
+    )
+    tree = KindTree.fit(many)
+    leaves = tree.assign(many)[0]
     assert len(set(leaves[:300])) == 1 and np.sum(leaves[300:] == leaves[0]) < 20
+    assert torch.equal(tree.prototypes, KindTree.fit(few).prototypes)  # more repeats leave no fewer kinds to the others
 
 
 def test_communities_are_of_samples_that_share_neighbors():
