@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10, sqrt
 from typing import ClassVar, Literal
 
-from scipy.special import ndtri, stdtrit
-
 from finc_eval.core.record import Record
 from finc_eval.core.words import in_percent
 from finc_eval.gates.sets import ANCHOR
 from finc_eval.numerics.blocks import WithinBlocks
-from finc_eval.numerics.inference import POWER
+from finc_eval.numerics.inference import POWER, upper_quantile
 from finc_eval.partitions.difference import HALVES_VARIANCE, largest_variation, paired_variation, total_variation
 from finc_eval.partitions.tests import EffectiveCounts
 
@@ -106,11 +104,6 @@ class Missing(Evidence):
     def bound(self, side: Side, level: float, factor: float = 1.0) -> float:
         """Return NaN."""
         return float("nan")
-
-
-def upper_quantile(level: float, degrees: float = float("inf")) -> float:
-    """Return the quantile that Student's t with these degrees exceeds with probability `level`."""
-    return -float(ndtri(level)) if not isfinite(degrees) else -float(stdtrit(degrees, level))
 
 
 def round_up(margin: float) -> float:

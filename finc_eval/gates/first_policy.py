@@ -15,7 +15,7 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
-from finc_eval.gates.evidence import Normal, round_up, upper_quantile
+from finc_eval.gates.evidence import Normal, round_up
 from finc_eval.gates.kinds import lost_evidence, new_evidence
 from finc_eval.gates.policy import NOISE, KindLimits, MetricLimit
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY
@@ -23,7 +23,7 @@ from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GateSets
 from finc_eval.gates.shares import GainedShare, LostShare
 from finc_eval.measures.metrics import COMPUTE
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.numerics.inference import ALPHA, upper_quantile
 
 LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
 """Limits on kinds that are proposed: the first part of a share that is kept, and 2 % of the samples."""

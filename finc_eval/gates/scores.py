@@ -16,7 +16,7 @@ from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import mean_group_size
-from finc_eval.gates.evidence import Evidence, Missing, Normal, Side, upper_quantile
+from finc_eval.gates.evidence import Evidence, Missing, Normal, Side
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.sets import GEN, REF, GateSets
@@ -25,7 +25,7 @@ from finc_eval.measures.gaussian import BLOCKS, MomentBlocks, block_moments
 from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import ALPHA, normal_quantile
+from finc_eval.numerics.inference import ALPHA, jackknife, normal_quantile, upper_quantile
 
 DISTANCE_GROWTH = 2.0
 """Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
@@ -159,7 +159,7 @@ def _relative(
         unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
         margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else stated
         if paired is not None:
-            by_pairs, by_ref = (_error(one[0] - growth * one[1]) for one in paired)
+            by_pairs, by_ref = (jackknife(one[0] - growth * one[1])[0] for one in paired)
             error, fixed, degrees = sqrt(by_pairs**2 + by_ref**2) / unit, by_ref / unit, BLOCKS - 1.0
         else:
             error = hypot(new.error, growth * base_error) / unit
@@ -223,8 +223,3 @@ def _blocks_of(groups: NDArray[np.uint64] | None, n: int) -> torch.Tensor:
     _, group = np.unique(groups, return_inverse=True)
     own = rng.permutation(np.arange(int(group.max()) + 1) % BLOCKS)
     return torch.from_numpy(own[group])
-
-
-def _error(values: Values) -> float:
-    """Return the standard error by the delete-a-block jackknife."""
-    return sqrt((len(values) - 1) * float(values.var()))

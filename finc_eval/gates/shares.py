@@ -17,8 +17,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv, gammaincc, gammaincinv, ndtr, ndtri
 
-from finc_eval.gates.evidence import Evidence, Side, upper_quantile
-from finc_eval.numerics.inference import ALPHA, POWER, mover
+from finc_eval.gates.evidence import Evidence, Side
+from finc_eval.numerics.inference import ALPHA, POWER, mover, upper_quantile
 from finc_eval.numerics.thresholds import smallest, smallest_between
 
 SIDES: tuple[Side, Side] = ("low", "high")

@@ -21,6 +21,7 @@ from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.metrics import metrics
 from finc_eval.measures.mmd import KernelSums, kernel_sums
+from finc_eval.numerics.inference import jackknife_bias
 
 Array = NDArray[np.float64]
 
@@ -64,10 +65,10 @@ class FrechetReference:
             [_distance(part, y, _trace_root(self._root, part)) for part in map(blocks.statistics, range(BLOCKS))],
             [_distance(x, part, _trace_root(root, part)) for part in map(self._blocks.statistics, range(BLOCKS))],
         ]
-        bias = sum((BLOCKS - 1) * (float(np.mean(values)) - value) for values in without)
         to_ref, to_model = inverse @ middle_root @ inverse, root @ middle_inverse @ root
+        unbiased = value - jackknife_bias(value, *without)
         of_model = model, _of_samples(model, x, y, to_ref, self._run)
-        return estimate_of(value - bias, of_model, (self._ref, _of_samples(self._ref, y, x, to_model, self._run)))
+        return estimate_of(unbiased, of_model, (self._ref, _of_samples(self._ref, y, x, to_model, self._run)))
 
 
 def kernel_estimate(sums: KernelSums, model: Embeddings, ref: Embeddings) -> Estimate:

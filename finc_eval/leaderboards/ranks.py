@@ -183,13 +183,8 @@ class Estimate:
         """95 % interval of this estimate alone."""
         if self.own_interval is not None:
             return self.own_interval
-        half = quantile(self.degrees) * self.variance**0.5
+        half = student_quantile(self.degrees) * self.variance**0.5
         return self.value - half, self.value + half
-
-
-def quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
-    """Return the half-width of an interval in standard errors: normal, or Student's t if degrees are few."""
-    return normal_quantile(confidence) if degrees == inf else student_quantile(degrees, confidence)
 
 
 def joint_covariance(estimates: Sequence[Estimate]) -> Array:
@@ -199,7 +194,7 @@ def joint_covariance(estimates: Sequence[Estimate]) -> Array:
     Student's quantile over the normal one, both at the level of a single comparison of all p·(p − 1) (Bonferroni).
     """
     confidence = 1 - (1 - DEFAULT_CONFIDENCE) / max(len(estimates) * (len(estimates) - 1), 1)
-    wider = [(quantile(one.degrees, confidence) / normal_quantile(confidence)) ** 2 for one in estimates]
+    wider = [(student_quantile(one.degrees, confidence) / normal_quantile(confidence)) ** 2 for one in estimates]
     own = [factor * (one.own_variance + one.training_variance) for factor, one in zip(wider, estimates, strict=True)]
     covariance = np.diag(own).astype(float)
     places = [place for place, one in enumerate(estimates) if one.ref_influence is not None]

@@ -36,7 +36,7 @@ from finc_eval.measures.inputs import (
     open_set,
 )
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import student_quantile
+from finc_eval.numerics.inference import jackknife, jackknife_bias
 from finc_eval.sketches.sketch import Sketch
 
 MIN_CLIPS = 256
@@ -124,10 +124,10 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
     without = [[distance_of_gaussians(x.statistics(k), whole_y).value for k in range(len(x.parts))]]
     if isinstance(y, MomentBlocks):
         without.append([distance_of_gaussians(whole_x, y.statistics(k)).value for k in range(len(y.parts))])
-    bias = sum((len(values) - 1) * (float(np.mean(values)) - value) for values in without)
+    bias = jackknife_bias(value, *without)
     corrected = max(value - bias, 0.0)
-    error, half = _jackknife_error(without)
-    root, of_root = corrected**0.5, _jackknife_error([np.sqrt(values).tolist() for values in without])[1]
+    error, half = jackknife(*without)
+    root, of_root = corrected**0.5, jackknife(*map(np.sqrt, without))[1]
     return FrechetInterval(
         value=value,
         bias=bias,
@@ -137,14 +137,6 @@ def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> Fre
         high=max(corrected + half, (root + of_root) ** 2),
         covers="both sets" if isinstance(y, MomentBlocks) else "the generated set",
     )
-
-
-def _jackknife_error(without: Sequence[Sequence[float]]) -> tuple[float, float]:
-    """Return the standard error and the half-width of the interval, from the values without each block of each set."""
-    variances = [(len(values) - 1) * float(np.var(values)) for values in without]
-    error = sum(variances) ** 0.5
-    spread = sum(variance**2 / (len(values) - 1) for variance, values in zip(variances, without, strict=True))
-    return error, student_quantile(sum(variances) ** 2 / spread) * error if spread else 0.0
 
 
 def same_set_floor(ref: object, n_gen: int, *, seed: int = 0, run: Run | None = None) -> float:

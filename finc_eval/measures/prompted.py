@@ -26,7 +26,7 @@ from finc_eval.measures.inputs import Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import unit_length
 from finc_eval.measures.score import Score
 from finc_eval.measures.vendi import MAX_KERNEL_SAMPLES, squared_kernel_sums
-from finc_eval.numerics.inference import student_quantile
+from finc_eval.numerics.inference import jackknife
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 from finc_eval.prompts.text import WORDS, Joint, join_text, ratio_interval, scores_by_set, text_column
@@ -98,7 +98,7 @@ def scendi(source: object, *, text: str = WORDS, run: Run | None = None) -> Unex
         _unexplained([part for number, part in enumerate(parts) if number != left_out], d)
         for left_out in range(-1, len(parts) if len(parts) > 1 else 0)
     )
-    return Unexplained(exp(whole), _jackknife(whole, without))
+    return Unexplained(exp(whole), _interval(whole, without))
 
 
 def _unexplained(parts: Sequence[Moments], d: int) -> float:
@@ -158,7 +158,7 @@ def _of_order(
         both = _entropy(of_pairs[inside][:, inside] / inside.sum(), order)
         found.append(both - _entropy(of_prompts[kept][:, kept] * root * root[:, None], order))
     whole, *without = found
-    return whole, _jackknife(whole, without)
+    return whole, _interval(whole, without)
 
 
 def _entropy(kernel: torch.Tensor, order: float) -> float:
@@ -191,15 +191,14 @@ def _of_order_two(
     if count < 2:
         return of_both - of_text, None
     text, both = (np.log((rows.sum() - 2 * rows + own) / (n - places) ** 2) for rows, own in sums)
-    return of_both - of_text, _jackknife(of_both - of_text, text - both)
+    return of_both - of_text, _interval(of_both - of_text, text - both)
 
 
-def _jackknife(value: float, without: Sequence[float] | Array) -> Interval | None:
+def _interval(value: float, without: Sequence[float] | Array) -> Interval | None:
     """Return the 95 % interval of the score of an entropy, from its values without some prompts each, for others."""
-    count = len(without)
-    if count < 2:
+    if len(without) < 2:
         return None
-    half = student_quantile(count - 1) * ((count - 1) * float(np.var(without))) ** 0.5
+    half = jackknife(without)[1]
     return max(exp(value - half), 1.0), exp(value + half)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import exp, inf, isinf, log
 
-import numpy as np
 import torch
 
 from finc_eval.core.errors import DataError, UsageError, check_positive
@@ -22,7 +21,7 @@ from finc_eval.measures.gaussian import BLOCKS, MAX_COVARIANCE_SIZE, random_bloc
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import sums_within, unit_length
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import normal_quantile, student_quantile
+from finc_eval.numerics.inference import jackknife, jackknife_bias, normal_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
 
@@ -72,10 +71,8 @@ def vendi_interval(source: object, *, order: float = 1.0, run: Run | None = None
         log(_effective_number(spectrum, order))
         for spectrum in _spectra(embeddings, random_blocks(embeddings, BLOCKS), Run.of(run))
     )
-    error = ((BLOCKS - 1) * float(np.var(without))) ** 0.5
-    gain = (BLOCKS - 1) * (whole - float(np.mean(without)))
-    half = student_quantile(BLOCKS - 1) * error
-    return _interval(whole, half, error, gain, min(embeddings.n, embeddings.dim))
+    error, half = jackknife(without)
+    return _interval(whole, half, error, -jackknife_bias(whole, without), min(embeddings.n, embeddings.dim))
 
 
 def _spectra(embeddings: Embeddings, block_of: torch.Tensor, run: Run) -> Iterator[torch.Tensor]:

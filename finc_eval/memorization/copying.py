@@ -26,11 +26,11 @@ from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.search.neighbors import nearest
 from finc_eval.measures.authenticity import Authenticity
 from finc_eval.measures.frechet import frechet_distance
-from finc_eval.measures.gaussian import GaussianStatistics, from_embeddings
+from finc_eval.measures.gaussian import from_embeddings
 from finc_eval.memorization.attacks import draw_samples
 from finc_eval.memorization.distances import SetDistances
 from finc_eval.memorization.tails import calibrated_distances, tail_p_value
-from finc_eval.numerics.inference import normal_interval, normal_quantile, student_quantile, upper_tail, wilson
+from finc_eval.numerics.inference import jackknife, normal_interval, normal_quantile, upper_tail, wilson
 
 TailName = Literal["calibrated", "hash", "views"]  # names of the measures that look at the nearest samples alone
 
@@ -224,11 +224,15 @@ def mifid(
     distances, variances = [], []
     for one in (gen, fresh):
         rows = rng.permutation(one.n)[:n]
-        fid, error = _frechet(one, rows, reference, run)
+        # The distance to the training samples, and without each block of the generated ones.
+        fid, *without = (
+            frechet_distance(from_embeddings(Subset(one, np.sort(kept)), run=run), reference).value
+            for kept in (rows, *(np.delete(rows, slice(block, None, MIFID_BLOCKS)) for block in range(MIFID_BLOCKS)))
+        )
         nearest_rows = nearest(UnitRows(Subset(one, np.sort(rows))), directions, 1, device=run.torch_device)
         angles = nearest_rows.distances[:, 0] ** 2 / 2
         distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
-        value, relative = fid, student_quantile(MIFID_BLOCKS - 1, confidence) * error / (fid + MIFID_EPSILON)
+        value, relative = fid, jackknife(without, confidence=confidence)[1] / (fid + MIFID_EPSILON)
         if distance < MIFID_THRESHOLD:
             value = fid / (distance + MIFID_EPSILON)
             relative = hypot(relative, normal_quantile(confidence) * sqrt(variance) / (distance + MIFID_EPSILON))
@@ -244,17 +248,6 @@ def mifid(
         copies_lower=False,
         p_value=upper_tail(-difference / error) if error else float(difference >= 0),
     )
-
-
-def _frechet(
-    samples: Embeddings, rows: NDArray[np.int64], reference: GaussianStatistics, run: Run
-) -> tuple[float, float]:
-    """Return the Fréchet distance of some samples, in random order, and its error by a jackknife over blocks."""
-    value, *without = (
-        frechet_distance(from_embeddings(Subset(samples, np.sort(kept)), run=run), reference).value
-        for kept in (rows, *(np.delete(rows, slice(block, None, MIFID_BLOCKS)) for block in range(MIFID_BLOCKS)))
-    )
-    return value, sqrt((MIFID_BLOCKS - 1) * float(np.var(without)))
 
 
 class UnitRows(Subset):

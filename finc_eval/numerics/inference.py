@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from math import sqrt
+from math import inf, isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,14 @@ ALPHA = 0.05  # adjusted p-value up to which a finding counts as significant
 POWER = 0.8  # probability with which what is called detectable is found
 
 
+def upper_quantile(level: float, degrees: float = inf) -> float:
+    """Return what Student's t exceeds with probability `level`; of infinite degrees of freedom it is normal."""
+    return -float(stdtrit(degrees, level) if isfinite(degrees) else ndtri(level))
+
+
 def normal_quantile(confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Return the half-width, in standard errors, of a two-sided normal interval: 1.96 at 0.95."""
-    check_fraction("confidence", confidence)
-    return -float(ndtri((1 - confidence) / 2))
+    return student_quantile(inf, confidence)
 
 
 def upper_tail(z: float) -> float:
@@ -33,8 +37,7 @@ def upper_tail(z: float) -> float:
 
 def student_quantile(degrees: float, confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Return the half-width, in standard errors, of a two-sided interval of Student's t."""
-    check_fraction("confidence", confidence)
-    return float(stdtrit(degrees, (1 + confidence) / 2))
+    return upper_quantile((1 - check_fraction("confidence", confidence)) / 2, degrees)
 
 
 def normal_interval(value: float, standard_error: float, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
@@ -61,7 +64,24 @@ def mean_interval(values: NDArray[np.floating[Any]], confidence: float = DEFAULT
 
 def critical_value(family: int) -> float:
     """Return the half-width, in standard errors, of `family` intervals that hold simultaneously (Bonferroni)."""
-    return -float(ndtri((1 - DEFAULT_CONFIDENCE) / (2 * family)))
+    return upper_quantile((1 - DEFAULT_CONFIDENCE) / (2 * family))
+
+
+def jackknife(*without: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+    """Return the standard error of a value, and the half-width of its interval, by the delete-a-block jackknife.
+
+    `without` has the values without each block in turn, for each independent set (Tukey 1958). The degrees of freedom
+    of several sets follow Welch and Satterthwaite.
+    """
+    variances, degrees = np.array([((np.size(one) - 1) * np.var(one), np.size(one) - 1) for one in without]).T
+    spread = float((variances**2 / degrees).sum())
+    error = sqrt(variances.sum())
+    return error, student_quantile(float(variances.sum()) ** 2 / spread, confidence) * error if spread else 0.0
+
+
+def jackknife_bias(value: float, *without: ArrayLike) -> float:
+    """Return the bias of a value that is of order 1/n, from the values without each block (Quenouille 1956)."""
+    return sum((np.size(one) - 1) * (float(np.mean(one)) - value) for one in without)
 
 
 def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:

@@ -7,10 +7,11 @@ import pytest
 from _releases import release
 
 import finc_eval as fe
-from finc_eval.gates.evidence import Normal, upper_quantile
+from finc_eval.gates.evidence import Normal
 from finc_eval.gates.policy import NOISE
 from finc_eval.gates.rule import judge, too_fine
 from finc_eval.gates.shares import LostShare, TwoCounts
+from finc_eval.numerics.inference import upper_quantile
 
 LABELS = ["cat", "dog", "owl", "yak"]
 SHARES = [0.6, 0.2, 0.19, 0.01]

@@ -2,16 +2,39 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm, t
+from scipy.stats import binomtest, norm, t, ttest_ind
 
 from finc_eval.core.errors import UsageError
-from finc_eval.numerics.inference import mean_interval, normal_interval, normal_quantile, student_quantile, wilson
+from finc_eval.numerics.inference import (
+    jackknife,
+    jackknife_bias,
+    mean_interval,
+    normal_interval,
+    normal_quantile,
+    student_quantile,
+    upper_quantile,
+    wilson,
+)
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_quantiles_are_those_of_scipy(confidence):
     assert normal_quantile(confidence) == pytest.approx(norm.ppf((1 + confidence) / 2), rel=1e-12)
     assert student_quantile(7.5, confidence) == pytest.approx(t.ppf((1 + confidence) / 2, 7.5), rel=1e-12)
+    assert upper_quantile(confidence, 7.5) == pytest.approx(t.isf(confidence, 7.5), rel=1e-12, abs=1e-12)
+
+
+def test_the_jackknife_of_means_is_welchs_interval_and_of_a_variance_leaves_no_bias():
+    first, second = np.random.default_rng(0).normal(size=(2, 12)) * [[1], [3]]
+    second = second[:7]
+    means = [[np.delete(one, k).mean() for k in range(len(one))] for one in (first, second)]
+    error, half = jackknife(*means, confidence=0.9)
+    interval = ttest_ind(first, second, equal_var=False).confidence_interval(0.9)
+    assert error == pytest.approx(np.sqrt(first.var(ddof=1) / 12 + second.var(ddof=1) / 7))
+    assert half == pytest.approx((interval.high - interval.low) / 2)
+    assert jackknife([2.0, 2.0, 2.0]) == (0, 0)
+    variances = [np.delete(first, k).var() for k in range(12)]
+    assert first.var() - jackknife_bias(first.var(), variances) == pytest.approx(first.var(ddof=1))
 
 
 def test_a_normal_interval_is_two_errors_wide_on_either_side():
