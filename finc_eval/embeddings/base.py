@@ -188,6 +188,11 @@ class Embeddings(ABC):
         """Return the keys of all samples (`Batch`), shape (n,), without reading a row."""
         return keys_of(self._hashes[0], self.group_hashes())
 
+    def unit_keys(self) -> NDArray[np.uint64]:
+        """Return a hash of what is independent, shape (n,): of each sample's group, or its id's key if ungrouped."""
+        groups = self.group_hashes()
+        return self.id_keys() if groups is None else groups
+
     def _portions(self) -> Iterator[tuple[int, int]]:
         return ((start, min(start + PORTION, self.n)) for start in range(0, self.n, PORTION))
 

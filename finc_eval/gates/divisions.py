@@ -99,7 +99,7 @@ def by_tree_of_all(sets: GateSets, seed: int, run: Run) -> CountedSets:
     """
     generated = sum(independent(one) for label, one in sets.all.items() if label != REF)
     # The ids draw the samples of the reference.
-    keys = sets.ref.id_keys() if (groups := sets.ref.group_hashes()) is None else groups
+    keys = sets.ref.unit_keys()
     last = np.unique(keys)[:generated][-1]
     every = sets.all | {REF: Subset(sets.ref, np.flatnonzero(keys <= last))}
     run = run.prefixed(OF_SETS)

@@ -141,9 +141,7 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
     A hash of the ids decides, so the order of the samples does not matter. The samples of a group share a block,
     because they are not independent.
     """
-    groups = embeddings.group_hashes()
-    units = embeddings.id_keys() if groups is None else groups
-    distinct, unit_of = np.unique(units, return_inverse=True)
+    distinct, unit_of = np.unique(embeddings.unit_keys(), return_inverse=True)
     if len(distinct) < 2 * count:
         raise DataError(
             f"{embeddings.name} has {len(distinct)} independent samples, too few for {count} blocks: give at least "

@@ -31,7 +31,7 @@ NEIGHBORS = 15
 """Neighbors of each sample in both sets together. Of 20 holdouts of 300 samples that lack 2 of 20 kinds, 10, 15 and 25
 neighbors find 16, 16 and 11; of 20 that lack a class of ten, 17, 20 and 20."""
 
-PERMUTATIONS = 499  # random exchanges of the two sets; the least p-value is .002
+EXCHANGES = 499  # random exchanges of the two sets; the least p-value is .002
 
 
 def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run) -> float:
@@ -68,8 +68,8 @@ def _neighbors_p(sets: list[Subset], groups: list[NDArray[np.int64]], rng: np.ra
         return float(np.square(labels[group][found].mean(1) - 0.5).mean())
 
     seen = spread(of_group)
-    exchanged = [spread(rng.permutation(of_group)) for _ in range(PERMUTATIONS)]
-    return (1 + sum(one >= seen for one in exchanged)) / (1 + PERMUTATIONS)
+    exchanged = [spread(rng.permutation(of_group)) for _ in range(EXCHANGES)]
+    return (1 + sum(one >= seen for one in exchanged)) / (1 + EXCHANGES)
 
 
 def _distance_p(
