@@ -55,10 +55,11 @@ def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixe
         raise DataError(f"{who} is of type {type(value).__name__}, but images must be uint8 arrays, tensors or PIL")
     check_dtype(array.dtype, array.shape, named, array, reading)
     array = array if reading.range is None else reading.scaled(array, named)
-    pixels = as_rgb(array if array.ndim == 2 else _channels_last(array, is_tensor(value), who))
+    rows = array if array.ndim == 2 else _channels_last(array, is_tensor(value), who)
+    pixels = as_rgb(rows)
     if 0 in pixels.shape:
         raise DataError(f"{who} has shape {array.shape}: it holds no pixels")
-    return pixels, row_traits(pixels, 1 if array.ndim == 2 or 1 in (array.shape[0], array.shape[-1]) else 3)
+    return pixels, row_traits(pixels, 1 if rows.ndim == 2 else rows.shape[2])
 
 
 def row_traits(pixels: Pixels, channels: int) -> Traits:

@@ -6,7 +6,6 @@ Resizing and Surprising Subtleties in GAN Evaluation"): they move every score, w
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -16,7 +15,7 @@ from statistics import NormalDist
 from typing import Any, Self, TypeVar
 
 from finc_eval.core.record import Record
-from finc_eval.samples.traits import PALE, SHALLOW_VALUES, Traits
+from finc_eval.samples.traits import PALE, SHALLOW_VALUES, Traits, has_alpha
 
 MAX_SIZES = 32
 
@@ -24,7 +23,6 @@ MAX_SIZES = 32
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
     {"png", "apng", "bmp", "ppm", "tiff", "rawvideo", "ffv1", "huffyuv", "ffvhuff", "utvideo", "qtrle"}
 )
-ALPHA_MODE = re.compile(r"(?:RGB[Aa]|L[Aa]|PA|rgba|bgra|argb|abgr)(?:[;/]|$)|yuva|gbrap|ya8|ya16")
 
 MAX_SHARE_DIFFERENCE = 0.2
 MAX_QUALITY_DIFFERENCE = 5
@@ -217,7 +215,7 @@ def _unlike_pictures(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"{gray[0]:.0%} of gen and {gray[1]:.0%} of {name} are gray: color alone separates the sets; "
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
-    alpha = [one.share(sum(n for mode, n in one.modes.items() if ALPHA_MODE.match(mode))) for one in (gen, ref)]
+    alpha = [one.share(sum(n for mode, n in one.modes.items() if has_alpha(mode))) for one in (gen, ref)]
     if max(alpha) >= MIN_ALPHA_SHARE and min(alpha) == 0:
         yield (
             f"{alpha[0]:.0%} of gen and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -39,8 +40,36 @@ MAX_MODE_LENGTH = 12
 
 SHALLOW_VALUES = 16  # values of a pixel that are not seen on a screen
 
+OPAQUE = {
+    "yuva": "yuv",
+    "gbrap": "gbrp",
+    "ya": "gray",
+    "rgbaf": "rgbf",
+    "rgba64": "rgb48",
+    "rgba128": "rgb96",
+    "bgra64": "bgr48",
+    "rgba": "rgb0",
+    "bgra": "bgr0",
+    "argb": "0rgb",
+    "abgr": "0bgr",
+    "ayuv": "xyuv",
+    "vuya": "vuyx",
+    "uyva": "uyvx",
+}
+"""How names of FFmpeg's formats begin that have an alpha channel, and how without it; longer beginnings come first."""
+
 PALE = "/pale"
 """Mark of a mode whose pixels are all in the upper half, as numbers of 0 to 1 are that are taken for -1 to 1."""
+
+
+def opaque(mode: str) -> str:
+    """Return the name of FFmpeg's format without its alpha channel; of other formats, the same name."""
+    return next((plain + mode[len(alpha) :] for alpha, plain in OPAQUE.items() if mode.startswith(alpha)), mode)
+
+
+def has_alpha(mode: str) -> bool:
+    """Return whether pixels of a mode have an alpha channel, by Pillow's or FFmpeg's name."""
+    return opaque(mode) != mode or re.split("[;/]", mode)[0] in ("RGBA", "RGBa", "LA", "La", "PA")
 
 
 @dataclass(frozen=True)

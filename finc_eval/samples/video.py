@@ -41,7 +41,7 @@ from finc_eval.samples.clips import (
 )
 from finc_eval.samples.images import FixedSettings, take_pixels
 from finc_eval.samples.source import COPIES, Pixels
-from finc_eval.samples.traits import Traits, is_gray
+from finc_eval.samples.traits import Traits, has_alpha, is_gray, opaque
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -57,10 +57,6 @@ CHECKING_DECODERS = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 
 STRICT_CODECS = ("mjpeg",)
 """Codecs whose decoder shows damage only if it is told to stop at errors: of 30 damaged files, 18 were accepted."""
-
-OPAQUE = {"bgra": "bgr0", "rgba": "rgb0", "argb": "0rgb", "abgr": "0bgr", "pal8": "pal8"}
-ALPHA_PREFIXES = ("yuva", "gbrap", "ya8", "ya16", "rgba64", "bgra64")
-"""Formats of pixels that have an alpha channel, and what they are called without it."""
 
 UNMARKED = (0, 2, 3)  # marks of color that say nothing (ISO 23091-2): reserved and unspecified
 MAX_BYTES_AT_ONCE = 64 << 20  # bytes of pixels up to which all windows of a video are held in memory together
@@ -221,7 +217,7 @@ class _Reading:
         """Return the format of the pixels, one with alpha only if a pixel is transparent or the container says so."""
         if transparent and not self._mode.startswith("yuva"):
             return self._mode.replace("yuv", "yuva", 1)
-        return self._mode if self._transparent else OPAQUE.get(self._mode, self._mode.replace("yuva", "yuv", 1))
+        return self._mode if self._transparent else opaque(self._mode)
 
     def frames(self) -> Generator[tuple[int, Pixels], None, None]:
         """Yield the number and the pixels of each frame in the plan."""
@@ -241,13 +237,12 @@ class _Reading:
                 if number in self._wanted:
                     self._mode, marks = frame.format.name, (int(frame.colorspace), int(frame.color_trc))
                     self.color = None if all(mark in UNMARKED for mark in marks) else "/".join(map(str, marks))
-                    # All formats with alpha have these names in FFmpeg.
-                    has_alpha = self._mode in OPAQUE or self._mode.startswith(ALPHA_PREFIXES)
-                    layout = "rgba" if has_alpha else "rgb24"
+                    alpha = self._mode == "pal8" or has_alpha(self._mode)  # a palette may have transparent entries
+                    layout = "rgba" if alpha else "rgb24"
                     rgb = (
                         reformatter.reformat(frame, format=layout, threads=1).to_ndarray().astype(np.uint8, copy=False)
                     )
-                    if has_alpha:
+                    if alpha:
                         self._transparent = self._transparent or bool((rgb[..., 3] < 255).any())
                         rgb = np.ascontiguousarray(rgb[..., :3])
                     yield number, _upright(rgb, frame)

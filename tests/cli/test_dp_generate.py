@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("seeded_noise")
 TABLE = Table(
     (Number.between("age", 18, 95, integer=True), Category("smokes", ("no", "yes"))), Category("ill", ("0", "1"))
 )
+WIDE = Table(tuple(Category(f"column {place}", ("no", "yes")) for place in range(9)))
 DESCRIPTION = """
 label = "ill"
 columns = [
@@ -109,8 +110,8 @@ def test_presets_have_the_papers_orders_and_its_bound():
     images = image_statistics(fe.privacy.DpHpPaper(), (28, 28, 1))
     assert [one.phi.size for one in images] == [784 * 101] + [21**2] * 10
     assert images[0].budget / sum(one.budget for one in images) == pytest.approx(0.8)
-    table = table_statistics(fe.privacy.DpHpPaper(), TABLE)
-    assert [one.phi.size for one in table] == [2 * 101] + [11**2] * 8
+    table = table_statistics(fe.privacy.DpHpPaper(), WIDE)
+    assert [one.phi.size for one in table] == [9 * 101] + [11**3] * 8
     assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
 
 
@@ -136,9 +137,8 @@ def test_gamma_multiplies_the_loss_of_the_sum_for_images_and_that_of_the_product
 
 
 def test_the_papers_own_kernels_can_be_asked_for():
-    wide = Table(tuple(Category(f"column {place}", ("no", "yes")) for place in range(9)))
     asked = fe.privacy.DpHpPaper(product_order=13, product_columns=5, draws=2, sum_share=0.5, sum_order=20, gamma=3)
-    single, *products = table_statistics(asked, wide)
+    single, *products = table_statistics(asked, WIDE)
     assert [one.phi.size for one in (single, *products)] == [9 * 21, 537_824, 537_824]
     assert [one.weight for one in (single, *products)] == [1, 1.5, 1.5]  # γ over the products of all epochs
     assert [one.budget for one in (single, *products)] == [1, 0.5, 0.5]

@@ -10,10 +10,12 @@ import zlib
 import numpy as np
 import PIL
 import pytest
+from av.video.format import VideoFormat, names
 from PIL import Image, ImageDraw, PngImagePlugin
 
 from finc_eval.samples import Traits, open_source
 from finc_eval.samples.images import decode
+from finc_eval.samples.traits import has_alpha, opaque
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (12, 10, 3), dtype=np.uint8)
 PHOTO = Image.fromarray(PIXELS).resize((80, 96), Image.Resampling.BICUBIC)
@@ -87,6 +89,15 @@ def test_modes_that_no_file_has_become_rgb_all_the_same(mode):
 
     pixels, traits = rgb(Image.new(mode, (3, 2)))
     assert (pixels.shape, pixels.dtype, traits.mode, traits.format) == ((2, 3, 3), np.uint8, mode, "array")
+    assert has_alpha(mode) == (mode in ("RGBa", "La", "PA"))
+
+
+def test_formats_with_alpha_are_those_of_ffmpeg():
+    known = {name: VideoFormat(name) for name in names}
+    alpha = {name for name, one in known.items() if any(part.is_alpha for part in one.components)}
+    assert {name for name in names if has_alpha(name)} == {name for name in names if opaque(name) != name} == alpha
+    assert not any(map(has_alpha, map(opaque, names)))
+    assert [opaque(name) for name in ("yuva420p", "bgra", "rgba64le", "ya8")] == ["yuv420p", "bgr0", "rgb48le", "gray8"]
 
 
 def test_alpha_is_dropped_and_what_it_hides_shows():

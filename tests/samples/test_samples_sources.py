@@ -281,6 +281,14 @@ def test_gray_items_are_repeated_in_three_channels():
         assert (sample.traits.mode, sample.traits.is_gray) == ("L", True)
 
 
+@pytest.mark.parametrize(
+    ("shape", "mode"), [((1, 5, 3), "RGB"), ((5, 1, 3), "RGB"), ((3, 1, 5), "RGB"), ((3, 5, 1), "L"), ((1, 3, 5), "L")]
+)
+def test_a_row_or_column_of_colored_pixels_is_not_gray(shape, mode):
+    (sample,) = open_source([np.arange(0, 255, 17, dtype=np.uint8).reshape(shape)]).samples()
+    assert (sample.traits.mode.split("/")[0], sample.traits.is_gray) == (mode, mode == "L")
+
+
 def test_items_of_another_kind_are_refused_with_what_to_do():
     assert "(255 * x).round()" in message(open_source, Numbered(lambda x: torch.from_numpy(x) / 255))
     assert "drop the alpha channel" in message(open_source, [np.zeros((4, 5, 4), np.uint8)])

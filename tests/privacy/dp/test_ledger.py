@@ -147,15 +147,19 @@ def test_a_kill_between_the_spending_and_the_noise_gives_no_second_release_for_f
         release_of(records(), 0.1, ledger)
 
 
-def test_the_spending_is_on_the_disk_before_noise_is_drawn(ledger, monkeypatch):
+@pytest.mark.parametrize("planned", [False, True], ids=["created", "planned"])
+def test_the_spending_is_on_the_disk_before_noise_is_drawn(planned, tmp_path, monkeypatch):
     from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 
+    path = tmp_path / "ledger.jsonl"
+    ledger = PlannedLedger(path, 1.0, DELTA) if planned else Ledger.create(path, 1.0, DELTA)
     synced, seen = [], []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: (real(file), synced.append(file)))
+    monkeypatch.setattr(os, "fsync", lambda file: (real(file), synced.append(os.fstat(file).st_ino)))
 
     def noise(shape):
-        assert synced
+        assert path.stat().st_ino in synced
+        assert tmp_path.stat().st_ino in synced or not planned  # a new file's name is an entry of its folder
         seen.append(len(ledger.spendings()))
         raise KeyboardInterrupt
 
