@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
 
@@ -62,16 +62,11 @@ def approximation_error(phi: FeatureMap, sample: torch.Tensor) -> KernelError:
     )
 
 
-def enough_features(
-    make: Callable[[int], FeatureMap],
-    sample: torch.Tensor,
-    bound: float = AUTO_BOUND,
-    candidates: Sequence[int] = AUTO_FEATURES,
-) -> FeatureMap:
+def enough_features(make: Callable[[int], FeatureMap], sample: torch.Tensor) -> FeatureMap:
     """Return the map with the fewest frequencies whose measured error is within the bound, or the largest map."""
-    for features in candidates:
+    for features in AUTO_FEATURES:
         phi = make(features)
-        if approximation_error(phi, sample).rms <= bound:
+        if approximation_error(phi, sample).rms <= AUTO_BOUND:
             break
     return phi
 

@@ -294,13 +294,7 @@ class History:
         return opened
 
     def promote(
-        self,
-        verdict: Verdict,
-        gen: object,
-        *,
-        reason: str | None = None,
-        extractor: AnyExtractor = None,
-        run: Run | None = None,
+        self, verdict: Verdict, gen: object, *, reason: str | None = None, extractor: AnyExtractor = None
     ) -> Path | None:
         """Make a release the next baseline, if it passed or there is a reason; otherwise keep its verdict alone.
 
@@ -311,7 +305,7 @@ class History:
             name = text_digest(f"{verdict.sets[GEN].digest} {verdict.signature}")
             write_text(inside(self.folder, f"{REFUSED}/{name}.json"), verdict.to_json() + "\n")
             return None
-        opened = self.opened(gen, extractor, Run.of(run))
+        opened = self.opened(gen, extractor, Run.of(None))
         if opened.info().digest != verdict.sets[GEN].digest:
             raise UsageError("these samples were not judged: judge them as they are now, and promote them")
         folder = self.folder / f"{len(self.bundles) + 1:04}"

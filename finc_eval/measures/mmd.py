@@ -98,20 +98,17 @@ def mmd(gen: object, ref: object, sigma: float, *, run: Run | None = None) -> Mm
     return unbiased_estimate(kernel_sums(x, y, _gaussian_minus_one(sigma), run=run))
 
 
-def cmmd(
-    gen: object, ref: object, *, sigma: float = CMMD_SIGMA, scale: float = CMMD_SCALE, run: Run | None = None
-) -> float:
+def cmmd(gen: object, ref: object, *, run: Run | None = None) -> float:
     """Compute CMMD (Jayasumana et al., CVPR 2024, arXiv 2401.09603): biased MMD² × 1000 of CLIP embeddings.
 
     The published code takes embeddings of CLIP ViT-L/14-336, scales them to length one and uses the Gaussian kernel
     with σ = 10 and the V-statistic, diagonals included, so two finite sets of one law are above zero. Because σ is far
-    larger than the largest distance, 2, the number is close to scale/σ² times the squared distance of the two means.
+    larger than the largest distance, 2, the number is close to 10 times the squared distance of the two means.
     """
-    check_positive("sigma", sigma)
     x, y = open_samples(gen, ref, least=1)
-    gaussian = _gaussian_minus_one(sigma)
+    gaussian = _gaussian_minus_one(CMMD_SIGMA)
     kernel: PairKernel = lambda left, right: gaussian(unit_length(left), unit_length(right))  # noqa: E731
-    return scale * kernel_sums(x, y, kernel, run=run).biased()
+    return CMMD_SCALE * kernel_sums(x, y, kernel, run=run).biased()
 
 
 def unbiased_estimate(sums: KernelSums) -> MmdEstimate:

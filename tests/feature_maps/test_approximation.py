@@ -1,4 +1,3 @@
-from functools import partial
 from math import cos, exp, sin
 
 import numpy as np
@@ -7,6 +6,7 @@ import torch
 
 import finc_eval as fe
 from finc_eval.core.errors import UsageError
+from finc_eval.feature_maps import approximation
 from finc_eval.feature_maps.approximation import (
     AUTO_BOUND,
     AUTO_FEATURES,
@@ -16,7 +16,6 @@ from finc_eval.feature_maps.approximation import (
     theorem_1_bound,
 )
 from finc_eval.feature_maps.hermite import TotalDegree
-from finc_eval.sketches import reference
 
 
 @pytest.fixture(scope="module")
@@ -57,32 +56,38 @@ def test_a_single_sample_has_no_error(sample):
         approximation_error(maps()(10), sample[:1])
 
 
-def test_enough_features_are_the_first_number_whose_error_is_within_the_bound(sample):
+def choose_from(monkeypatch, candidates, bound):
+    monkeypatch.setattr(approximation, "AUTO_FEATURES", candidates)
+    monkeypatch.setattr(approximation, "AUTO_BOUND", bound)
+
+
+def test_enough_features_are_the_first_number_whose_error_is_within_the_bound(sample, monkeypatch):
     candidates = (25, 100, 400, 1600)
     rms = [approximation_error(maps()(features), sample).rms for features in candidates]
     assert rms == sorted(rms, reverse=True)
     for chosen, error in zip(candidates, rms, strict=True):
-        assert enough_features(maps(), sample, error, candidates).features == chosen
-        assert enough_features(maps(), sample, error * 1.01, candidates).features == chosen
+        for bound in (error, error * 1.01):
+            choose_from(monkeypatch, candidates, bound)
+            assert enough_features(maps(), sample).features == chosen
 
 
-def test_where_no_number_is_enough_the_largest_is_taken(sample):
+def test_where_no_number_is_enough_the_largest_is_taken(sample, monkeypatch):
     tried = []
 
     def make(features):
         tried.append(features)
         return maps()(min(features, 10))
 
-    assert enough_features(make, sample, bound=0.0, candidates=(5, 7)).features == 7
     assert enough_features(make, sample).features == 10
-    assert tried == [5, 7, *AUTO_FEATURES]
+    choose_from(monkeypatch, (5, 7), 0.0)
+    assert enough_features(make, sample).features == 7
+    assert tried == [*AUTO_FEATURES, 5, 7]
 
 
 @pytest.mark.parametrize(("bound", "chosen"), [(1.0, 20), (0.08, 80), (1e-6, 320)])
 def test_a_comparison_can_choose_the_number_of_features_itself(digits, monkeypatch, bound, chosen):
     x = digits[0][:300, ::8]
-    smaller = partial(enough_features, bound=bound, candidates=(20, 80, 320))
-    monkeypatch.setattr(reference, "enough_features", smaller)
+    choose_from(monkeypatch, (20, 80, 320), bound)
     found = fe.compare(gen=x[:100], ref=x[100:], features="auto")
     assert found.settings.features == found.feature_map.features == chosen
     assert f"r:{chosen}" in str(found.signature).split("|")
