@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from math import inf, isfinite, sqrt
 from typing import Any
@@ -67,21 +68,21 @@ def critical_value(family: int) -> float:
     return upper_quantile((1 - DEFAULT_CONFIDENCE) / (2 * family))
 
 
-def jackknife(*without: ArrayLike, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
+def jackknife(*without: Sequence[float] | Array, confidence: float = DEFAULT_CONFIDENCE) -> tuple[float, float]:
     """Return the standard error of a value, and the half-width of its interval, by the delete-a-block jackknife.
 
     `without` has the values without each block in turn, for each independent set (Tukey 1958). The degrees of freedom
     of several sets follow Welch and Satterthwaite.
     """
-    variances, degrees = np.array([((np.size(one) - 1) * np.var(one), np.size(one) - 1) for one in without]).T
-    spread = float((variances**2 / degrees).sum())
-    error = sqrt(variances.sum())
-    return error, student_quantile(float(variances.sum()) ** 2 / spread, confidence) * error if spread else 0.0
+    variances = [(len(values) - 1) * float(np.var(values)) for values in without]
+    spread = sum(variance**2 / (len(values) - 1) for variance, values in zip(variances, without, strict=True))
+    error = sqrt(sum(variances))
+    return error, student_quantile(sum(variances) ** 2 / spread, confidence) * error if spread else 0.0
 
 
-def jackknife_bias(value: float, *without: ArrayLike) -> float:
+def jackknife_bias(value: float, *without: Sequence[float] | Array) -> float:
     """Return the bias of a value that is of order 1/n, from the values without each block (Quenouille 1956)."""
-    return sum((np.size(one) - 1) * (float(np.mean(one)) - value) for one in without)
+    return sum((len(one) - 1) * (float(np.mean(one)) - value) for one in without)
 
 
 def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:

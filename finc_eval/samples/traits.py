@@ -56,7 +56,7 @@ OPAQUE = {
     "vuya": "vuyx",
     "uyva": "uyvx",
 }
-"""How names of FFmpeg's formats begin that have an alpha channel, and how without it; longer beginnings come first."""
+"""Beginnings of FFmpeg's names of formats with an alpha channel, and without it; the first that fits counts."""
 
 PALE = "/pale"
 """Mark of a mode whose pixels are all in the upper half, as numbers of 0 to 1 are that are taken for -1 to 1."""
