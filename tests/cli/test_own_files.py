@@ -81,7 +81,7 @@ def elsewhere(made):
     return made
 
 
-DIGITS = "--gen gen --ref ref"
+DIGITS, SWEEP = "--gen gen --ref ref", "compare sweep --parameter sigma"
 
 
 @pytest.mark.parametrize(
@@ -93,21 +93,17 @@ DIGITS = "--gen gen --ref ref"
         ("compare --gen gen --ref bare.npz", "compare --gen gen --ref beside.npz", True),
         (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --n 50", False),
         (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --extractor efficientnet-lite0", False),
-        (f"compare methods {DIGITS}", "compare methods --gen moved/gen --ref ref", True),
-        (
-            f"compare sweep --parameter sigma {DIGITS}",
-            "compare sweep --parameter sigma --gen moved/gen --ref ref",
-            True,
-        ),
         ("kinds a=gen b=ref", "kinds a=moved/gen b=ref", True),
         (f"evaluate {DIGITS}", "evaluate --gen moved/gen --ref ref", True),
         *(
-            pytest.param(*case, False, marks=pytest.mark.long)
+            pytest.param(*case, marks=pytest.mark.long)
             for case in (
-                ("compare --gen gen --ref ref.h5", "compare --gen moved/gen --ref other"),
-                ("compare --gen gen --ref bare.npz", "compare --gen gen --ref absent.npz"),
-                (f"compare methods {DIGITS}", "compare methods --gen gen --ref moved/gen"),
-                ("kinds a=gen b=ref", "kinds a=ref b=moved/gen"),
+                ("compare --gen gen --ref ref.h5", "compare --gen moved/gen --ref other", False),
+                ("compare --gen gen --ref bare.npz", "compare --gen gen --ref absent.npz", False),
+                (f"compare methods {DIGITS}", "compare methods --gen moved/gen --ref ref", True),
+                (f"compare methods {DIGITS}", "compare methods --gen gen --ref moved/gen", False),
+                (f"{SWEEP} {DIGITS}", f"{SWEEP} --gen moved/gen --ref ref", True),
+                ("kinds a=gen b=ref", "kinds a=ref b=moved/gen", False),
             )
         ),
     ],

@@ -38,7 +38,9 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in ("compare", "evaluate"))) for name in COMMANDS]
+)
 def test_neither_a_second_run_nor_batches_nor_threads_change_a_byte(folder, monkeypatch, name):
     monkeypatch.chdir(folder)
     seen = []

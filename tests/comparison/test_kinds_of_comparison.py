@@ -188,7 +188,7 @@ def test_the_directions_are_the_same_with_kinds_and_without(without_two, found):
     assert [mode.excess for mode in alone.directions] == [mode.excess for mode in found.directions]
 
 
-@pytest.mark.parametrize("case", ["a shift along an axis", "less brightness"])
+@pytest.mark.parametrize("case", ["a shift along an axis", pytest.param("less brightness", marks=pytest.mark.long)])
 def test_a_drift_of_all_samples_is_found_by_directions_and_told_as_one(digits, case):
     """Kinds are told by the directions of embeddings, so what all samples share is of none of them."""
     if case == "less brightness":

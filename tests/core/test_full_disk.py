@@ -23,7 +23,9 @@ except DataError as error:
 
 
 @pytest.mark.skipif(not hasattr(resource, "RLIMIT_FSIZE"), reason="limits the size of files")
-@pytest.mark.parametrize("room", [0, 500, 50_000, 1_700_000, 2_400_500])
+@pytest.mark.parametrize(
+    "room", [0, 1_700_000, 2_400_500, *(pytest.param(room, marks=pytest.mark.long) for room in (500, 50_000))]
+)
 def test_a_file_that_finds_no_room_is_one_sentence(tmp_path, room):
     made = subprocess.run(
         [sys.executable, "-c", WRITING, str(tmp_path / "x.h5"), str(room)], capture_output=True, text=True

@@ -66,7 +66,7 @@ def test_proposition_b1_the_mean_absolute_error_is_below_the_bound_and_falls_thr
     assert (found / bound).tolist() == pytest.approx([0.79, 0.68, 0.59, 0.52, 0.47], abs=0.01)
 
 
-@pytest.mark.parametrize("frequencies", [25, 100])
+@pytest.mark.parametrize("frequencies", [25, pytest.param(100, marks=pytest.mark.long)])
 def test_proposition_b1_fourier_features_err_by_the_root_of_their_number_above_the_bound_of_its_inverse(frequencies):
     """With A = 2 · frequencies features the mean absolute error is 0.40/√A; the proposition's lower bound is 1/(8A)."""
     generator = torch.Generator().manual_seed(1)

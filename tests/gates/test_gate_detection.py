@@ -42,7 +42,7 @@ def made():
     "n, change, overall, rule",
     [
         (1000, {}, "pass", None),
-        (1000, {"lost": 2}, "regression", "kinds.lose"),
+        pytest.param(1000, {"lost": 2}, "regression", "kinds.lose", marks=pytest.mark.long),
         (1000, {"lost": 1}, "regression", "kinds.lose"),  # of a kind that is smaller than those which must hold
         (1000, {"new": 0.06}, "regression", "kinds.new"),
         (100, {"lost": 3}, "undecided", "kinds.lose"),

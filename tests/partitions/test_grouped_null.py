@@ -51,7 +51,7 @@ def clip(rng, shares=None):
     ("first", "second"),
     [
         (bursts, bursts_one_by_one),
-        (clip, clip),
+        pytest.param(clip, clip, marks=pytest.mark.long),
         pytest.param(bursts, bursts, marks=pytest.mark.long),
         pytest.param(powers, powers, marks=pytest.mark.long),
         pytest.param(powers, powers_one_by_one, marks=pytest.mark.long),

@@ -91,7 +91,8 @@ def test_counts_of_random_draws_are_not_a_design():
 
 
 @pytest.mark.parametrize(
-    ("values", "n", "m"), [(10, 60, 60), (30, 100, 300), pytest.param(100, 400, 200, marks=pytest.mark.long)]
+    ("values", "n", "m"),
+    [(10, 60, 60), *(pytest.param(*one, marks=pytest.mark.long) for one in ((30, 100, 300), (100, 400, 200)))],
 )
 def test_values_that_random_draws_lack_are_rarely_named(values, n, m):
     rng, runs = np.random.default_rng(values), 120
@@ -106,6 +107,19 @@ def test_values_that_random_draws_lack_are_rarely_named(values, n, m):
         }
         named += any("lacks" in one for one in missing_values(sets, []))
     assert named <= stats.binom.ppf(0.999, runs, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "values", "is_named"), [(5, 2, False), (6, 2, True), (6, 10, False), (9, 10, True), (9, 40, False)]
+)
+def test_a_value_is_named_if_chance_would_seldom_leave_out_any_of_all(lacking, values, is_named):
+    """Of sets of one size, ½ᵏ is the chance that all k samples of a value are of the other: 5 % for all values."""
+    others = [f"{number % (values - 1)}" for number in range(400)]
+    sets = {
+        label: fe.EmbeddingSet(np.zeros((400, 2), np.float32), metadata={"prompt": names})
+        for label, names in (("gen", others), ("ref", ["lacking"] * lacking + others[lacking:]))
+    }
+    assert any("lacks 1 of" in one for one in missing_values(sets, [])) == is_named
 
 
 def test_a_value_that_is_surely_not_by_chance_lacking_is_named():

@@ -155,6 +155,28 @@ def test_a_prompt_whose_images_are_nearer_than_by_chance_is_not_significant():
     assert p_values[2] <= 0.06
 
 
+def test_p_values_of_prompts_are_those_of_the_largest_of_all():
+    rng, weight = np.random.default_rng(0), np.repeat([0.25, -0.25], 4)
+    signs = rng.permuted(np.tile(weight, (999, 1)), axis=1)
+    shifted = rng.normal(size=(8, 3)) + 0.8 * np.sign(weight)[:, None]
+    one, all_ = Permuted(1), Permuted(30)
+    for block, rows in enumerate([shifted, *rng.normal(size=(29, 8, 3))]):
+        all_.add(block, rows, weight, signs)
+    one.add(0, shifted, weight, signs)
+    assert one.p_values()[0] <= 0.05
+    assert all_.p_values()[0] > 4 * one.p_values()[0]
+
+
+@pytest.mark.parametrize("families", [2, 3])
+def test_the_families_of_words_share_the_error(vectors, clip, monkeypatch, families):
+    parts = []
+    monkeypatch.setattr(
+        "finc_eval.prompts.table.choose", lambda phrases, data, prompt, seed, part, before=(): parts.append(part) or ()
+    )
+    differences(rows_of(2, 1, vectors), rows_of(2, 2, vectors), str(clip[1]) if families == 3 else None)
+    assert len(parts) == families and sum(parts) == pytest.approx(1)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [(None, "do not say which model made them: name its card"), ("pixels", "pixels has no text tower")],
@@ -177,10 +199,10 @@ def test_missing_weights_leave_the_fit_unmeasured(vectors, clip, tmp_path):
     assert "absent.safetensors, are not at" in found.unmeasured
 
 
-@pytest.mark.parametrize("runs", [5, pytest.param(60, marks=pytest.mark.long)])
-def test_equal_models_have_words_of_unlike_fit_as_often_as_stated(vectors, clip, monkeypatch, runs):
+@pytest.mark.long
+def test_equal_models_have_words_of_unlike_fit_as_often_as_stated(vectors, clip, monkeypatch):
     """A third of 5 % of the runs may have such a word, and p-values of models hold; effects of prompts are large."""
-    rng = np.random.default_rng(3)
+    rng, runs = np.random.default_rng(3), 60
     table = torch.from_numpy(vectors)
     monkeypatch.setattr("finc_eval.prompts.text.embed_prompts", lambda *given: (table, ""))
     turned = np.linalg.qr(rng.normal(size=(16, 16)))[0]

@@ -52,6 +52,22 @@ def test_equal_models_have_no_words_in_nineteen_of_twenty_runs(runs):
     assert false <= stats.binom.ppf(0.999, 2 * runs, 0.025)
 
 
+@pytest.mark.parametrize(
+    ("texts", "part", "low", "high"),
+    [(1, 1.0, 0.0, 0.01), (24, 1.0, 0.02, 0.05), (1, 0.5, 0.01, 0.02), (24, 0.5, None, None)],
+    ids=["alone", "among all", "alone with half of the error", "among all with half of the error"],
+)
+def test_a_phrase_is_judged_among_all_phrases_by_its_part_of_the_error(texts, part, low, high):
+    data = np.random.default_rng(1).normal(size=len(PROMPTS)) + 0.75 * np.array(["red" in one for one in PROMPTS])
+    phrases = Phrases.of(PROMPTS)
+    assert len(phrases.texts) == 24
+    if texts == 1:
+        phrases = Phrases(("red",), phrases.has[:, [phrases.texts.index("red")]])
+    found = list(choose(phrases, data, np.arange(len(PROMPTS)), 0, part))
+    assert [phrases.texts[one.phrase] for one in found] == ["red"] * (low is not None)
+    assert all(low <= one.p_value <= high for one in found)
+
+
 def test_a_word_whose_images_are_more_alike_is_found():
     rng = np.random.default_rng(4)
     diversity = rng.uniform(-0.4, 0.4, len(PROMPTS))

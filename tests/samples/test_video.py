@@ -348,7 +348,9 @@ def test_a_damaged_frame_is_not_guessed(files, suffix):
 DAMAGED = {"mjpeg": ("avi", "yuvj420p"), "libvpx-vp9": ("webm", "yuv420p"), "libvpx": ("webm", "yuv420p")}
 
 
-@pytest.mark.parametrize("codec", DAMAGED)
+@pytest.mark.parametrize(
+    "codec", [pytest.param(codec, marks=[pytest.mark.long] * (codec == "libvpx")) for codec in DAMAGED]
+)
 def test_damage_that_the_codec_can_tell_is_a_failure(codec):
     """One, 16 or 200 bytes are overwritten; FFmpeg's own decoders of VP8 and VP9 accept most of these files."""
     noise = np.random.default_rng(7).integers(0, 60, (60, 96, 128, 3), dtype=np.uint8)

@@ -245,7 +245,9 @@ def tables(assets):
     return {"adult": adult, "few columns": few, **discrete, "cervical cancer": risk}
 
 
-@pytest.mark.parametrize("name", ["adult", "few columns", "simple", "bounded", "cervical cancer"])
+@pytest.mark.parametrize(
+    "name", ["few columns", "simple", "bounded", "cervical cancer", pytest.param("adult", marks=pytest.mark.long)]
+)
 def test_disjoint_draws_of_a_discrete_table_are_not_confused(tables, name):
     rng, columns, confused = np.random.default_rng(2), tables[name], 0
     for _ in range(4):

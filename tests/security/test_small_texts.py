@@ -137,8 +137,11 @@ TABLES = {
     "a key of 100 kB.jsonl": (lambda: rows(100, lambda n: {"file_name": f"{n}.png", "k" * 100_000: 1}), "300 samples"),
 }
 
+SLOW_TABLES = ("9,000 columns of nothing.csv", "a million rows of nothing.csv")
+"""Rows with a key each are refused for the same size."""
 
-@pytest.mark.parametrize("case", TABLES)
+
+@pytest.mark.parametrize("case", [pytest.param(one, marks=[pytest.mark.long] * (one in SLOW_TABLES)) for one in TABLES])
 def test_tables_of_metadata_beside_a_set_and_in_its_folder(case, tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "100MB")
     make, told = TABLES[case]

@@ -54,7 +54,7 @@ def saved(whole, of, numbers=None):
     return paths
 
 
-@pytest.mark.parametrize("of", [1, 2, 7, pytest.param(61, marks=pytest.mark.long)])
+@pytest.mark.parametrize("of", [1, 7, *(pytest.param(of, marks=pytest.mark.long) for of in (2, 61))])
 def test_the_sum_is_the_sketch_of_one_process(whole, of):
     merged = fe.merge(saved(whole, of)[::-1], "merged.h5")
     for mine, one in zip(merged.folds, whole.folds, strict=True):
