@@ -25,7 +25,7 @@ import finc_eval as fe
 from finc_eval.baselines.fld import sample_likelihoods
 from finc_eval.baselines.ken import ken_spectrum
 from finc_eval.baselines.rarity import rarity
-from finc_eval.baselines.spectral_clustering import spectral_clustering
+from finc_eval.baselines.spectral_clustering import most_novel, spectral_clustering
 from finc_eval.numerics.kernels import gaussian_kernel
 
 DIM, KINDS, NOVEL, CLUSTERS = 768, 20, 5, 10
@@ -80,12 +80,12 @@ def ken(form, gen, ref):
 
 
 def rarity_clusters(gen, ref):
-    spectral_clustering(gen, rarity(gen, ref).novel(SHARE), CLUSTERS)
+    spectral_clustering(gen, most_novel(rarity(gen, ref), SHARE), CLUSTERS)
 
 
 def fld_clusters(gen, ref):
     half = len(ref) // 2
-    spectral_clustering(gen, sample_likelihoods(gen, ref[:half], ref[half:]).novel(SHARE), CLUSTERS)
+    spectral_clustering(gen, most_novel(sample_likelihoods(gen, ref[:half], ref[half:]), SHARE), CLUSTERS)
 
 
 METHODS = {

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.device import Device
-from finc_eval.core.errors import DataError, check_fraction
+from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -50,10 +50,10 @@ class Likelihoods:
     scores: NDArray[np.float64]
     signature: Signature  # everything that changes the scores, except the generated set
 
-    def novel(self, share: float) -> NDArray[np.int64]:
-        """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
-        check_fraction("share", share, one=True)
-        return np.argsort(self.scores, kind="stable")[: max(round(share * len(self.scores)), 1)]
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """All samples, most novel first; equal ones in their order."""
+        return np.argsort(self.scores, kind="stable")
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import check_fraction
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.distance_blocks import Key, Smallest, blocks
@@ -51,11 +50,6 @@ class Rarity:
         """All samples, most novel first: outside by distance, then inside by score; equal ones in their order."""
         levels = np.where(self.inside, self.scores, self.distances)
         return np.lexsort((np.arange(len(levels)), -levels, self.inside))
-
-    def novel(self, share: float) -> NDArray[np.int64]:
-        """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
-        check_fraction("share", share, one=True)
-        return self.order[: max(round(share * len(self.inside)), 1)]
 
 
 def rarity(gen: object, ref: object, *, k: int = 3, run: Run | None = None, index: SearchIndex = "exact") -> Rarity:

@@ -9,11 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from finc_eval.baselines.fld import Likelihoods
+from finc_eval.baselines.rarity import Rarity
 from finc_eval.core.device import Device
-from finc_eval.core.errors import DataError, check_count
+from finc_eval.core.errors import DataError, check_count, check_fraction
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
+
+
+def most_novel(found: Rarity | Likelihoods, share: float) -> NDArray[np.int64]:
+    """Select the most novel samples, most novel first: a share of all, in (0, 1], and at least one."""
+    check_fraction("share", share, one=True)
+    return found.order[: max(round(share * len(found.scores)), 1)]
 
 
 def spectral_clustering(
@@ -23,7 +31,7 @@ def spectral_clustering(
 
     The affinity of two neighbors is exp(−‖x − y‖² / (s_x s_y)), where s is the distance to the k-th neighbor
     (Zelnik-Manor and Perona 2004), with k = log₂ m + 1 for m samples; all other affinities are 0. `samples` are row
-    numbers, such as `Rarity.novel` returns.
+    numbers, such as `most_novel` returns.
     """
     # scikit-learn takes a second to import, which the methods without clusters need not wait for.
     from sklearn.cluster import SpectralClustering

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from finc_eval.baselines.fld import sample_likelihoods
 from finc_eval.baselines.ken import check_few_enough, ken
 from finc_eval.baselines.rarity import rarity
-from finc_eval.baselines.spectral_clustering import spectral_clustering
+from finc_eval.baselines.spectral_clustering import most_novel, spectral_clustering
 from finc_eval.comparison.directions import (
     OVERSAMPLING,
     CrossFit,
@@ -211,7 +211,7 @@ def rarity_expansion(
 ) -> KernelExpansion:
     """Cluster the samples of x that have the highest Rarity scores against y, those outside every ball first."""
     found = rarity(x, y, k=method.neighbors, run=run, index=index)
-    return replace(_clusters(x, found.novel(method.novel), clusters, run), recall=found.recall)
+    return replace(_clusters(x, most_novel(found, method.novel), clusters, run), recall=found.recall)
 
 
 def fld_expansion(
@@ -233,8 +233,8 @@ def fld_expansion(
         Subset(source, np.arange(source.n), entries, name)
         for source, name in ((x, x.name), (others, "train"), (centers, "test"))
     )
-    novel = sample_likelihoods(generated, train, test, run=run).novel(method.novel)
-    return _clusters(x, novel, clusters, run)
+    found = sample_likelihoods(generated, train, test, run=run)
+    return _clusters(x, most_novel(found, method.novel), clusters, run)
 
 
 def constant_features(embeddings: Embeddings) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ import torch
 import finc_eval as fe
 from finc_eval.baselines import fld as module
 from finc_eval.baselines.fld import fit, fld, sample_likelihoods
+from finc_eval.baselines.spectral_clustering import most_novel
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search import distance_blocks
 
@@ -105,7 +106,7 @@ def test_copies_of_training_samples_are_punished_and_named():
 def test_samples_off_the_law_are_found_novel():
     gen = np.concatenate([law(95, 2), law(5, 3, shift=4)])
     found = sample_likelihoods(gen, law(400, 1), law(300, 0))
-    assert sorted(found.novel(0.05)) == [95, 96, 97, 98, 99]
+    assert sorted(most_novel(found, 0.05)) == [95, 96, 97, 98, 99]
 
 
 def test_the_unit_of_a_feature_changes_nothing():

@@ -3,6 +3,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.baselines.rarity import rarity
+from finc_eval.baselines.spectral_clustering import most_novel
 
 
 def distances(x, y):
@@ -38,7 +39,7 @@ def test_an_order_on_a_line_by_hand():
     np.testing.assert_allclose(found.distances[3:], [65, 0, 0, 4])
     assert found.outside == 4
     assert found.order.tolist() == [3, 6, 4, 5, 2, 1, 0], "a sample on a surface is outside, at distance 0"
-    assert found.novel(0.3).tolist() == [3, 6] and found.novel(0.01).tolist() == [3]
+    assert most_novel(found, 0.3).tolist() == [3, 6] and most_novel(found, 0.01).tolist() == [3]
     assert str(found.signature).startswith("rarity|n:7/4|fx:array-1|neighbors:1|")
 
 
@@ -52,7 +53,7 @@ def test_kinds_the_reference_lacks_rank_first(digits):
 @pytest.mark.parametrize("share", [0, 1.5])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(fe.FincEvalError, match=f"share must lie between 0 and 1, got {share}"):
-        rarity(np.eye(6), np.eye(6)).novel(share)
+        most_novel(rarity(np.eye(6), np.eye(6)), share)
 
 
 def test_what_is_wrong_is_said_in_a_sentence():

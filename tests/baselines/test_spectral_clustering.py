@@ -3,7 +3,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.baselines.rarity import rarity
-from finc_eval.baselines.spectral_clustering import affinity, spectral_clustering
+from finc_eval.baselines.spectral_clustering import affinity, most_novel, spectral_clustering
 
 
 def planted(sizes=(40, 25, 15), seed=0):
@@ -45,7 +45,7 @@ def test_classes_the_reference_lacks_come_out_as_clusters(assets):
     novel = np.isin(labels, [2, 7, 11])
     ref, gen = features[~novel][::2], np.concatenate([features[~novel][1::2], features[novel]])
     kinds = np.concatenate([labels[~novel][1::2], labels[novel]])
-    samples = rarity(gen, ref).novel(novel.sum() / len(gen))
+    samples = most_novel(rarity(gen, ref), novel.sum() / len(gen))
     assert np.isin(kinds[samples], [2, 7, 11]).mean() > 0.5
     found = spectral_clustering(gen, samples, 6)
     members = [kinds[samples][found == cluster] for cluster in range(6)]
