@@ -10,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from math import log
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from finc_eval.core.errors import DataError, check_choice, check_positive
+from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.numerics.eigen import MAX_SERIAL_ROWS
@@ -130,9 +130,8 @@ COLLAPSED_SCORE = 0.95  # share of log n above which a KEN score only says that 
 class Novelty:
     """The KEN score of a generated set."""
 
-    score: float  # Σ λ₊ log(Σλ₊ / λ₊) over the positive eigenvalues λ₊ of C_X − ρ·C_Y, in nats
+    score: float  # Σ λ₊ log(Σλ₊ / λ₊) over the positive eigenvalues λ₊ of C_X − C_Y, in nats
     eigenvalues: torch.Tensor  # λ₊, descending
-    form: Factorization  # factorization of the kernel matrix
     warning: str | None  # reason to distrust the score, or None
     signature: Signature  # everything that changes the score, except the generated set
 
@@ -147,22 +146,17 @@ def check_few_enough(count: int, instead: str) -> None:
         )
 
 
-def novelty(
-    gen: object, ref: object, *, sigma: float | None = None, rho: float = 1.0, form: Factorization = "cholesky"
-) -> Novelty:
+def novelty(gen: object, ref: object, *, sigma: float | None = None) -> Novelty:
     """Compute KEN (arXiv 2402.17287, eq. 8), the amount of novelty in the generated set times its diversity.
 
-    Sets are embeddings (n, d) or their file; σ is by default half the reference's median distance, and ρ is the
-    paper's η. The factorization "eigen" of the kernel matrix is slower and allows a singular matrix.
+    Sets are embeddings (n, d) or their file; σ is by default half the reference's median distance. The paper's η is 1.
     """
-    check_positive("rho", rho)
-    check_choice("form", form, get_args(Factorization))
     x, y = open_pair(gen, ref, ("gen", "ref"))
     check_few_enough(x.n + y.n, "compare by FINC")
     rows, others = (torch.cat([batch.rows for batch in one.batches()]).double() for one in (x, y))
     width = median_bandwidth(others) if sigma is None else sigma
     check_positive("sigma", width)
-    values = ken_spectrum(rows, others, partial(gaussian_kernel, sigma=width), rho=rho, form=form)
+    values = ken_spectrum(rows, others, partial(gaussian_kernel, sigma=width))
     score = ken_score(values)
     alone = score > COLLAPSED_SCORE * log(x.n)
     warning = (
@@ -171,5 +165,5 @@ def novelty(
         if alone
         else None
     )
-    fields = (("kernel", "gaussian"), ("sigma", f"{width:g}"), ("rho", f"{rho:g}"), ("form", form))
-    return Novelty(score, values, form, warning, Signature.of("ken", (x.n, y.n), x.space, *fields))
+    fields = (("kernel", "gaussian"), ("sigma", f"{width:g}"), ("rho", "1"), ("form", "cholesky"))
+    return Novelty(score, values, warning, Signature.of("ken", (x.n, y.n), x.space, *fields))

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from math import inf
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from finc_eval.baselines.ken import novelty
+from finc_eval.baselines.ken import ken_score, ken_spectrum, novelty
 from finc_eval.embeddings.search.neighbors import radii
 from finc_eval.measures.authenticity import authpct
 from finc_eval.measures.frechet import frechet_distance
@@ -24,6 +26,7 @@ from finc_eval.measures.kid import kid, kid_interval
 from finc_eval.measures.mmd import mmd
 from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.measures.vendi import gaussian_vendi, vendi
+from finc_eval.numerics.kernels import gaussian_kernel
 
 Array = NDArray[np.floating[Any]]
 
@@ -115,7 +118,10 @@ def _gaussian_vendi(x: Array, _: Array) -> list[float]:
 
 
 def _ken(x: Array, y: Array) -> list[float]:
-    return [novelty(x, y, sigma=PARITY_SIGMA, form=form).score for form in ("cholesky", "eigen")]
+    rows, others = (torch.from_numpy(one).double() for one in (x, y))
+    kernel = partial(gaussian_kernel, sigma=PARITY_SIGMA)
+    of_eigen = ken_score(ken_spectrum(rows, others, kernel, form="eigen"))
+    return [novelty(x, y, sigma=PARITY_SIGMA).score, of_eigen]
 
 
 def _radii(x: Array, y: Array) -> list[float]:
