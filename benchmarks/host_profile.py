@@ -42,7 +42,7 @@ STAGES = {
     "sketch": (inputs, "_sketch"),
     "divide into kinds": (KindTree, "fit"),
     "count kinds": (Counter, "of"),
-    "test kinds": (answer, "node_tests"),
+    "test kinds": (answer, "test_kinds"),
     "directions": (compare, "_fit"),
     "score": (compare, "score_sets"),
     "assemble directions": (compare, "assemble_directions"),

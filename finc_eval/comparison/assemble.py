@@ -81,7 +81,9 @@ def assemble_directions(
                 continue
             gen, ref = shares["gen"], shares["ref"]
             low, high = mover(gen, ref)
-            energy = own.scores.energy_of(column) - rho * other.scores.energy_of(column)
+            # Means of s₊² and of s₋² over each set.
+            mean, mean_of_other = (one.scores.energy[:, column] / one.scores.n for one in (own, other))
+            energy = mean - rho * mean_of_other
             sign = 1 if energy[0] >= energy[1] else -1
             vector = sign * fit.full.vectors[:, rank]
             masses = dict(zip(SETS_OF[role], (estimate.mass_first[column], estimate.mass_second[column]), strict=True))

@@ -15,14 +15,7 @@ from scipy.optimize import linear_sum_assignment
 
 from finc_eval.core.device import send
 from finc_eval.numerics.arrays import rows_of
-from finc_eval.numerics.eigen import (
-    RESIDUAL_TOLERANCE,
-    Eigenpairs,
-    LowRank,
-    extreme_eigenpairs,
-    top_eigenpairs,
-    varimax,
-)
+from finc_eval.numerics.eigen import RESIDUAL_TOLERANCE, Eigenpairs, LowRank, extreme_eigenpairs, varimax
 from finc_eval.numerics.moments import Moments, weighted_sum
 
 OVERSAMPLING = 1.3
@@ -124,9 +117,9 @@ class EigenProblem:
     count: int  # number of directions, t
     spectrum: int  # number of eigenvalues of all data
     both: bool = False  # whether to find also the pairs of −Λ. With ρ = 1 that is what the second set has more of.
-    _found: dict[tuple[int, ...], list[tuple[Eigenpairs, ...]]] = field(default_factory=dict)
+    _found: dict[tuple[int, ...], list[list[Eigenpairs]]] = field(default_factory=dict)
 
-    def pairs(self, folds: Sequence[int], parts: Sequence[torch.Tensor]) -> list[tuple[Eigenpairs, ...]]:
+    def pairs(self, folds: Sequence[int], parts: Sequence[torch.Tensor]) -> list[list[Eigenpairs]]:
         """Return the pairs of Λ and −Λ over some folds: of all entries of φ, and of those in each of `parts` alone."""
         if tuple(folds) not in self._found:
             difference = covariance_difference(self.first, self.second, self.rho, folds)
@@ -139,9 +132,7 @@ class EigenProblem:
             all_data = (self.spectrum, RESIDUAL_TOLERANCE)
             wanted = (all_data if len(folds) == 2 else (0, REFIT_TOLERANCE), *((0, REFIT_TOLERANCE) for _ in parts))
             self._found[tuple(folds)] = [
-                extreme_eigenpairs(problem, self.count, *how)
-                if self.both
-                else (top_eigenpairs(problem, self.count, *how),)
+                extreme_eigenpairs(problem, self.count, *how, both=self.both)
                 for problem, how in zip(problems, wanted, strict=True)
             ]
         return self._found[tuple(folds)]

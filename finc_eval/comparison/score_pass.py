@@ -142,7 +142,7 @@ class Scores:
         members = (self.powers[:, 1].sum(0) / typical.square()).numpy()
         if not len(self.group_sizes):
             ones = np.ones(len(members))
-            return GroupedShares(members, members, ones, ones, GroupSizes.equal(1.0, self.n))
+            return GroupedShares(members, members, ones, ones, GroupSizes(np.ones(1), np.array([float(self.n)])))
         mean = self.group_sums.sum(0) / self.n
         between = (self.group_sums - self.group_sizes[:, None] * mean).square().sum(0)
         tiny = torch.finfo(torch.double).tiny
@@ -192,10 +192,6 @@ class Scores:
         if threshold < 0:
             histogram, threshold = histogram.flip(0), -threshold
         return int(histogram[ceil((threshold + 1) * (BINS / 2)) :].sum())
-
-    def energy_of(self, column: int) -> torch.Tensor:
-        """Return the means of s₊² and of s₋² of a direction over the set, shape (2,)."""
-        return self.energy[:, column] / self.folds.sum()
 
     def best(self, tail: int, column: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Return indices and scores of the samples furthest along a tail (0: positive) of a direction, best first."""

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
+from functools import partial
 from itertools import accumulate
 from typing import Any, Self
 
@@ -45,11 +46,6 @@ class Stage(str):
         return stage
 
     @classmethod
-    def after(cls, words: str, stage: str) -> Self:
-        """Return a stage with words before its name."""
-        return cls(words + stage, getattr(stage, "shorter", None), getattr(stage, "cost", None))
-
-    @classmethod
     def of_parts(cls, name: str, parts: Iterable[str]) -> Self:
         """Return a stage that consists of others, whose costs add up."""
         return cls(name, cost=sum(getattr(part, "cost", None) or 1.0 for part in parts))
@@ -59,10 +55,10 @@ def divide_stage(progress: Progress, stage: str, sizes: Sequence[int]) -> list[P
     """Return the progress of each part of a stage, in any unit; over the parts, the progress of the stage goes on."""
     whole = sum(sizes)
 
-    def part(start: int, size: int) -> Progress:
-        return lambda _, done, total: progress(stage, start + size * done // max(total, 1), whole)
+    def part(start: int, size: int, _: str, done: int, total: int) -> None:
+        progress(stage, start + size * done // max(total, 1), whole)
 
-    return [part(end - size, size) for end, size in zip(accumulate(sizes), sizes, strict=True)]
+    return [partial(part, end - size, size) for end, size in zip(accumulate(sizes), sizes, strict=True)]
 
 
 class Plan:
@@ -91,8 +87,7 @@ class Plan:
             self._place, self._stage = place, stage
             own = None if stage == self._stages[place] else getattr(stage, "cost", None)
             self._cost = own or self._costs[place]
-        shown = Stage.after(f"{place + 1} of {len(self._stages)}: ", stage)
-        shown.cost = self._cost
+        shown = Stage(f"{place + 1} of {len(self._stages)}: {stage}", getattr(stage, "shorter", None), self._cost)
         spent = min(self._spent + self._cost * done / max(total, 1), self._costs[place])
         shown.part = (sum(self._costs[:place]) + spent) / sum(self._costs)
         self._progress(shown, done, total)

@@ -107,6 +107,9 @@ class Run:
 
     def prefixed(self, name: str) -> Run:
         """Return the same run with this name before every stage of its progress."""
-        return replace(
-            self, progress=lambda stage, done, total: self.progress(Stage.after(f"{name}: ", stage), done, total)
-        )
+
+        def progress(stage: str, done: int, total: int) -> None:
+            known = getattr(stage, "shorter", None), getattr(stage, "cost", None)
+            self.progress(Stage(f"{name}: {stage}", *known), done, total)
+
+        return replace(self, progress=progress)

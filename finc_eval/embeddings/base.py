@@ -15,7 +15,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.device import Place, send
-from finc_eval.core.digest import array_bytes
+from finc_eval.core.digest import array_bytes, sha256_of
 from finc_eval.core.errors import DataError
 from finc_eval.core.remote.urls import is_place
 from finc_eval.core.run import BATCH_SIZE
@@ -198,7 +198,9 @@ class Embeddings(ABC):
 
 
 class ArrayEmbeddings(Embeddings):
-    """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers."""
+    """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers unless names are given."""
+
+    _names: list[str] | None = None  # ids that were given
 
     def __init__(self, array: ArrayLike | torch.Tensor, name: str = "embeddings") -> None:
         rows = as_rows(array, name)
@@ -211,22 +213,23 @@ class ArrayEmbeddings(Embeddings):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of shape and float32 values, computed by any pass over all rows."""
+        """SHA-256 of shape and float32 values, computed by any pass over all rows, and of the ids that were given."""
         if self._digest is None:
             sha = hashlib.sha256(str((self.n, self.dim)).encode())
             for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
                 sha.update(array_bytes(self._finite(self._rows[start : start + step], range(start, self.n))))
             self._digest = sha.hexdigest()
-        return self._digest
+        return self._digest if self._names is None else sha256_of(self._digest, "\0".join(self._names))
 
     def ids_between(self, start: int, stop: int) -> list[str]:
-        return [str(index) for index in range(start, stop)]
+        return list(map(str, range(start, stop))) if self._names is None else self._names[start:stop]
 
     def _hashes_between(self, start: int, stop: int) -> Hashes:
-        return number_hashes(start, stop), None
+        return (number_hashes(start, stop), None) if self._names is None else super()._hashes_between(start, stop)
 
     def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        return tuple(map(str, indices.tolist()))
+        names = self._names
+        return tuple(str(index) if names is None else names[index] for index in indices.tolist())
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
         return self._finite(self._rows[send(torch.from_numpy(indices), self._rows.device)], indices)

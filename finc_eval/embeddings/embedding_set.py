@@ -11,13 +11,11 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import ArrayEmbeddings
 from finc_eval.embeddings.columns import columns_of, unknown_column
-from finc_eval.embeddings.keys import Hashes, hashes_of
 from finc_eval.embeddings.pictures import HeldSamples, picture
 from finc_eval.samples import fingerprint
 
@@ -83,22 +81,6 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
             )
         self._images = images
         self.columns = tuple(self._columns)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of shape and float32 values, and of the ids if they were given."""
-        return super().digest if self._names is None else sha256_of(super().digest, "\0".join(self._names))
-
-    def ids_between(self, start: int, stop: int) -> list[str]:
-        """Return the ids of consecutive samples."""
-        return super().ids_between(start, stop) if self._names is None else self._names[start:stop]
-
-    def ids_at(self, indices: NDArray[np.int64]) -> tuple[str, ...]:
-        """Return the ids of the samples at these indices."""
-        return super().ids_at(indices) if self._names is None else tuple(self._names[index] for index in indices)
-
-    def _hashes_between(self, start: int, stop: int) -> Hashes:
-        return super()._hashes_between(start, stop) if self._names is None else hashes_of(self._names[start:stop])
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         """Return the pictures of these samples; None without images."""

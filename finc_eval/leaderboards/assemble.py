@@ -124,7 +124,9 @@ def _kinds(
     examples = {one.name: one.runs[0].examples for one in entries} | {REFERENCE: reference.examples}
     names = reference.names
     if embeddings is not None:
-        names = names_of_nodes(reference.tree, choice.named, reference.counted(entries), embeddings)
+        names = names_of_nodes(
+            reference.tree, (*choice.differing, *choice.headings), reference.counted(entries), embeddings
+        )
     return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
 
 

@@ -29,16 +29,21 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -
         raise UsageError(f"{name} must be embeddings of shape (n, d), got shape {tuple(rows.shape)}{advice}")
     if not rows.dtype.is_floating_point:
         raise UsageError(f"{name} must be floating-point embeddings, got {rows.dtype}; images go to extract()")
-    if whole:
-        refuse_covariance(rows, name)
-        _refuse_lost_digits(rows, name)
-    return rows
-
-
-def _refuse_lost_digits(rows: torch.Tensor, name: str) -> None:
-    """Raise UsageError for float64 embeddings so far from zero that float32 would lose how they differ."""
+    if not whole:
+        return rows
+    if (
+        len(rows) == rows.shape[1] > 2
+        and is_covariance(matrix := rows.detach().double().cpu().numpy())
+        and np.any(matrix - np.diag(matrix.diagonal()))  # a diagonal or constant matrix is none of pairs
+        and matrix.max() > matrix.min()
+    ):
+        raise UsageError(
+            f"{name} is a symmetric matrix of {len(rows)} rows, as a covariance is, and not a set of embeddings: "
+            "save mean and covariance in an .npz as mu and sigma for fe.metrics"
+        )
     if rows.dtype != torch.float64 or len(rows) < 2:
-        return
+        return rows
+    # So far from zero, float32 would lose how float64 embeddings differ.
     seen = rows.detach()[:: -(-len(rows) // ROWS_SEEN)]
     size, spread = seen.abs().amax(0), seen.std(0)
     lost = (size * torch.finfo(torch.float32).eps > MOST_LOST * spread) & (spread > size * LEAST_SPREAD)
@@ -48,6 +53,7 @@ def _refuse_lost_digits(rows: torch.Tensor, name: str) -> None:
             f"{name} has entries near {float(size[entry]):.3g} that differ by {float(spread[entry]):.3g}, which "
             "float32 loses: subtract one vector, such as the mean of the reference, from both sets"
         )
+    return rows
 
 
 def as_tensor(array: ArrayLike, name: str) -> torch.Tensor:
@@ -169,21 +175,6 @@ def is_covariance(matrix: NDArray[Any]) -> bool:
         and np.abs(values - values.T).max() <= SYMMETRY * scale
         and values.diagonal().min() >= -SYMMETRY * scale
     )
-
-
-def refuse_covariance(rows: torch.Tensor, name: str) -> None:
-    """Raise UsageError for rows that are a symmetric matrix, neither diagonal nor constant: it is one of pairs."""
-    if (
-        rows.shape[0] != rows.shape[1]
-        or len(rows) < 3
-        or not is_covariance(matrix := rows.detach().double().cpu().numpy())
-    ):
-        return
-    if np.any(matrix - np.diag(matrix.diagonal())) and matrix.max() > matrix.min():
-        raise UsageError(
-            f"{name} is a symmetric matrix of {len(rows)} rows, as a covariance is, and not a set of embeddings: "
-            "save mean and covariance in an .npz as mu and sigma for fe.metrics"
-        )
 
 
 def _pair_of(

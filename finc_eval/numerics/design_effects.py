@@ -29,11 +29,6 @@ class GroupSizes:
         found, times = np.unique(sizes, return_counts=True)
         return cls(found, found * times)
 
-    @classmethod
-    def equal(cls, size: float, n: float) -> GroupSizes:
-        """Return the sizes of groups of one size, of n samples in all."""
-        return cls(np.array([size]), np.array([float(n)]))
-
     @property
     def n(self) -> float:
         """Number of samples."""
@@ -115,7 +110,7 @@ class GroupedKinds(GroupedShares):
     def independent(cls, members: NDArray[np.int64], n: int) -> GroupedKinds:
         """Summarize samples that stand for themselves."""
         number, ones = members.astype(float), np.ones(len(members))
-        return cls(number, number, ones, ones, GroupSizes.equal(1.0, n), ones * n)
+        return cls(number, number, ones, ones, GroupSizes(np.ones(1), np.array([float(n)])), ones * n)
 
 
 def design_effects(sets: Sequence[GroupedShares]) -> list[Array]:

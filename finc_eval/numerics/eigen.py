@@ -71,20 +71,18 @@ def top_eigenpairs(
     good enough to plot (too small by less than 1 % in the cases measured). The iteration ends at a length of Av − λv of
     `tolerance`, relative to λ.
     """
-    return _eigenpairs(matrix, count, spectrum, tolerance, both=False)[0]
+    return extreme_eigenpairs(matrix, count, spectrum, tolerance, both=False)[0]
 
 
 def extreme_eigenpairs(
-    matrix: torch.Tensor | LowRank, count: int, spectrum: int = 0, tolerance: float = RESIDUAL_TOLERANCE
-) -> tuple[Eigenpairs, Eigenpairs]:
-    """Compute what `top_eigenpairs` does of a matrix and of its negative, in one iteration that finds both."""
-    first, second = _eigenpairs(matrix, count, spectrum, tolerance, both=True)
-    return first, second
-
-
-def _eigenpairs(
-    matrix: torch.Tensor | LowRank, count: int, spectrum: int, tolerance: float, *, both: bool
+    matrix: torch.Tensor | LowRank,
+    count: int,
+    spectrum: int = 0,
+    tolerance: float = RESIDUAL_TOLERANCE,
+    *,
+    both: bool = True,
 ) -> list[Eigenpairs]:
+    """Compute what `top_eigenpairs` does of a matrix and, if `both`, of its negative: one iteration finds both."""
     rows = matrix.rows if isinstance(matrix, LowRank) else matrix
     rank = min(rows.shape)
     count, spectrum = min(count, rank), max(count, spectrum)
@@ -134,67 +132,41 @@ def _block_lanczos(
 
     They are the leading pairs; for both ends, half are the last pairs, and as many of these have converged.
     """
-    start = torch.randn(len(matrix), block, generator=torch.Generator().manual_seed(0))
-    start = start.to(matrix.rows if isinstance(matrix, LowRank) else matrix)
+    new = torch.randn(len(matrix), block, generator=torch.Generator().manual_seed(0))
+    new = new.to(matrix.rows if isinstance(matrix, LowRank) else matrix)
     most = LANCZOS_STEPS * block
-    vectors, products = (start.new_empty(most, len(matrix)) for _ in range(2))
-    space = _Krylov(matrix, vectors, products, start.new_zeros(most, most))
+    # An orthonormal basis v and its images Av, both as the first `size` rows; vᵀAv on and below the diagonal, which is
+    # what `eigh` reads.
+    size, (basis, products) = 0, (new.new_empty(most, len(matrix)) for _ in range(2))
+    lower = new.new_zeros(most, most)
     ends, wanted = ((block, block), (count, count)) if both else ((2 * block, 0), (count, 0))
     for _ in range(MAX_RESTARTS):
         for steps in range(EARLY_STEPS, LANCZOS_STEPS + 1, 2):
-            start = space.extend(start, steps * block)
-            values, rotation = all_eigenpairs(space.lower[: space.size, : space.size])
+            while size < steps * block:
+                start, size = size, size + new.shape[1]
+                with single_threaded():
+                    for _ in range(2):  # once leaves rounding errors that grow
+                        new = torch.linalg.qr(new - basis[:start].T @ (basis[:start] @ new)).Q
+                basis[start:size] = new.T
+                new = matrix @ new
+                products[start:size] = new.T
+                lower[start:size, :size] = basis[start:size] @ products[:size].T
+            values, rotation = all_eigenpairs(lower[:size, :size])
             values, rotation = _first_and_last(values, *ends), _first_and_last(rotation, *ends)
-            kept, images = space.basis @ rotation, space.images @ rotation
+            kept, images = basis[:size].T @ rotation, products[:size].T @ rotation
             residuals = images - kept * values
             allowed = (tolerance * values.abs()).clamp_min(RESIDUAL_FLOOR * float(values.abs().max()))
             if _first_and_last(torch.linalg.vector_norm(residuals, dim=0) <= allowed, *wanted).all():
                 return values, kept
-        space.size = kept.shape[1]
-        space.vectors[: space.size], space.products[: space.size] = kept.T, images.T
-        space.lower[: space.size, : space.size] = torch.diag(values)
+        size = kept.shape[1]
+        basis[:size], products[:size], lower[:size, :size] = kept.T, images.T, torch.diag(values)
         # All residuals are in the span of the last block; at an end that has converged, they are rounding errors.
-        start = residuals[:, :block] + residuals[:, block:] if both else residuals[:, :block]
+        new = residuals[:, :block] + residuals[:, block:] if both else residuals[:, :block]
     return None
 
 
 def _first_and_last(columns: torch.Tensor, first: int, last: int) -> torch.Tensor:
     return torch.cat([columns[..., :first], columns[..., columns.shape[-1] - last :]], -1)
-
-
-@dataclass(eq=False)
-class _Krylov:
-    """A subspace that grows by powers of a matrix."""
-
-    matrix: torch.Tensor | LowRank
-    vectors: torch.Tensor  # orthonormal basis, as the first of these rows
-    products: torch.Tensor  # its images under the matrix, as the first of these rows
-    lower: torch.Tensor  # vᵀAw of the basis, on and below the diagonal, which is what `eigh` reads
-    size: int = 0  # number of vectors of the basis
-
-    @property
-    def basis(self) -> torch.Tensor:
-        """The orthonormal basis, as columns."""
-        return self.vectors[: self.size].T
-
-    @property
-    def images(self) -> torch.Tensor:
-        """The images of the basis under the matrix, as columns."""
-        return self.products[: self.size].T
-
-    def extend(self, block: torch.Tensor, size: int) -> torch.Tensor:
-        """Grow the basis to a size by a block and its images; return the last images."""
-        while self.size < size:
-            start, stop = self.size, self.size + block.shape[1]
-            with single_threaded():
-                for _ in range(2):  # once leaves rounding errors that grow
-                    block = torch.linalg.qr(block - self.basis @ (self.basis.T @ block)).Q
-            self.vectors[start:stop] = block.T
-            block = self.matrix @ block
-            self.products[start:stop] = block.T
-            self.size = stop
-            self.lower[start:stop, :stop] = self.vectors[start:stop] @ self.images
-        return block
 
 
 MAX_AXES = 64

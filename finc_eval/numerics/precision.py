@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
@@ -117,33 +117,31 @@ def _cpu_has_bfloat16() -> bool:
 @contextmanager
 def arithmetic(precision: Precision) -> Iterator[None]:
     """Run float32 products and convolutions in the block in this precision, whatever torch is set to outside."""
-    matmul, cudnn, tf32 = torch.backends.cuda.matmul, torch.backends.cudnn, precision == "tf32"
-    convolutions = getattr(cudnn, "conv", None)
-    with (
-        own_settings(),
-        _onednn("bf16" if _onednn_is_exact() else "ieee"),
-        _onednn("ieee", "conv"),
-        _cuda(matmul, tf32) or _products_of_old(tf32),
-        _cuda(convolutions, tf32) or _attribute(cudnn, "allow_tf32", tf32),
-    ):
+    cudnn, tf32 = torch.backends.cudnn, precision == "tf32"
+    rounding = "tf32" if tf32 else "ieee"
+    with own_settings(), ExitStack() as stack:
+        _round(stack, torch.backends.mkldnn, "matmul", "bf16" if _onednn_is_exact() else "ieee")
+        _round(stack, torch.backends.mkldnn, "conv", "ieee")
+        if not _round(stack, torch.backends.cuda, "matmul", rounding):
+            stack.callback(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision())
+            torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        if not _round(stack, cudnn, "conv", rounding):
+            stack.callback(setattr, cudnn, "allow_tf32", cudnn.allow_tf32)
+            cudnn.allow_tf32 = tf32
         yield
 
 
-def _cuda(backend: Any, tf32: bool) -> AbstractContextManager[None] | None:
-    """Allow or forbid a backend to round float32 to tf32; None for torch 2.8, which has other names for that switch."""
-    if hasattr(backend, "fp32_precision"):
-        return _attribute(backend, "fp32_precision", "tf32" if tf32 else "ieee")
-    return None
+def _round(stack: ExitStack, library: Any, operation: str, rounding: str) -> bool:
+    """Let an operation of a library round float32 so until the stack ends; False for torch 2.8, without that switch.
 
-
-@contextmanager
-def _products_of_old(tf32: bool) -> Iterator[None]:
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("high" if tf32 else "highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+    Products go to oneDNN only with "bf16", which allows it to round.
+    """
+    backend = getattr(library, operation, None)
+    if not hasattr(backend, "fp32_precision"):
+        return False
+    stack.callback(setattr, backend, "fp32_precision", backend.fp32_precision)
+    backend.fp32_precision = rounding
+    return True
 
 
 @cache
@@ -155,21 +153,6 @@ def _onednn_is_exact() -> bool:
     """
     tiny = 2.0**-12  # lost when 1 + tiny is rounded to bfloat16
     rows = torch.full((256, 256), 1 + tiny)
-    with _onednn("bf16"):
+    with ExitStack() as stack:
+        _round(stack, torch.backends.mkldnn, "matmul", "bf16")
         return abs(float((rows @ rows)[0, 0]) / (256 * (1 + tiny) ** 2) - 1) < 1e-6
-
-
-def _onednn(rounding: str, operation: str = "matmul") -> AbstractContextManager[None]:
-    """Choose whether float32 products on the CPU go to oneDNN: with "bf16", which allows it to round, they do."""
-    onednn: Any = getattr(torch.backends.mkldnn, operation, None)  # torch 2.8 has none
-    return nullcontext() if onednn is None else _attribute(onednn, "fp32_precision", rounding)
-
-
-@contextmanager
-def _attribute(target: Any, name: str, value: object) -> Iterator[None]:
-    before = getattr(target, name)
-    setattr(target, name, value)
-    try:
-        yield
-    finally:
-        setattr(target, name, before)

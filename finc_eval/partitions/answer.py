@@ -55,11 +55,6 @@ class Choice:
         """All kinds: their shares of each set add to 1."""
         return self.differing + self.others
 
-    @property
-    def named(self) -> tuple[int, ...]:
-        """Kinds and headings that get a name."""
-        return (*self.differing, *self.headings)
-
     def described(
         self, names: Mapping[int, Name], examples: Callable[[str, int], Examples], id_of: Callable[[int], str] = kind_id
     ) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
@@ -88,7 +83,9 @@ class Answer:
 
     def described(self, embeddings: Mapping[str, Embeddings]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
         """Return all listed kinds and the headings; see `Choice.described`."""
-        names = names_of_nodes(self.kinds.tree, self.choice.named, self.counted, embeddings)
+        names = names_of_nodes(
+            self.kinds.tree, (*self.choice.differing, *self.choice.headings), self.counted, embeddings
+        )
 
         def examples(label: str, node: int) -> Examples:
             return self.counted[label].examples(embeddings[label], *self.kinds.tree.leaves_of(node))

@@ -150,7 +150,7 @@ class Counter:
         return Counted(counts, self._nearest, draw_members(kinds, self._size))
 
     def _count(self) -> None:
-        """Count the rows that wait on the device."""
+        """Count the rows that wait on the device, and keep those nearest to the middle of each kind."""
         if not self._waiting:
             return
         kinds, squared, middle = (torch.cat(parts).cpu().numpy() for parts in zip(*self._waiting, strict=True))
@@ -161,23 +161,20 @@ class Counter:
         self._cells.append(kinds.astype(np.int16))
         for part in range(0, len(kinds), SORTED_ROWS):
             rows = slice(part, part + SORTED_ROWS)
-            self._keep_nearest(start + part, kinds[rows], middle[rows])
-
-    def _keep_nearest(self, start: int, kinds: NDArray[np.int64], squared: NDArray[np.float32]) -> None:
-        near = np.flatnonzero(squared < self._squared[kinds, -1])
-        kinds, squared = kinds[near], squared[near]
-        order = np.lexsort((squared, kinds))
-        present, first = np.unique(kinds[order], return_index=True)
-        rank = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
-        order, rank = order[rank < KEPT], rank[rank < KEPT]
-        place = np.searchsorted(present, kinds[order])
-        indices, distances = np.full((len(present), KEPT), -1), np.full((len(present), KEPT), np.inf, np.float32)
-        indices[place, rank], distances[place, rank] = near[order] + start, squared[order]
-        distances = np.concatenate([self._squared[present], distances], 1)
-        indices = np.concatenate([self._nearest[present], indices], 1)
-        kept = distances.argsort(1, kind="stable")[:, :KEPT]
-        self._squared[present] = np.take_along_axis(distances, kept, 1)
-        self._nearest[present] = np.take_along_axis(indices, kept, 1)
+            near = np.flatnonzero(middle[rows] < self._squared[kinds[rows], -1]) + part
+            own, squared = kinds[near], middle[near]
+            order = np.lexsort((squared, own))
+            present, first = np.unique(own[order], return_index=True)
+            rank = np.arange(len(order)) - np.repeat(first, np.diff([*first, len(order)]))
+            order, rank = order[rank < KEPT], rank[rank < KEPT]
+            place = np.searchsorted(present, own[order])
+            indices, distances = np.full((len(present), KEPT), -1), np.full((len(present), KEPT), np.inf, np.float32)
+            indices[place, rank], distances[place, rank] = near[order] + start, squared[order]
+            distances = np.concatenate([self._squared[present], distances], 1)
+            indices = np.concatenate([self._nearest[present], indices], 1)
+            kept = distances.argsort(1, kind="stable")[:, :KEPT]
+            self._squared[present] = np.take_along_axis(distances, kept, 1)
+            self._nearest[present] = np.take_along_axis(indices, kept, 1)
 
     def kinds(self) -> NDArray[np.int32]:
         """Return the kind of each row, shape (n,)."""

@@ -159,9 +159,8 @@ def describe_kinds(
     id_of: Callable[[int], str],
 ) -> tuple[Kind, ...]:
     """Return some kinds with their shares, in their order."""
-    intervals = _Intervals(tests)
-
-    def kind(number: int) -> Kind:
+    intervals, found = _Intervals(tests), list[Kind]()
+    for number in numbers:
         row, name = int(tests.raw[:, number].argmin()), names.get(number, Name(None))
         is_less, own = divmod(row, len(tests.labels))
         p_value = float(tests.adjusted[row, number])
@@ -180,20 +179,21 @@ def describe_kinds(
                 float(one[own, number]) for one in (tests.mixes.plain, tests.mixes.value, *intervals.mix_ends)
             )
             mix = Mix(plain, value, (ends[0], ends[1]))
-        return Kind(
-            id=id_of(number),
-            set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
-            set_with_least=tests.labels[own] if is_less else None,
-            p_value=p_value,
-            name=name.text,
-            evidence=name.evidence,
-            shares=shares,
-            difference=float(intervals.differences[own, number]),
-            interval=(low, high),
-            mix=mix,
+        found.append(
+            Kind(
+                id=id_of(number),
+                set_with_most=tests.labels[int(intervals.share[:, number].argmax()) if is_less else own],
+                set_with_least=tests.labels[own] if is_less else None,
+                p_value=p_value,
+                name=name.text,
+                evidence=name.evidence,
+                shares=shares,
+                difference=float(intervals.differences[own, number]),
+                interval=(low, high),
+                mix=mix,
+            )
         )
-
-    return tuple(kind(number) for number in numbers)
+    return tuple(found)
 
 
 class _Intervals:

@@ -168,8 +168,14 @@ class KindTree:
         axes = PrincipalAxes.of(unlike)
         x = axes(unlike)
         labels, links = communities(x, seed, run.torch_device)
-        prototypes, leaf = _prototypes(x.numpy(), labels, seed)
-        fitted = cls(axes, torch.from_numpy(prototypes), leaf, Tree.of(links), float("inf"), seed)
+        points, leaf = [], []
+        for one in range(labels.max() + 1):
+            own = np.ascontiguousarray(x.numpy()[labels == one])
+            count = max(1, round(len(own) / SAMPLES_PER_PROTOTYPE))
+            points.append(own.mean(0, keepdims=True) if count == 1 else kmeans(own, count, seed, torch.device("cpu")))
+            leaf += [one] * len(points[-1])
+        prototypes = torch.from_numpy(np.concatenate(points).astype(np.float32))
+        fitted = cls(axes, prototypes, np.array(leaf, np.int64), Tree.of(links), float("inf"), seed)
         return replace(fitted, radius=BEYOND * float(np.sqrt(fitted.assign(rows, run)[1].max())))
 
     @classmethod
@@ -279,20 +285,6 @@ def directions(rows: torch.Tensor) -> torch.Tensor:
     rows = rows / rows.abs().amax(1, keepdim=True).clamp_min(torch.finfo(rows.dtype).tiny)  # squares do not overflow
     norms: torch.Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min(1)
     return rows / norms
-
-
-def _prototypes(
-    x: NDArray[np.float32], labels: NDArray[np.int64], seed: int
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return some points of each leaf, shape (p, k), and the leaf of each."""
-    found, leaf = [], []
-    for one in range(labels.max() + 1):
-        own = np.ascontiguousarray(x[labels == one])
-        count = max(1, round(len(own) / SAMPLES_PER_PROTOTYPE))
-        points = own.mean(0, keepdims=True) if count == 1 else kmeans(own, count, seed, torch.device("cpu"))
-        found.append(points)
-        leaf += [one] * len(points)
-    return np.concatenate(found).astype(np.float32), np.array(leaf, np.int64)
 
 
 def communities(x: torch.Tensor, seed: int, device: torch.device) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
