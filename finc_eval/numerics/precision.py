@@ -136,7 +136,7 @@ def _round(stack: ExitStack, library: Any, operation: str, rounding: str) -> boo
 
     Products go to oneDNN only with "bf16", which allows it to round.
     """
-    backend = getattr(library, operation, None)
+    backend: Any = getattr(library, operation, None)
     if not hasattr(backend, "fp32_precision"):
         return False
     stack.callback(setattr, backend, "fp32_precision", backend.fp32_precision)
