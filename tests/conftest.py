@@ -121,3 +121,12 @@ def s3(s3_server, no_copies, tmp_path, monkeypatch):
     yield server
     server.forget()
     server.files.rm(BUCKET, recursive=True)
+
+
+@pytest.fixture(scope="module")
+def quick_audits():
+    """Nine permutations behind the membership score, 20 altered pictures; test_attacks and test_hashes have more."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("finc_eval.memorization.attacks.PERMUTATIONS", 9)
+        patch.setattr("finc_eval.memorization.views.MAX_ALTERED", 20)
+        yield

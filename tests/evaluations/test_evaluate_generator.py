@@ -15,6 +15,8 @@ from finc_eval.comparison import compare as comparing
 from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.report.evaluation import QUESTIONS, answers, page
 
+pytestmark = pytest.mark.usefixtures("quick_audits")
+
 
 def small(digits):
     """Digits as 14 x 14 pixels."""
@@ -112,7 +114,6 @@ def test_a_part_that_cannot_be_computed_does_not_stop_the_others(sets):
 @pytest.mark.parametrize(
     ("ref", "metrics", "parts", "scores"),
     [
-        ("array", ["fd"], {"comparison", "scores", "methods"}, {"fd"}),
         ("array", "prdc", {"comparison", "scores", "methods"}, {"precision", "recall", "density", "coverage"}),
         ("statistics", ["fd"], {"scores"}, {"fd"}),
         ("statistics", None, {"scores"}, {"fd"}),

@@ -20,7 +20,7 @@ from finc_eval.memorization.result import Audit
 from finc_eval.report.audit import page as audit_page
 from finc_eval.report.audit import show, summary
 
-pytestmark = pytest.mark.usefixtures("few_permutations")
+pytestmark = pytest.mark.usefixtures("quick_audits")
 
 SIZE, COPIES = 200, 25
 
@@ -29,7 +29,6 @@ SIZE, COPIES = 200, 25
 def quick():
     """No shifted views, for speed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(views_module, "MAX_ALTERED", 20)
         patch.setattr(nearness, "query_views", lambda *_: PLAIN_VIEWS)
         yield
 

@@ -23,7 +23,7 @@ from finc_eval.numerics.inference import holm
 from finc_eval.report.audit import page as audit_page
 from finc_eval.report.audit import show, summary
 
-pytestmark = pytest.mark.usefixtures("few_permutations")
+pytestmark = pytest.mark.usefixtures("quick_audits")
 
 SIZE = 600
 

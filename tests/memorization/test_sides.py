@@ -14,7 +14,7 @@ from finc_eval.memorization.nearness import Near, Nearness
 from finc_eval.memorization.settings import AuditSettings
 from finc_eval.report.audit import summary
 
-pytestmark = pytest.mark.usefixtures("few_permutations")
+pytestmark = pytest.mark.usefixtures("quick_audits")
 
 SIZE = 300
 

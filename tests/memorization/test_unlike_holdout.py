@@ -12,7 +12,7 @@ from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.memorization.holdout import holdout_p_value
 from finc_eval.memorization.verdict import exceeds
 
-pytestmark = pytest.mark.usefixtures("few_permutations")
+pytestmark = pytest.mark.usefixtures("quick_audits")
 
 N, DIM = 300, 16
 CENTERS = np.random.default_rng(5).normal(size=(10, DIM)) * 4

@@ -63,6 +63,7 @@ def test_prompts_are_text_on_a_page(tmp_path):
     assert "&lt;script&gt;alert(1)" in page
 
 
+@pytest.mark.long
 def test_a_fault_of_both_models_is_found_against_reference_images_of_the_same_prompts():
     """Both toy models draw threes for eights: only images of the prompts as they should be tell."""
     (one, other), reference = prompted_sets(100, 4), prompted_sets(200, 4, seed=7, faults=False)[1]
