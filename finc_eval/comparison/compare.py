@@ -231,10 +231,9 @@ def _describe(
     directions = name_directions(found_directions, gen, ref)
     listed: tuple[Kind, ...] = ()
     headings: tuple[Kind, ...] = ()
-    divided = None
+    divided: KindsOfSamples | None = None
     if answer is not None:
-        listed, headings = answer.described(sets)
-        divided = KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies)
+        listed, headings, divided = answer.described(sets)
         # A kind too rare to be significant among all shows a direction all the same.
         alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
         directions = [

@@ -21,7 +21,7 @@ from finc_eval.numerics.arrays import rows_of
 from finc_eval.numerics.design_effects import GroupedShares, GroupSizes, design_effects
 from finc_eval.numerics.inference import normal_quantile, student_quantile
 from finc_eval.numerics.precision import arithmetic
-from finc_eval.numerics.thresholds import BINS, bins_of
+from finc_eval.numerics.thresholds import BINS
 from finc_eval.sketches.folds import Far, FarSamples, fold_chunks
 
 SCORE = Stage("score samples", cost=0.6)
@@ -77,7 +77,8 @@ class ScorePass:
         squares = scored[fold].double().square()
         self._n[fold] += len(features)
         self._powers[fold] += torch.stack([squares.sum(0), squares.square().sum(0)])
-        places = (bins_of(scores[:, self._columns[0] :]) + self._places).flatten()
+        bins = ((scores[:, self._columns[0] :] + 1) * (BINS / 2)).long().clamp_(0, BINS - 1)
+        places = (bins + self._places).flatten()
         self._histograms[fold].scatter_add_(0, places, torch.ones_like(places))
         if groups is not None:
             self._group_sums.index_add_(0, groups, squares)

@@ -171,11 +171,6 @@ Method = Annotated[
 ]
 
 
-def method_of(method: AnyMethod | str) -> AnyMethod:
-    """Return the method of this name with its defaults; a method is returned as it is."""
-    return by_name("method", method, METHODS)
-
-
 @dataclass(frozen=True)
 class Settings(SketchSettings):
     """Everything that changes a number of a comparison.
@@ -213,7 +208,7 @@ class Settings(SketchSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._store(
-            method=method_of(self.method),
+            method=by_name("method", self.method, METHODS),
             rho=check_positive("rho", self.rho, most=MAX_RHO),
             modes=check_count("modes", self.modes),
         )
@@ -309,7 +304,7 @@ def methods_of(methods: Sequence[AnyMethod | str] | AnyMethod | str) -> tuple[An
     methods = [methods] if isinstance(methods, AnyMethod | str) else methods
     known = ", ".join(DIRECTION_METHODS)
     refusal = UsageError(f"clusters finds kinds, which have no direction: compare by {known}, or call kinds")
-    found = tuple(_directions_alone(method_of(one), refusal) for one in methods)
+    found = tuple(_directions_alone(by_name("method", one, METHODS), refusal) for one in methods)
     for place, method in enumerate(found):
         if method.name in [other.name for other in found[:place]]:
             raise UsageError(f"method {method.name!r} is named twice: name it once")

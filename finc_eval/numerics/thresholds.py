@@ -20,11 +20,6 @@ Fitted = Callable[[int], torch.Tensor]
 """Part of a fold that is in each bin of the scores on directions that were fitted to it: (t, BINS), float64."""
 
 
-def bins_of(scores: torch.Tensor) -> torch.Tensor:
-    """Return the bin of each score."""
-    return ((scores + 1) * (BINS / 2)).long().clamp_(0, BINS - 1)
-
-
 def thresholds_of(own: Fitted, other: Fitted, columns: slice) -> torch.Tensor:
     """Return the least score of a member on the directions that score either fold; negative for the negative tail.
 

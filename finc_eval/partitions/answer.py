@@ -17,7 +17,7 @@ from finc_eval.naming.evidence import Name, UniqueNames, in_common
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairing, designs
-from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, Examples, count, tally_sets
+from finc_eval.partitions.counts import COUNT, Counted, Counter, Counts, Examples, KindsOfSamples, count, tally_sets
 from finc_eval.partitions.difference import Difference, paired_variation, total_variation
 from finc_eval.partitions.kind import Kind, describe_kinds, names_of_unions
 from finc_eval.partitions.kind_tree import KindTree, Tree
@@ -81,8 +81,10 @@ class Answer:
     choice: Choice
     is_design: bool = False
 
-    def described(self, embeddings: Mapping[str, Embeddings]) -> tuple[tuple[Kind, ...], tuple[Kind, ...]]:
-        """Return all listed kinds and the headings; see `Choice.described`."""
+    def described(
+        self, embeddings: Mapping[str, Embeddings]
+    ) -> tuple[tuple[Kind, ...], tuple[Kind, ...], KindsOfSamples]:
+        """Return all listed kinds and the headings (`Choice.described`), and which samples are of the listed ones."""
         names = names_of_nodes(
             self.kinds.tree, (*self.choice.differing, *self.choice.headings), self.counted, embeddings
         )
@@ -90,11 +92,8 @@ class Answer:
         def examples(label: str, node: int) -> Examples:
             return self.counted[label].examples(embeddings[label], *self.kinds.tree.leaves_of(node))
 
-        return self.choice.described(names, examples)
-
-    def place_of_leaves(self) -> NDArray[np.int64]:
-        """Return the place of each leaf's kind among the listed kinds, shape (leaves,)."""
-        return np.asarray(self.kinds.tree.members[list(self.choice.listed)].argmax(0))
+        place = np.asarray(self.kinds.tree.members[list(self.choice.listed)].argmax(0))
+        return *self.choice.described(names, examples), KindsOfSamples(self.kinds, place, self.tallies)
 
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""

@@ -241,7 +241,7 @@ def _count(
     answer = divide(
         embeddings, kinds=None if divided is None else divided.tree, seed=settings.seed, run=run, pairing=pairing
     )
-    listed, headings = answer.described(embeddings)
+    listed, headings, found = answer.described(embeddings)
     return Kinds(
         kinds=listed,
         headings=headings,
@@ -259,6 +259,6 @@ def _count(
         pairs=None if pairing is None else pairing.info,
         by=None if settings.by is None else shares_by(embeddings, settings.by, pairing=pairing, seed=settings.seed),
         warnings=(*warnings, *sentences, *unused_columns(embeddings)),
-        divided=KindsOfSamples(answer.kinds, answer.place_of_leaves(), answer.tallies),
+        divided=found,
         provenance=Provenance.here(run.device),
     )
