@@ -11,6 +11,7 @@ import finc_eval as fe
 from finc_eval import report
 from finc_eval.core.errors import UsageError
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.partitions import counts
 from finc_eval.partitions.counts import count
 
 
@@ -54,6 +55,15 @@ def test_samples_of_a_kind_are_drawn_from_all_of_it(planted):
         assert len(set(drawn)) == len(drawn) and np.isin(drawn, own).all() and np.isin(nearest, own).all()
         if len(own) > 150:
             assert np.isin(drawn[:16], nearest[:50]).mean() < 0.7
+
+
+def test_samples_that_are_sorted_in_portions_are_those_of_a_set_at_once(planted, monkeypatch):
+    rows, tree = as_embeddings(blobs(1000, 1)), planted.divided.tree
+    whole = count(rows, tree)
+    monkeypatch.setattr(counts, "SORTED_ROWS", 70)
+    monkeypatch.setattr(counts, "COPIED_ROWS", 1)
+    portions = count(rows, tree)
+    assert np.array_equal(portions.nearest, whole.nearest) and np.array_equal(portions.drawn, whole.drawn)
 
 
 def test_shares_of_sets_with_other_names_are_found_under_them(planted):
