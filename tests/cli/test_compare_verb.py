@@ -52,7 +52,7 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
 
 
 def test_compare_can_leave_pictures_out(folders, tmp_path):
-    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 100)
+    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 20)
     run("compare", *sets, "--out", tmp_path / "c", "--pictures", 0)
     assert "data:image/" not in (tmp_path / "c" / "comparison.html").read_text()
     assert fe.load(tmp_path / "c" / "comparison.h5").kept == {"gen": {}, "ref": {}}
@@ -62,7 +62,7 @@ def test_compare_can_leave_pictures_out(folders, tmp_path):
 
 def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches, tmp_path):
     out = tmp_path / "c"
-    result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 100)
+    result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 20)
     found = fe.load(out / "comparison.h5")
     assert result.stdout.startswith(found.headline)
     shown = {row[0].split(", ")[-1].removeprefix("* "): row for row in table_rows(result.stdout)}

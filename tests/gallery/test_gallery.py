@@ -189,7 +189,7 @@ def test_pictures_in_memory_arrive_in_the_page_and_in_the_file(tmp_path):
     gray = [Image.fromarray(image[..., 0]) for image in images]
     for held in (images, gray, clips):
         gen, ref = EmbeddingSet(rows[0], images=held), EmbeddingSet(rows[1], ids=[f"r{i}" for i in range(80)])
-        found = compare(gen, ref, features=50, modes=1)
+        found = compare(gen, ref, features=20, modes=1)
         (mode,) = found.over
         assert {*found.gallery.pictures["gen"]} == {*found.shown_ids("gen")} and not found.gallery.pictures["ref"]
         first = mode.typical("gen")[0]
