@@ -28,7 +28,7 @@ from finc_eval.comparison.score_pass import ScorePass
 from finc_eval.core.run import GPU_BATCH_SIZE
 from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.search.distance_blocks import Rows
-from finc_eval.partitions import answer
+from finc_eval.partitions import answer, kind_tree
 from finc_eval.partitions.counts import Counter
 from finc_eval.partitions.kind_tree import Assignment, KindTree
 from finc_eval.sketches.folds import FarSamples
@@ -131,6 +131,16 @@ def nearby(function):
     return lambda self, start, rows, frame: function(self, start, rows[: 2 * STAND_INS], frame)
 
 
+def of_some(function):
+    """Find the neighbors of some rows, and repeat them for the others."""
+
+    def nearest(rows, base, k, **how):
+        found = function(rows[:STAND_INS], base[:STAND_INS], k, **how)
+        return found._replace(indices=found.indices[torch.arange(len(rows)) % len(found.indices)])
+
+    return nearest
+
+
 def profiled(paths):
     """Compare two caches; return the seconds by stage, and those that passed."""
     clock, start = Clock(), time.perf_counter()
@@ -152,6 +162,7 @@ def without_products():
         (Assignment, "__call__", repeated),
         (FarSamples, "update", near_middle),
         (Rows, "__init__", nearby),
+        (kind_tree, "nearest", of_some),
     ):
         setattr(owner, name, stand_in(getattr(owner, name)))
 
