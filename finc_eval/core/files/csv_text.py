@@ -14,17 +14,7 @@ from finc_eval.core.memory import check_decoded, max_decoded
 from finc_eval.core.terminal import spell_out
 from finc_eval.core.words import plural
 
-FORMULA = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "＝",
-    "＋",
-    "－",
-    "＠",
-)  # beginnings of a text that a spreadsheet takes for a formula
+FORMULA = tuple("=+-@\t＝＋－＠")  # beginnings of a text that a spreadsheet takes for a formula
 MAX_COLUMNS = 10_000  # columns of a table that is read
 MAX_ROW_LETTERS = 1 << 22  # letters of a row of CSV that is read: as texts of two letters each, they take 0.1 GB
 BETWEEN = ",\t;|"  # letters between the values of a row, in the order in which they are tried
