@@ -41,13 +41,18 @@ def gray(images: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.repeat(images[..., None], 3, axis=-1)
 
 
+def color_digits(images: NDArray[np.uint8], labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Return digits (n, 28, 28) as RGB images, each in the color of its class."""
+    painted: NDArray[np.uint8] = np.rint(images[..., None] * COLORS[labels][:, None, None, :]).astype(np.uint8)
+    return painted
+
+
 def colored_digits(
     images: NDArray[np.uint8], labels: NDArray[np.uint8], share: float, rng: np.random.Generator
 ) -> LabeledSet:
     """Color a random share of the digits by class and leave the rest gray, as in an experiment of the FINC paper."""
     painted = rng.random(len(labels)) < share
-    colored = np.rint(images[..., None] * COLORS[labels][:, None, None, :]).astype(np.uint8)
-    mixed = np.where(painted[:, None, None, None], colored, gray(images))
+    mixed = np.where(painted[:, None, None, None], color_digits(images, labels), gray(images))
     # Kinds become folders, and so parts of the sample ids that decide the folds: another spelling gives other numbers.
     kinds = [f"{'coloured' if p else 'grey'}-{label}" for p, label in zip(painted, labels, strict=True)]
     return LabeledSet(mixed, kinds)

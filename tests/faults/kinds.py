@@ -283,7 +283,7 @@ def made_part(path, name):
 def use_entry(path):
     entry = Entry.load(path)
     tallies = [run.tally.effective().members.tolist() for run in entry.runs]
-    return entry.to_text(), tallies, [one and one.estimate() is not None for one in entry.measures("kid")]
+    return entry.to_text(), tallies, [run.measures["kid"].estimate() is not None for run in entry.runs]
 
 
 def use_reference(path):
