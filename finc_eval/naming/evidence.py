@@ -78,7 +78,7 @@ AnyNamed = TypeVar("AnyNamed", bound=_Named)
 
 
 class UniqueNames:
-    """Names of the modes or kinds of a result, no two of which read the same.
+    """Distinct names of the modes or kinds of a result.
 
     A name is as short as the others allow: without the shares of members and, where it says more, without traits. Where
     another has the same short name, traits distinguish them, or else ids.

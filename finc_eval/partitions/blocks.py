@@ -230,7 +230,7 @@ def count_by_design(tally: Tally) -> EffectiveCounts:
 
 
 def designs(sets: Mapping[str, Embeddings]) -> dict[tuple[str, str], str]:
-    """Return a sentence on each set with a column, shared by all sets, of which it has as many samples of each value.
+    """Find sets with equally many samples of each value of a column that all sets share, and say so in a sentence.
 
     The keys are the label of the set and the first such column.
     """

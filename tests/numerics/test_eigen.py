@@ -48,7 +48,7 @@ CASES = {
     ),
 }
 LEADING = ("a few leading eigenvalues in noise", "all negative but three", "zero")
-"""Cases of which one end alone is decomposed, too."""
+"""Cases in which a single end of the spectrum is also computed alone."""
 
 DEGENERATE = ("zero", "identity", "minus rank one", "one entry")
 

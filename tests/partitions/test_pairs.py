@@ -113,7 +113,7 @@ def test_values_that_random_draws_lack_are_rarely_named(values, n, m):
     ("lacking", "values", "is_named"), [(5, 2, False), (6, 2, True), (6, 10, False), (9, 10, True), (9, 40, False)]
 )
 def test_a_value_is_named_if_chance_would_seldom_leave_out_any_of_all(lacking, values, is_named):
-    """Of sets of one size, ½ᵏ is the chance that all k samples of a value are of the other: 5 % for all values."""
+    """In sets of one size, all k samples of a value are in one given set with probability ½ᵏ; all values share 5 %."""
     others = [f"{number % (values - 1)}" for number in range(400)]
     sets = {
         label: fe.EmbeddingSet(np.zeros((400, 2), np.float32), metadata={"prompt": names})
