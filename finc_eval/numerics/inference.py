@@ -14,6 +14,9 @@ from scipy.special import betainc, betaincinv, gammaln, ndtr, ndtri, stdtrit
 
 from finc_eval.core.errors import check_fraction, check_positive
 
+Array = NDArray[np.float64]
+Number = Array | float
+
 DEFAULT_CONFIDENCE = 0.95
 """Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""
 
@@ -96,10 +99,6 @@ def holm(p_values: torch.Tensor, part: float = 1.0) -> torch.Tensor:
     adjusted[order] = (p_values[order] * steps / part).cummax(0).values.clamp_max(1.0)
     return adjusted
 
-
-Array = NDArray[np.float64]
-
-Number = Array | float
 
 TIE = 1 + 1e-9  # factor within which two p-values are equal: they are sums of rounded numbers
 
