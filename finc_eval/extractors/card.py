@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -16,6 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
+from finc_eval.core.doors import FORBIDDEN
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.samples.clips import CLIPS, Clip
@@ -29,6 +31,10 @@ BY_FRAMES = ":frames"  # end of the name of an extractor of clips that a network
 
 TWO_SECONDS = Clip(frames=16, stride=1, windows=1, short="hold", fps=8.0)
 """Frames of a clip that a network of images embeds, unless a card of the user's says otherwise."""
+
+RESERVED_FILES = ("pins.json", "verified.json")  # records that earlier copies kept in the folder of weights
+RESERVED_ENDS = (".part", ".part.json")  # ends of the names of an unfinished download and of its note
+MAX_FILE_NAME = 200  # bytes of the name of a file of weights; file systems take 255, and locks have longer names
 
 RESIZE_METHODS: dict[str, dict[str, tuple[Any, ...]]] = {
     "pil": {"interpolation": ("bicubic", "bilinear", "lanczos"), "antialias": (True,), "rounding": ("uint8",)},
@@ -288,8 +294,8 @@ def _faults(card: Card) -> Iterator[str]:
         yield f'"golden.shape" must be [{", ".join(axes)}], got {list(golden.shape)}'
     if weights is None:
         return
-    if Path(weights.file).name in ("", "..") or "\0" in weights.file:
-        yield f'"weights.file" must name a file, got {weights.file!r}'
+    if fault := _fault_of_file(weights.file):
+        yield f'"weights.file" {fault}, got {weights.file!r:.100}'
     if not re.fullmatch("[0-9a-f]{8,64}", weights.sha256 or "0" * 64):
         yield f'"weights.sha256" must be 8 to 64 lower-case hex digits, got {weights.sha256!r}'
     for url in weights.urls:
@@ -297,3 +303,15 @@ def _faults(card: Card) -> Iterator[str]:
             yield f'"weights.urls" must begin with https://, http:// or file://, got {url!r}'
     if weights.package is not None and not re.fullmatch(r"\w+(/\w[\w.-]*)*", weights.package):
         yield f'"weights.package" must be an import name and folders, such as "package/models", got {weights.package!r}'
+
+
+def _fault_of_file(file: str) -> str | None:
+    """Return what is wrong with the name of a file of weights, or None. Your own card may state a path."""
+    name = Path(file).name
+    if name in ("", "..") or not file.isprintable() or set(name) & set(FORBIDDEN) or "://" in file:
+        return "must name a file, in letters, digits and signs that can be printed"
+    if len(os.fsencode(name)) > MAX_FILE_NAME:
+        return f"must have at most {MAX_FILE_NAME} bytes"
+    if name == file and (name.startswith(".") or name in RESERVED_FILES or name.endswith(RESERVED_ENDS)):
+        return "must not be a hidden file, or one of the files that finc-eval itself keeps with weights"
+    return None

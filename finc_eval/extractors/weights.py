@@ -1,8 +1,9 @@
 """Weights of the extractors: the folder that holds them, and whether a file is the one that the card means.
 
-`verified.json` remembers the digest of each file that was hashed, so that a run does not wait for 1.2 GB to be hashed
-again: it holds while the file's size, time of change and inode stay the same. `pins.json` records the digest that a
-file without a published one had on its first use: later files of that name must have it.
+Two records vouch for a file. `verified.json` has the digest of each file that was hashed, so that a run does not wait
+for 1.2 GB to be hashed again: it holds while the file's size, times and inode stay the same. `pins.json` has the digest
+that a file without a published one had on its first use: later files at that place must have it. Both lie in a folder
+that is the user's own. The folder of weights may be shared, or come from somebody else, so no record in it counts.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from finc_eval.extractors.card import Card, Weights
 SHA256_DIGITS = 64
 
 FOLDER_VARIABLE = "FINC_EVAL_WEIGHTS"
+
+RECORDS = "~/.cache/finc-eval"  # folder of the records, beside the other caches of the user; no variable moves it
+VERIFIED, PINS = "verified.json", "pins.json"
 
 
 @dataclass(frozen=True)
@@ -133,10 +137,10 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
         return f"has SHA-256 {digest}, not {weights.sha256} as the card says"
     if not _needs_pin(weights, path):
         return None
-    pins, place = _entries("pins.json"), weights_folder() / "pins.json"
+    pins, place = _entries(PINS), f"{RECORDS}/{PINS}"
     if pins is None:
         raise DataError(f"{place} is damaged: remove it, and each file is trusted again on its first use")
-    pinned = pins.get(weights.file)
+    pinned = pins.get(_key(path))
     if pinned in (None, digest):
         return None
     return (
@@ -148,7 +152,7 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
 def pin_first_use(weights: Weights, path: Path, digest: str) -> None:
     """Record the digest of a file for which the card does not state all of it."""
     if _needs_pin(weights, path):
-        _add_entry("pins.json", weights.file, digest)
+        _add_entry(PINS, path, digest)
 
 
 def _needs_pin(weights: Weights, path: Path) -> bool:
@@ -172,9 +176,9 @@ def weights_folder() -> Path:
 def file_digest(path: Path, *, rehash: bool = False) -> str:
     """Return the SHA-256 (hex) of a file, from `verified.json` where the file has not changed since.
 
-    With `rehash`, what was altered behind size, time and inode is found, too.
+    With `rehash`, the file is hashed even if nothing seems to have changed.
     """
-    known = None if rehash else (_entries("verified.json") or {}).get(str(path))
+    known = None if rehash else (_entries(VERIFIED) or {}).get(_key(path))
     if isinstance(known, dict) and known.get("stamp") == _stamp(path):
         return str(known.get("sha256"))
     digest = hash_file(path)
@@ -184,7 +188,7 @@ def file_digest(path: Path, *, rehash: bool = False) -> str:
 
 def remember_digest(path: Path, digest: str) -> None:
     """Record the digest of a file as it is now."""
-    _add_entry("verified.json", str(path), {"stamp": _stamp(path), "sha256": digest})
+    _add_entry(VERIFIED, path, {"stamp": _stamp(path), "sha256": digest})
 
 
 def hash_file(path: Path) -> str:
@@ -197,14 +201,28 @@ def hash_file(path: Path) -> str:
 
 
 def _stamp(path: Path) -> list[int]:
+    """Return what changes with a file. Its writer can set the time of modification, but not the time of the change."""
     status = path.stat()
-    return [status.st_size, status.st_mtime_ns, status.st_ino]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _entries(record: str) -> dict[str, object] | None:
+def _key(path: Path) -> str:
+    """Return the entry of a file in a record: its whole path, whatever the working folder is."""
+    return str(path.absolute())
+
+
+def _record(name: str) -> Path | None:
+    """Return the path of a record; None for a user without a home."""
+    try:
+        return Path(RECORDS).expanduser() / name
+    except RuntimeError:
+        return None
+
+
+def _entries(name: str) -> dict[str, object] | None:
     """Read one of the records; None if it is damaged."""
-    path = weights_folder() / record
-    if not path.exists():
+    path = _record(name)
+    if path is None or not path.exists():
         return {}
     try:
         return json_table(read_text(path), str(path))
@@ -212,12 +230,14 @@ def _entries(record: str) -> dict[str, object] | None:
         return None
 
 
-def _add_entry(record: str, key: str, value: object) -> None:
-    """Add to one of the records; a shared folder that cannot be written goes without."""
-    path = weights_folder() / record
+def _add_entry(name: str, file: Path, value: object) -> None:
+    """Add a file to one of the records; a user whose home cannot be written goes without."""
+    path, key = _record(name), _key(file)
+    if path is None:
+        return
     with suppress(DataError, OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with after_other_writers_of(path):
-            entries = _entries(record) or {}
+            entries = _entries(name) or {}
             if entries.get(key) != value:
                 write_text(path, json.dumps({**entries, key: value}, indent=1, sort_keys=True) + "\n")

@@ -28,6 +28,7 @@ def folder(tmp_path, monkeypatch):
     for name in (MIRROR_VARIABLE, *OFFLINE_VARIABLES):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(weights_folder.FOLDER_VARIABLE, str(tmp_path / "weights"))
+    monkeypatch.setattr(weights_folder, "RECORDS", str(tmp_path / "records"))
     return tmp_path / "weights"
 
 
@@ -137,7 +138,7 @@ def test_without_a_whole_digest_the_first_file_seen_is_the_one_that_is_trusted(f
     put(folder, b"another file")
     if stated is None:
         assert f"not {SHA256} as when it was first used" in message(check_weights, unpinned)
-        (folder / "pins.json").unlink()
+        (folder.parent / "records" / "pins.json").unlink()
         assert check_weights(unpinned)[1] == hashlib.sha256(b"another file").hexdigest()
     else:
         assert "as the card says" in message(check_weights, unpinned)
@@ -202,10 +203,7 @@ def test_fetch_brings_the_file_whole_and_checked(server, folder):
     path = fetch_weights(card(urls=[server.url()]), lambda stage, done, total: seen.append((stage, done, total)))
     assert path.read_bytes() == CONTENT
     assert seen[-1] == ("fetch net.pt", len(CONTENT), len(CONTENT))
-    assert sorted(item.name for item in folder.iterdir() if not item.name.startswith(".")) == [
-        "net.pt",
-        "verified.json",
-    ]
+    assert [item.name for item in folder.iterdir()] == ["net.pt"]
     assert check_weights(card()) == (path, SHA256)
 
 
@@ -336,5 +334,6 @@ def test_an_address_that_is_none_is_one_sentence():
 
 def test_a_damaged_memory_of_what_was_hashed_is_hashed_anew(folder):
     path = put(folder)
-    (folder / "verified.json").write_text(json.dumps({str(path): "fine"}))
+    (folder.parent / "records").mkdir()
+    (folder.parent / "records" / "verified.json").write_text(json.dumps({str(path): "fine"}))
     assert check_weights(card(SHA256)) == (path, SHA256)

@@ -28,7 +28,7 @@ REVIEWED = {
         "extractors/catalog.py": {"resources.files(CARDS) / f'{name}.toml'"},
         "embeddings/writer.py": {"EmbeddingCache(cache.path)", "StoredFile(cache.path)"},
         "extractors/fetch.py": {"part.with_name(f'{part.name}.json')"},
-        "extractors/weights.py": {"weights_folder() / record"},
+        "extractors/weights.py": {"Path(RECORDS).expanduser() / name"},
         "gates/baseline.py": {
             "folder / f'{stem}.h5'",
             "folder / f'{stem}.npz'",
