@@ -1,4 +1,4 @@
-"""What vouches for a file of weights is the user's own: nothing in the folder of weights does, and no name of a card."""
+"""What vouches for a file of weights is the user's own: no file in the folder of weights, and no name in a card."""
 
 import hashlib
 import json
