@@ -17,7 +17,7 @@ import typer
 
 from finc_eval import report
 from finc_eval.cli.options import title_of
-from finc_eval.core.doors import read_bytes
+from finc_eval.core.doors import check_unlinked, read_bytes
 from finc_eval.core.errors import FincEvalError, UsageError
 from finc_eval.core.files.front import file_type
 from finc_eval.core.files.parsed import read_json
@@ -118,6 +118,8 @@ def output_folder(
     `how` is how sets are embedded, once for each space: a result of the same sets, wherever they were, is of this job.
     """
     folder = out or default_folder(titles or [title_of(place, label) for label, place in inputs.items()])
+    if out is None:
+        check_unlinked(Path(), folder.as_posix())
     if folder.suffix in (".html", ".json", ".h5", ".csv") and not folder.is_dir():
         raise UsageError(
             f"--out is the folder of several files, got {folder}: pass {folder.with_suffix('')} for example"

@@ -139,6 +139,26 @@ def inside(folder: str | Path, name: Any) -> Path:
     return path
 
 
+def check_unlinked(folder: Path, name: str) -> None:
+    """Raise DataError if a folder that this program names below another one, such as "samples/gen", is a link.
+
+    The folder itself may be a link, as its user chose it. Whoever made the link below it chose where results go.
+    """
+    place = folder
+    for part in name.split("/"):
+        place = place / part
+        if place.is_symlink():
+            raise DataError(f"{place} is a link, and nothing is written through it: remove it, or name another folder")
+
+
+def folder_inside(folder: Path, name: str) -> Path:
+    """Make a folder that this program names below another one, and return it; see `check_unlinked`."""
+    check_unlinked(folder, name)
+    made = folder / name
+    made.mkdir(parents=True, exist_ok=True)
+    return made
+
+
 def _outside(folder: str | Path, name: Any) -> DataError:
     return DataError(
         f"{folder} names the file {name!r:.100}, which must lie in that folder: get it from its source again"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from finc_eval.core.doors import create_file
+from finc_eval.core.doors import create_file, folder_inside
 
 RARE_DIGIT = 6
 RARE_KEPT = 0.1
@@ -31,8 +31,7 @@ class LabeledSet:
     def write(self, folder: Path) -> None:
         """Write one PNG per image, in a folder per kind."""
         for number, (image, kind) in enumerate(zip(self.images, self.kinds, strict=True)):
-            (folder / kind).mkdir(parents=True, exist_ok=True)
-            with create_file(folder / kind / f"{number:04d}.png") as file:
+            with create_file(folder_inside(folder, kind) / f"{number:04d}.png") as file:
                 Image.fromarray(image).save(file, "PNG")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.comparison.result import Comparison
+from finc_eval.core.doors import folder_inside
 from finc_eval.core.run import Run
 from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
 from finc_eval.demo.prompts import prompted_sets
@@ -116,7 +117,7 @@ def _compared(
     """Write and embed the samples of two sets, compare them, and write the result and its page."""
     for done, (name, one) in enumerate(zip(("gen", "ref"), sets, strict=True)):
         run.progress("write samples", done, 2)
-        one.write(out / "samples" / name)
+        one.write(folder_inside(out, f"samples/{name}"))
     run.progress("write samples", 2, 2)
     gen, ref = (
         extract(out / "samples" / name, extractor="pixels", out=out / f"{name}.h5", run=run, force=force)

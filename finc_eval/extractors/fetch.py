@@ -9,17 +9,24 @@ import errno
 import http.client
 import json
 import os
+import re
 import shutil
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from finc_eval.core.digest import sha256_of
-from finc_eval.core.doors import create_file, create_text, open_to_change
+from finc_eval.core.doors import check_regular, create_file, create_text, open_to_change
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.parsed import read_json
+from finc_eval.core.memory import readable
 from finc_eval.core.progress import Progress, silent
+from finc_eval.core.remote.mirror import LIMIT, limit
+from finc_eval.core.remote.store import RemoteError, meter
+from finc_eval.core.remote.urls import disk_path
 from finc_eval.core.secrets import redact, redact_word
 from finc_eval.core.storage import after_other_writers_of, disk_errors
 from finc_eval.extractors.card import Card, Weights
@@ -39,6 +46,8 @@ OFFLINE_VARIABLES = ("FINC_EVAL_OFFLINE", "HF_HUB_OFFLINE")
 SILENCE_SECONDS = 30
 
 CHUNK_BYTES = 1 << 20
+
+LENGTH = re.compile("[0-9]{1,18}")  # length of a file, as a server states it; any other counts as none
 
 SCHEMES = ("https://", "http://", "file://")
 
@@ -155,29 +164,55 @@ def _attempt(url: str, part: Path, progress: Progress, stage: str) -> None:
     with answer:
         resumed = (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-")
         have = have if resumed else 0
-        length = answer.headers.get("Content-Length")
-        total = have + int(length) if length else 0
+        total = _stated_total(answer, have, shown)
         if total - have > shutil.disk_usage(part.parent).free:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(part))
+        etag = answer.headers.get("ETag") or ""
+        # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
+        validator = etag if etag.startswith('"') else answer.headers.get("Last-Modified") or ""
         with open_to_change(part) if resumed else create_file(part) as file:
             file.seek(have)
-            etag = answer.headers.get("ETag") or ""
-            # A weak tag does not promise the same bytes (RFC 9110, 8.8.1).
-            validator = etag if etag.startswith('"') else answer.headers.get("Last-Modified") or ""
             with create_text(note_of(part)) as text:
                 json.dump({"url": address, "validator": validator, "total": total}, text)
-            while chunk := _read(answer):
-                file.write(chunk)
-                have += len(chunk)
-                progress(stage, have, total)
-            file.flush()
-            os.fsync(file.fileno())
+            try:
+                have = _receive(answer, file, have, url, lambda done: progress(stage, done, total))
+            except RemoteError:
+                if not total:  # it is not known what is missing
+                    part.unlink()
+                raise
     if total and have != total:
         raise _Cut(f"the connection ended after {have} of {total} bytes")
 
 
+def _stated_total(answer: http.client.HTTPResponse, have: int, shown: str) -> int:
+    """Return the bytes that the whole file has, as its server states them, or 0; DataError for more than may be."""
+    length = answer.headers.get("Content-Length") or ""
+    total = have + int(length) if LENGTH.fullmatch(length) else 0
+    if total > limit():
+        raise DataError(f"{shown} has {readable(total)}, above the {readable(limit())} of {LIMIT}: set it to more")
+    return total
+
+
+def _receive(
+    answer: http.client.HTTPResponse, file: IO[bytes], have: int, url: str, tell: Callable[[int], None]
+) -> int:
+    """Write what arrives to a file that has `have` bytes, and return how many it has then."""
+    check = meter(url, limit(), f"the {readable(limit())} of {LIMIT}")
+    while chunk := _read(answer):
+        have += len(chunk)
+        check(have)
+        file.write(chunk)
+        tell(have)
+    file.flush()
+    os.fsync(file.fileno())
+    return have
+
+
 def _open(url: str, have: int, validator: str) -> http.client.HTTPResponse | None:
     """Request the file, from byte `have` on if a validator guards the range; None if the file has fewer bytes."""
+    if url.startswith("file://"):
+        with suppress(OSError):  # it is told by the request
+            check_regular(disk_path(url))
     headers = {"User-Agent": "finc-eval", "Accept-Encoding": "identity"}
     if have and validator:
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
@@ -195,7 +230,7 @@ def _open(url: str, have: int, validator: str) -> http.client.HTTPResponse | Non
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
     try:
-        return answer.read(CHUNK_BYTES)
+        return answer.read1(CHUNK_BYTES)  # what has arrived, so that a server that crawls is noticed
     except (http.client.HTTPException, OSError) as error:
         raise _Cut(_reason(error)) from error
 

@@ -1,6 +1,7 @@
 """A name at which finc-eval makes a file may be taken by a link: the link goes, and what it leads to stays as it is."""
 
 import os
+import re
 import shutil
 import signal
 import stat
@@ -11,13 +12,18 @@ import pytest
 from _forks import killed_after
 from _guarded import SPECIAL, guarded, is_sentence
 from PIL import Image
+from typer.testing import CliRunner
 
 import finc_eval as fe
+from finc_eval.cli import output
+from finc_eval.cli.app import app
+from finc_eval.cli.output import default_folder
 from finc_eval.core.doors import copy_file, create_file, create_text, private_folder
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.storage import after_other_writers_of, only_writer_of, reserve, write_text, write_whole
 from finc_eval.demo.planted import LabeledSet
+from finc_eval.demo.run import run_demo
 from finc_eval.embeddings.journal import Journal, Title
 from finc_eval.embeddings.writer import remove_remains
 from finc_eval.extractors import fetch as download
@@ -220,6 +226,83 @@ def test_a_verb_writes_through_no_link_in_the_folder_of_its_output(home, tmp_pat
     assert [one.read_bytes() for one in sorted(victims.iterdir())] == [KEPT] * (len(names) * victim_is_there)
 
 
+DEFAULT_FOLDERS = (
+    "demo",
+    "demo --prompts",
+    "compare --gen gen.npy --ref ref.npy",
+    "compare --gen set --ref set --extractor pixels --extractor efficientnet-lite0",
+    "compare methods --gen gen.npy --ref ref.npy",
+    "compare sweep --gen gen.npy --ref ref.npy --parameter sigma",
+    "compare changes --old old.h5 --new old.h5",
+    "kinds gen.npy --ref ref.npy",
+    "evaluate --gen gen.npy --ref ref.npy",
+    "leaderboard a=gen.npy b=gen.npy --ref ref.npy",
+    "audit --gen gen.npy --train ref.npy --holdout ref.npy",
+    "gate --gen gen.npy --baseline gen.npy --ref ref.npy",
+)
+"""Commands whose results go to a folder in reports/, because they name none."""
+
+
+def link_at_the_folder(victim, monkeypatch):
+    def linked(titles):
+        folder = default_folder(titles)
+        folder.parent.mkdir()
+        folder.symlink_to(victim)
+        return folder
+
+    monkeypatch.setattr(output, "default_folder", linked)
+
+
+LINKED_FOLDERS = {
+    "reports to a folder": lambda victim, monkeypatch: Path("reports").symlink_to(victim),
+    "reports to a folder by a relative path": lambda victim, monkeypatch: Path("reports").symlink_to("../victim"),
+    "reports to nothing": lambda victim, monkeypatch: Path("reports").symlink_to(victim / "new"),
+    "reports to a folder of this place": lambda victim, monkeypatch: Path("reports").symlink_to("set"),
+    "the folder in reports": link_at_the_folder,
+}
+
+
+@pytest.fixture(scope="module")
+def place_of_work(home, tmp_path_factory):
+    folder = shutil.copytree(home, tmp_path_factory.mktemp("work") / "place")
+    fe.compare(folder / "gen.npy", folder / "ref.npy", features=20, modes=1).save(folder / "old.h5")
+    (folder / "gate.toml").write_text("[kinds]\nlose = 0.5\n")
+    return folder
+
+
+@pytest.mark.parametrize("link", LINKED_FOLDERS)
+@pytest.mark.parametrize("words", DEFAULT_FOLDERS)
+def test_a_verb_makes_no_folder_of_results_through_a_link(place_of_work, tmp_path, monkeypatch, words, link):
+    place, victim = shutil.copytree(place_of_work, tmp_path / "place"), tmp_path / "victim"
+    victim.mkdir()
+    monkeypatch.chdir(place)
+    LINKED_FOLDERS[link](victim, monkeypatch)
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 3 and "is a link, and nothing is written through it" in " ".join(done.output.split())
+    made = {one.name for one in tmp_path.rglob("*")} - {one.name for one in place_of_work.rglob("*")}
+    assert made <= {"place", "victim", "reports", *(one.name for one in place.glob("reports/*"))}
+    assert list(victim.iterdir()) == []
+
+
+def test_every_verb_with_a_default_folder_of_results_is_tried():
+    """Others return nothing without --out, or write to the folder of a board, which their user names."""
+    code = "".join(path.read_text() for path in (Path(output.__file__).parent / "verbs").glob("*.py"))
+    made = re.findall(r'(?<!None else )output_folder\(\s*f?"([a-z]+)[^"]*"(?!.*out or board)', code)
+    assert len(made) == 10
+    assert [verb for verb in made if not any(verb in words.split()[:2] for words in DEFAULT_FOLDERS)] == []
+
+
+@pytest.mark.parametrize("link", ["samples", "samples/gen", "samples/ref", "samples/gen/grey-7"])
+def test_the_demo_writes_no_pictures_through_a_link_in_its_folder(tmp_path, link):
+    (tmp_path / "victim").mkdir()
+    trap = tmp_path / "place" / "reports" / "demo" / link
+    trap.parent.mkdir(parents=True)
+    trap.symlink_to(tmp_path / "victim")
+    with pytest.raises(DataError, match="is a link, and nothing is written through it"):
+        run_demo(tmp_path / "place" / "reports" / "demo", fe.compare)
+    assert list((tmp_path / "victim").iterdir()) == []
+
+
 def test_an_output_that_is_a_link_is_replaced_by_a_file(tmp_path):
     (tmp_path / "old").write_text("kept")
     (tmp_path / "page.html").symlink_to("old")
@@ -241,6 +324,25 @@ def test_a_ledger_behind_a_link_is_the_file_itself(tmp_path):
     (tmp_path / "link").symlink_to("real")
     Ledger(tmp_path / "link").spend(["x"], Guarantee.of(0.5, 1e-5), purpose="test")
     assert len(Ledger(tmp_path / "real").spendings()) == 1 and (tmp_path / "link").is_symlink()
+
+
+@pytest.mark.parametrize("names", [2, 3])
+def test_a_ledger_with_several_names_spends_nothing(tmp_path, names):
+    """Each name has a lock of its own: two processes could both spend the last of a budget."""
+    ledgers = [tmp_path / str(number) / "ledger" for number in range(names)]
+    for one in ledgers:
+        one.parent.mkdir()
+    Ledger.create(ledgers[0], epsilon=1, delta=1e-5)
+    for one in ledgers[1:]:
+        os.link(ledgers[0], one)
+    for one in ledgers:
+        with pytest.raises(DataError, match=rf"has {names} names \(hard links\).*: replace it by a copy of itself"):
+            Ledger(one).spend(["x"], Guarantee.of(0.5, 1e-5), purpose="test")
+        assert Ledger(one).spendings() == ()
+    for one in ledgers[1:]:
+        one.unlink()
+    Ledger(ledgers[0]).spend(["x"], Guarantee.of(0.5, 1e-5), purpose="test")
+    assert len(Ledger(ledgers[0]).spendings()) == 1
 
 
 def test_leftovers_that_are_links_are_removed_without_what_they_lead_to(tmp_path):

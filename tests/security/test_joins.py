@@ -18,9 +18,10 @@ REVIEWED = {
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/app.py": {"Path(args[0])"},
         "core/remote/urls.py": {"root() / side"},
-        "demo/planted.py": {"folder / kind", "folder / kind / f'{number:04d}.png'"},
+        "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
+        "core/doors.py": {"place / part", "folder / name"},
         "embeddings/job.py": {
             "cache_folder() / f'{key}.h5'",
             "(out or _default_path(name)).with_name(f'{STREAM}{name}.h5')",

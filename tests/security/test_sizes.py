@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import struct
 import tarfile
@@ -9,6 +10,7 @@ import threading
 import warnings
 import zipfile
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as arrow
@@ -24,6 +26,9 @@ from finc_eval.core.remote import store
 from finc_eval.core.remote.mirror import local
 from finc_eval.embeddings.array_files import StoredArrays
 from finc_eval.embeddings.columns import metadata_table
+from finc_eval.extractors import card
+from finc_eval.extractors.catalog import load_card
+from finc_eval.extractors.fetch import fetch_weights
 from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
 from finc_eval.samples.video_files import open_clips
@@ -629,3 +634,74 @@ def test_web_servers(path, web, tmp_path):
     with pytest.raises(FincEvalError, match=ANSWERS[path]):
         local(f"{web}/{path}")
     assert [one for one in (tmp_path / "remote").rglob("*") if one.is_file()] == []
+
+
+class Weights(Quiet):
+    """A server of weights that states no length, a wrong one, or one that is too large."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        kind = self.path.strip("/").partition(".")[0]
+        self.send_response(200)
+        self.send_header("Connection", "close")
+        length = {"large": "999999999999999", "endless": "9" * 5000, "negative": "-1", "words": "many"}.get(kind)
+        if kind == "chunked":
+            self.send_header("Transfer-Encoding", "chunked")
+        if length:
+            self.send_header("Content-Length", length)
+        self.end_headers()
+        piece = bytes(1 << 16)
+        try:
+            for _ in range(0 if kind == "slow" else 10_000):
+                self.wfile.write(b"10000\r\n" + piece + b"\r\n" if kind == "chunked" else piece)
+                self.server.sent += len(piece)
+            for _ in range(600 if kind == "slow" else 0):
+                self.wfile.write(b"a")
+                self.server.stopped.wait(0.1)
+        except OSError:
+            pass
+
+
+WEIGHTS = {
+    "unstated": "has more than the 1 MB of FINC_EVAL_MAX_REMOTE",
+    "chunked": "has more than the 1 MB of FINC_EVAL_MAX_REMOTE",
+    "large": "above the 1 MB of FINC_EVAL_MAX_REMOTE: set it to more",
+    "endless": "has more than the 1 MB of FINC_EVAL_MAX_REMOTE",
+    "negative": "has more than the 1 MB of FINC_EVAL_MAX_REMOTE",
+    "words": "has more than the 1 MB of FINC_EVAL_MAX_REMOTE",
+    "slow": "arrives too slowly, .* bytes so far",
+}
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_WEIGHTS", str(tmp_path / "weights"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("FINC_EVAL_MAX_REMOTE", "1MB")
+    for name in ("FINC_EVAL_MIRROR", "FINC_EVAL_OFFLINE", "HF_HUB_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(store, "SILENCE_SECONDS", 1)
+    with serving(Weights) as server:
+        server.stopped, server.sent = threading.Event(), 0
+        yield server
+        server.stopped.set()
+
+
+def card_of(*urls):
+    return replace(load_card("pixels"), name="net", weights=card.Weights("net.pt", "MIT", None, urls))
+
+
+@pytest.mark.parametrize("path", WEIGHTS)
+def test_weights_take_no_more_room_than_they_may_whatever_their_server_states(path, weights, tmp_path):
+    with pytest.raises(FincEvalError, match=WEIGHTS[path]):
+        fetch_weights(card_of(f"{weights.address}/{path}.pt"))
+    assert [one.name for one in (tmp_path / "weights").iterdir() if one.suffix != ".json"] == []
+    assert weights.sent < 50_000_000
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/stdin", "{pipe}"])
+def test_weights_of_an_address_on_the_disk_are_a_file(path, weights, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FincEvalError, match=r"could not be fetched: .* is a (device|pipe|folder), not a file"):
+        fetch_weights(card_of(f"file://{path.format(pipe=tmp_path / 'pipe')}"))

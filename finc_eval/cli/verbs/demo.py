@@ -27,14 +27,14 @@ def demo(
         bool,
         typer.Option("--prompts", help="Compare two text-to-image models, with known faults, on the same prompts."),
     ] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write to.")] = Path("reports/demo"),
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder to write to; default: reports/demo.")] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Plant differences between two sets of real digits, compare them, and print what was found."""
     from finc_eval.demo.run import run_demo, run_prompts_demo  # loads torch, which wrong options need not wait for
 
-    output = output_folder("demo", "comparison", {}, out, force)
+    output = output_folder("demo", "comparison", {}, out, force, titles=["demo"])
     make_room(output.files[".h5"], "comparison", force)
     with work.running() as run:
         experiment = (run_prompts_demo if prompts else run_demo)(

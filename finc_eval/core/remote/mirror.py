@@ -18,7 +18,16 @@ from pathlib import Path
 from finc_eval.core.doors import copy_file, create_file, private_folder
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.memory import readable, size_variable
-from finc_eval.core.remote.store import Found, MissingError, delete, describe, download, list_below, upload
+from finc_eval.core.remote.store import (
+    ChangedError,
+    Found,
+    MissingError,
+    delete,
+    describe,
+    download,
+    list_below,
+    upload,
+)
 from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, target_of, url_of
 from finc_eval.core.secrets import redact_word
 
@@ -47,7 +56,13 @@ def file_of(path: str | Path) -> Path | None:
         return disk_path(path)
     with LOCKS[hash(url) % len(LOCKS)]:
         found = _known.get(url) or _known.setdefault(url, describe(url))
-        return None if found.is_folder else _copy(url, found)
+        if found.is_folder:
+            return None
+        try:
+            return _copy(url, found)
+        except ChangedError:  # between the look at it and the copy; a second change is an error
+            found = _known[url] = describe(url)
+            return _copy(url, found)
 
 
 def files_below(url: str) -> dict[str, int]:
@@ -124,7 +139,10 @@ def _copy(url: str, found: Found) -> Path:
         temporary = place.with_name(f".{os.getpid()}.{threading.get_ident()}.tmp")
         try:
             create_file(temporary, private=True).close()
-            download(url, temporary, found.size)
+            came = download(url, temporary, found, found.size)
+            if came.version != found.version:
+                _known[url], place = came, copy_path(url, came.version or SESSION)
+                make_folder_of(place)
             temporary.replace(place)
         finally:
             temporary.unlink(missing_ok=True)

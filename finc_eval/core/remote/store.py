@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from finc_eval.core.doors import READ_AT_ONCE, create_file
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
 from finc_eval.core.secrets import WEB, redact, redact_word
 
@@ -43,6 +44,10 @@ class MissingError(RemoteError):
     """An object that does not exist, in a bucket that does."""
 
 
+class ChangedError(RemoteError):
+    """An object that changed between two requests."""
+
+
 class Found(NamedTuple):
     """Description of an object."""
 
@@ -70,32 +75,70 @@ def list_below(url: str) -> dict[str, Found]:
     return request(url, "listed", ask)
 
 
-def download(url: str, path: Path, size: int) -> None:
-    """Write an object of this size to a path; no more is written, whatever the server sends."""
+def download(url: str, path: Path, found: Found, size: int) -> Found:
+    """Write an object to a path, and describe what was written: another version than `found`, if it changed meanwhile.
 
-    def ask(store: Any) -> None:
+    It has `size` bytes, and no more are written, whatever the server sends.
+
+    Raises:
+        ChangedError: the object changed meanwhile, and the store does not say which version it sent.
+    """
+
+    def ask(store: Any) -> Found:
+        from fsspec.asyn import sync
         from fsspec.callbacks import Callback
 
-        store.get_file(url, str(path), callback=Callback(hooks={"meter": _meter(url, size)}))
+        check = meter(url, size, f"the {size:,} bytes that its server states: try again later")
+        callback = Callback(hooks={"meter": lambda _, arrived, **__: check(arrived)})
+        came = found
+        if url.startswith(WEB):
+            came = sync(store.loop, _get, store, url, path, check)
+        elif hasattr(store, "req_kw") and found.version.startswith('"'):
+            sync(store.loop, _only(store, found.version)._get_file, url, str(path), callback=callback)
+        else:
+            store.get_file(url, str(path), callback=callback)
+            came = _parse_info(store.info(url))
+        if came.version != found.version and not url.startswith(WEB):
+            raise ChangedError(f"{redact_word(url)} changed while it was read: run the same command again")
         if (arrived := path.stat().st_size) != size:
             raise OSError(f"{arrived:,} of {size:,} bytes arrived")
+        return came
 
-    request(url, "read", ask)
+    return request(url, "read", ask)
 
 
-def _meter(url: str, size: int) -> Callable[..., None]:
+async def _get(store: Any, url: str, path: Path, check: Callable[[int], None]) -> Found:
+    """Write the file of a web server, and describe it by the headers that came with it: fsspec does not show them."""
+    session = await store.set_session()
+    async with session.get(store.encode_url(url), **store.kwargs) as answer:
+        answer.raise_for_status()
+        arrived = 0
+        with create_file(path, private=True) as file:
+            async for chunk in answer.content.iter_chunked(READ_AT_ONCE):
+                arrived += len(chunk)
+                check(arrived)
+                file.write(chunk)
+        stated = {tag: answer.headers[tag] for tag in TAGS if tag in answer.headers}
+        return _parse_info(stated | {"size": arrived})
+
+
+def _only(store: Any, version: str) -> Any:
+    """Return the same store of s3fs, to whose requests of any part S3 itself answers by this version or none."""
+    one = object.__new__(type(store))  # fsspec would return the store itself as its copy
+    vars(one).update(vars(store), req_kw={**store.req_kw, "IfMatch": version})
+    return one
+
+
+def meter(url: str, most: int, bound: str) -> Callable[[int], None]:
     """Return a function that is called with the bytes that arrived, and raises if a server sends more or crawls."""
     begun = time.monotonic()
 
-    def check(_: object, arrived: int, **__: object) -> None:
-        if arrived > size:
-            raise RemoteError(
-                f"{redact_word(url)} has more than the {size:,} bytes that its server states: try again later"
-            )
+    def check(arrived: int) -> None:
+        if arrived > most:
+            raise RemoteError(f"{redact_word(url)} has more than {bound}")
         if arrived < (time.monotonic() - begun - SILENCE_SECONDS) * MIN_BYTES_PER_SECOND:
             raise RemoteError(
-                f"{redact_word(url)} arrives too slowly, {arrived:,} of {size:,} bytes so far: "
-                "fetch it by another program"
+                f"{redact_word(url)} arrives too slowly, {arrived:,} bytes so far: fetch it by another program"
             )
 
     return check
@@ -187,6 +230,9 @@ def _cause(error: Exception) -> BaseException:
 def _refusal(url: str, what: str, error: BaseException) -> RemoteError | None:
     """Return the error for what does not become better by waiting; None for all else."""
     status, place = getattr(error, "status", None), redact_word(url)
+    stated = getattr(error.__cause__, "response", None) or {}  # of botocore
+    if stated.get("ResponseMetadata", {}).get("HTTPStatusCode") == http.HTTPStatus.PRECONDITION_FAILED:
+        return ChangedError(f"{place} changed while it was {what}: run the same command again")
     if isinstance(error, TimeoutError):
         return RemoteError(f"the server of {place} sent nothing for {SILENCE_SECONDS} seconds: try again later")
     if isinstance(error, FileNotFoundError) or status in (404, 410):

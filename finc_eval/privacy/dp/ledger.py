@@ -127,7 +127,7 @@ class Ledger:
 
         Raises:
             BudgetError: the budget does not suffice, or has another adjacency. Nothing is recorded.
-            DataError: the ledger cannot be read or written. Nothing may be released.
+            DataError: the ledger cannot be read or written, or has a second name. Nothing may be released.
             UsageError: `data` is empty.
         """
         keys = (*data, *([name] if name else []))
@@ -139,6 +139,7 @@ class Ledger:
                 f"{guarantee.adjacency} adjacency, which do not add: keep one ledger for each"
             )
         with _lock(self.path):
+            self._check_alone()
             header, lines = self._content()
             own = Sketches(views, str(header.get(SALT, "")))
             keys, resemblance = _with_those_alike(lines, keys, name, own)
@@ -147,6 +148,14 @@ class Ledger:
             if resemblance:
                 warnings.warn(f"{resemblance}, so both spend one budget", stacklevel=3)
             self._append(Spending(keys, guarantee.mu, purpose, name, own.texts()))
+
+    def _check_alone(self) -> None:
+        """Raise DataError if the file has a second name: the lock is of a name, and would not keep others away."""
+        if self.path.exists() and (names := self.path.stat().st_nlink) > 1:
+            raise DataError(
+                f"{self.path} has {names} names (hard links), and no lock holds for all of them: replace it by a copy "
+                "of itself, and remove the other names"
+            )
 
     def spendings(self, data: Iterable[str] | None = None) -> tuple[Spending, ...]:
         """Return all lines, or the lines about one data set.
