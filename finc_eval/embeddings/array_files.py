@@ -15,7 +15,15 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, map_array
 from finc_eval.core.files.parquet import parquet_table
-from finc_eval.core.files.tensors import TENSOR_SUFFIXES, Shapes, find_labels, refuse_layers, refuse_means, tensors_in
+from finc_eval.core.files.tensors import (
+    TENSOR_SUFFIXES,
+    Shapes,
+    find_labels,
+    in_short,
+    refuse_layers,
+    refuse_means,
+    tensors_in,
+)
 from finc_eval.core.memory import check_decoded
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import Pair, count_of, from_sums, is_plain, pair_in
@@ -173,13 +181,14 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
 def _embeddings(arrays: Arrays, path: Path) -> Rows:
     found = {name: one for name, one in arrays.items() if np.ndim(one) == 2}
     chosen = next((name for name in PREFERRED if name in found), next(iter(found), None) if len(found) == 1 else None)
+    shapes = {name: tuple(np.shape(one)) for name, one in arrays.items()}
     if chosen not in PREFERRED:
-        shapes = {name: tuple(np.shape(one)) for name, one in arrays.items()}
         refuse_means(shapes, str(path))
         refuse_layers(chosen, shapes, str(path))
     if chosen is None:
-        held = ", ".join(f"{name} {tuple(one.shape)}" for name, one in arrays.items()) or "nothing"
-        raise DataError(f"{path} holds {held}: save one array of shape (n, d), or call it embeddings")
+        raise DataError(
+            f"{path} holds {in_short(shapes) or 'nothing'}: save one array of shape (n, d), or call it embeddings"
+        )
     rows: Rows = found[chosen]
     return rows
 

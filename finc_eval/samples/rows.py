@@ -24,6 +24,7 @@ from finc_eval.core.files.tensors import (
     LABEL_ARRAYS,
     TENSOR_SUFFIXES,
     find_labels,
+    in_short,
     refuse_layers,
     refuse_means,
     tensors_in,
@@ -180,8 +181,8 @@ def _image_array(path: Path, key: str | None) -> tuple[str, Any, list[str] | Non
         refuse_means(shapes, str(path))
         refuse_layers(chosen or None, shapes, str(path))
     if chosen not in found:
-        held = ", ".join(f"{name} {tuple(one.shape)}" for name, one in found.items()) or "no array of images"
-        raise DataError(f"{path} holds {held}: name the images by image_key")
+        held = {name: tuple(one.shape) for name, one in found.items()}
+        raise DataError(f"{path} holds {in_short(held) or 'no array of images'}: name the images by image_key")
     _, labels = find_labels(arrays, len(found[chosen]))
     return chosen, found[chosen], None if labels is None else [*map(_text, labels)]
 

@@ -401,7 +401,7 @@ def test_tensors_that_are_not_plain_numbers(case, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.save({"embeddings": TENSORS[case]()}, tmp_path / "a.pt")
-    assert re.search("is not one of plain numbers: save|cannot be read", bounded(use, tmp_path / "a.pt"))
+    assert re.search("not one of plain numbers: save|which has no numbers", bounded(use, tmp_path / "a.pt"))
 
 
 CLAIMS = {
@@ -436,6 +436,130 @@ def test_a_tensor_whose_archive_is_packed(tmp_path):
         for info in old.infolist():
             new.writestr(info.filename, old.read(info) + bytes(10_000_000) * info.filename.endswith("pkl"))
     assert "it is packed, which PyTorch does not do" in bounded(use, tmp_path / "a.pt")
+
+
+def pickled(program, storage=bytes(256)):
+    """A file of PyTorch with this pickle and one storage."""
+
+    def make(folder):
+        with zipfile.ZipFile(folder / "a.pt", "w") as archive:
+            archive.writestr("a/data.pkl", b"\x80\x02" + program() + b".")
+            archive.writestr("a/data/0", storage)
+        return folder / "a.pt"
+
+    return make
+
+
+def whole(number):
+    """The step that puts a whole number on the stack."""
+    data = number.to_bytes(9, "little", signed=True)
+    return b"\x8a" + bytes([len(data)]) + data
+
+
+def tensor(shape, strides, offset=0, count=64, key=b"0"):
+    """The steps that make a tensor of 64 floats."""
+    form, steps = (b"(" + b"".join(map(whole, numbers)) + b"t" for numbers in (shape, strides))
+    storage = b"(U\x07storagectorch\nFloatStorage\nU" + bytes([len(key)]) + key + b"U\x03cpu" + whole(count) + b"tQ"
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + whole(offset) + form + steps + b"\x89}tR"
+
+
+def called(module, name, *arguments):
+    return f"c{module}\n{name}\n(".encode() + b"".join(arguments) + b"tR"
+
+
+def twice(pair, depth=60):
+    """A container that holds the one before it twice, so many times over."""
+    return b")q\0" + b"".join(pair(b"h%c" % number) + b"q%c" % (number + 1) for number in range(depth))
+
+
+def numbered(count):
+    """Names of tensors or numbers."""
+    return (b"J" + struct.pack("<i", number) for number in range(count))
+
+
+MORE, REFUSED = "holds more than tensors", "cannot be read"
+DEEP = "holds tables nested deeper than 50"
+
+PICKLES = {
+    "12 GB of bytes": (lambda: called("__builtin__", "bytearray", whole(12 * 10**9)), "holds nothing"),
+    "12 GB of bytes in 10,000 parts": (
+        lambda: b"(" + called("__builtin__", "bytearray", whole(12 * 10**5)) * 10_000 + b"t",
+        "holds nothing",
+    ),
+    "12 GB of bytes by their class": (lambda: b"c__builtin__\nbytes\n(" + whole(12 * 10**9) + b"tR", MORE),
+    "a storage of 12 GB that is called": (lambda: called("torch", "FloatStorage", whole(3 * 10**9)), MORE),
+    "a tensor of 12 GB that is called": (lambda: called("torch", "Tensor", whole(3 * 10**9)), MORE),
+    "a tensor of 12 GB without a storage": (
+        lambda: called(
+            "torch._utils", "_rebuild_meta_tensor_no_storage", b"ctorch\nfloat32\n", b"(" + whole(3 * 10**9)
+        ),
+        "which has no numbers",
+    ),
+    "a tensor that is filled with 12 GB": (lambda: b"ctorch\nTensor\n)\x81(" + whole(3 * 10**9) + b"tb", MORE),
+    "a number of 2 MB": (lambda: b"\x8b" + struct.pack("<I", 2_000_000) + bytes(2_000_000), MORE),
+    "2 million digits": (lambda: b"L" + b"1" * 2_000_000 + b"L\n", MORE),
+    "a number of 255 bytes": (lambda: b"}U\1x\x8a\xff" + b"\1" * 255 + b"s", REFUSED),
+    "bytes that are not there": (lambda: b"X\xff\xff\xff\x7fabc", REFUSED),
+    "8 EB of bytes": (lambda: b"\x8e" + b"\xff" * 7 + b"\x7f", MORE),
+    "a frame of 8 EB": (lambda: b"\x95" + b"\xff" * 7 + b"\x7f", MORE),
+    "a memo of 4 billion": (lambda: b"Nr\xff\xff\xff\xff", "holds nothing"),
+    "tuples that hold one thing twice": (lambda: twice(lambda last: last * 2 + b"\x86"), DEEP),
+    "lists that hold one thing twice": (lambda: twice(lambda last: b"](" + last * 2 + b"e"), DEEP),
+    "tables that hold one thing twice": (lambda: twice(lambda last: b"}(K\1" + last + b"K\2" + last + b"u"), DEEP),
+    "tuples as names that hold one thing twice": (
+        lambda: twice(lambda last: last * 2 + b"\x86") + b"q\xff}h\xffNs",
+        MORE,
+    ),
+    "10,000 tables in each of 10,000": (
+        lambda: b"](" + b"K\1" * 1000 + b"eq\1](" + b"h\1" * 10_000 + b"eq\2](" + b"h\2" * 10_000 + b"e",
+        r"holds 0 \(\)|holds 0.0.0",
+    ),
+    "tuples 200,000 deep": (lambda: b"N" + b"\x85" * 200_000, DEEP),
+    "lists 200,000 deep": (lambda: b"]" * 200_000 + b"a" * 199_999, DEEP),
+    "tuples 200,000 deep as a name": (lambda: b"}N" + b"\x85" * 200_000 + b"Ns", MORE),
+    "marks without an end": (lambda: b"(" * 6_000_000, "more than a million values"),
+    "six million lists": (lambda: b"]" * 6_000_000, "more than a million values"),
+    "a million numbers by name": (
+        lambda: b"}(" + b"".join(name + b"K\1" for name in numbered(1_300_000)) + b"u",
+        "holds nothing",
+    ),
+    "a million numbers in a list": (lambda: b"](" + b"K\1" * 1_000_000 + b"e", "holds nothing"),
+    "300,000 tensors": (
+        lambda: tensor([8, 8], [8, 1]) + b"q\1](" + b"h\1" * 300_000 + b"e",
+        "holds more than 100,000 tensors",
+    ),
+    "names of 3 MB, 1000 times": (
+        lambda: b"}X\xc0\xc6\x2d\0" + b"a" * 3_000_000 + b"}(" + b"".join(n + b"K\1" for n in numbered(999)) + b"us",
+        "holds more than 100,000 tensors",
+    ),
+    "a tensor of 4 EB": (lambda: tensor([2**30, 2**30], [0, 0]), "shows 64 numbers as 1,152,9"),
+    "a tensor beyond all numbers": (lambda: tensor([2**62, 2**62], [0, 0]), "shows 64 numbers as"),
+    "a tensor beyond its storage": (lambda: tensor([8, 8], [9, 1]), REFUSED),
+    "a tensor that begins beyond its storage": (lambda: tensor([8, 8], [8, 1], 2**40), REFUSED),
+    "a tensor that begins before its storage": (lambda: tensor([8, 8], [8, 1], -1), REFUSED),
+    "a tensor of negative sizes": (lambda: tensor([-2, -2], [1, 1]), REFUSED),
+    "a tensor of negative steps": (lambda: tensor([8, 8], [-8, 1], 63), REFUSED),
+    "a tensor of few steps": (lambda: tensor([8, 8], [1]), REFUSED),
+    "a storage beyond its member": (lambda: tensor([8, 8], [8, 1], 0, 65), REFUSED),
+    "a storage of 4 EB": (lambda: tensor([8, 8], [8, 1], 0, 2**62), REFUSED),
+    "a storage of negative size": (lambda: tensor([8, 8], [8, 1], 0, -64), REFUSED),
+    "a storage that is missing": (lambda: tensor([8, 8], [8, 1], key=b"1"), REFUSED),
+    "a storage outside of the archive": (lambda: tensor([8, 8], [8, 1], key=b"../../x"), REFUSED),
+    "a trillion rows of nothing": (lambda: tensor([10**12, 0], [1, 1]), "list of 1,000,000,000,000 rows"),
+    "a matrix under 10,000 names": (
+        lambda: tensor([8, 8], [8, 1]) + b"q\1](" + b"h\1" * 10_000 + b"e",
+        "show its numbers more than 10 times",
+    ),
+    "nothing": (lambda: b"", REFUSED),
+    "a step too many": (lambda: b"\x87", REFUSED),
+}
+
+
+@pytest.mark.parametrize("case", PICKLES)
+def test_pickles_of_torch(case, tmp_path):
+    program, told = PICKLES[case]
+    found = bounded(use, pickled(program)(tmp_path))
+    assert re.search(told, found), found
 
 
 def chunk(kind, data):

@@ -6,6 +6,7 @@ import io
 import math
 import os
 import re
+import struct
 import tarfile
 import weakref
 import zipfile
@@ -27,6 +28,9 @@ MANY_DIGITS = re.compile(rb"\d{100}")
 """Digits that no header has one after the other; tarfile takes time that grows with the square of their number."""
 
 BLOCK_BYTES = 512  # bytes of a header in a tar file without extended headers
+LOCAL_HEADER = struct.Struct("<4s22xHH")
+"""Header of a member of a zip file, which ends with the lengths of its name and of its extra fields (APPNOTE 4.3.7)."""
+
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # methods of compression that zipfile unpacks a piece at a time
 
 
@@ -78,6 +82,17 @@ def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
     if info.compress_type not in PACKED:
         raise ValueError("packed by another method than deflate: pack it again")
     return archive.open(info)
+
+
+def place_of_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> int:
+    """Return the place of the first byte of a member in its zip file; ValueError if the file ends before the last."""
+    file: IO[bytes] = archive.fp  # type: ignore[assignment]  # it is open
+    file.seek(info.header_offset)
+    _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
+    start = file.tell() + name_bytes + extra_bytes
+    if start + info.compress_size > file.seek(0, io.SEEK_END):
+        raise ValueError("it is cut short")
+    return int(start)
 
 
 def tar_members(path: Path) -> Iterator[tarfile.TarInfo]:

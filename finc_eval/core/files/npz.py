@@ -16,14 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
-from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file
+from finc_eval.core.files.archives import DAMAGED, open_member, open_zip_file, place_of_member
 from finc_eval.core.memory import check_decoded
 from finc_eval.core.remote.mirror import local
 
 BLOCK_BYTES = 1 << 20  # bytes of an array that are read at once
-
-LOCAL_HEADER = struct.Struct("<4s22xHH")
-"""Header of a member of a zip file, which ends with the lengths of its name and of its extra fields (APPNOTE 4.3.7)."""
 
 NPY_HEADERS = {
     (1, 0): (struct.Struct("<H"), np.lib.format.read_array_header_1_0),
@@ -92,9 +89,7 @@ class NpzFile:
                 pass
             _verify_end(stream)
         file: IO[bytes] = self._zip.fp  # type: ignore[assignment]  # it is open
-        file.seek(info.header_offset)
-        _, name_bytes, extra_bytes = LOCAL_HEADER.unpack(file.read(LOCAL_HEADER.size))
-        file.seek(name_bytes + extra_bytes, 1)
+        file.seek(place_of_member(self._zip, info))
         return map_array(file, self.path)
 
     def rows(self, name: str) -> NpzRows:
