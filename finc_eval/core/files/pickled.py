@@ -57,7 +57,7 @@ OTHER_TENSORS = {
         "a tensor of a class of its own, not one of plain numbers: save a plain tensor"
     ),
 }
-"""What a file holds, and what to do, by the function of PyTorch that would make it."""
+"""Tensors that are not read, each with what to do, by the function of PyTorch that would make it."""
 
 VALUES = {
     "builtins.set",

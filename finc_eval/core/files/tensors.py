@@ -102,8 +102,8 @@ def refuse_layers(chosen: str | None, shapes: Shapes, where: str) -> None:
         are_layers = are_layers or (len(several) > 0 and chosen in weights)
     if are_layers:
         raise DataError(
-            f"{where} holds {in_short(shapes, MOST_LAYERS)}: these look like the weights of a network, not samples: call the samples "
-            "embeddings or images"
+            f"{where} holds {in_short(shapes, MOST_LAYERS)}: these look like the weights of a network, not samples: "
+            "call the samples embeddings or images"
         )
 
 
