@@ -36,7 +36,7 @@ PROMPT_LISTS = ("prompts.txt", "prompts.tsv")  # files with a prompt in each lin
 NAMED_SUFFIXES = (".csv", ".jsonl")
 LIST_SUFFIXES = (".txt", ".tsv", *NAMED_SUFFIXES)  # suffixes of files of prompts; those that may name samples
 
-NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"0*(\d{1,18})")  # number of a line at the beginning of a name
 
 SEEDED = re.compile(r"(?P<prompt>.+?)[ _-](?:seed[ _-]?)?(?P<seed>\d+)")
 """Name of a file of a prompt and the number of its image."""
@@ -135,9 +135,10 @@ def _parse(name: str, data: bytes, ids: Sequence[str], where: str) -> Metadata |
 
 def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata | None:
     first, rows = (next(rest := iter(rows), None)), rest
+    known = {*ids}
     column = None  # of the names of the samples, if its key is not a usual one
     if isinstance(first, dict) and not any(_usual(key) in NAME_KEYS for key in first if key):
-        column = next((key for key, one in first.items() if isinstance(one, str) and one in ids), None)
+        column = next((key for key, one in first.items() if isinstance(one, str) and one in known), None)
     with_names = (row for one in chain([first], rows) if (row := _name_row(one, column)) is not None)
     table = gather_columns(with_names, where)
     names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
@@ -155,7 +156,7 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
     for column, values in table.items():
         if found := {name: str(value) for name, value in zip(names, values, strict=True) if value is not None}:
             columns[column] = [found.get(name, "") for name in ids]
-    named, known, file = set(names), set(ids), PurePosixPath(where).name
+    named, file = {*names}, PurePosixPath(where).name
     unmatched = {f"{ROWS_OF} {file} without a sample": sum(name not in known for name in names)}
     unmatched[f"{SAMPLES_WITHOUT} {file}"] = sum(name not in named for name in ids)
     unmatched = {what: count for what, count in unmatched.items() if count}
@@ -259,7 +260,7 @@ def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, 
             f"{where} has a prompt a line, and {unnumbered!r} has no number: begin the names of samples or folders "
             "with the number of the line, or add a column file_name"
         )
-    places = [int(number[0]) for number in numbers if number]
+    places = [int(number[1]) for number in numbers if number]
     first = int(max(places) == len(rows) and min(places) > 0)
     if max(places) - first >= len(rows):
         raise DataError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -17,7 +17,10 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.record import Record
 
 WILDCARD = re.compile(r"[*?\[]")
-PIECES = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+PIECES = re.compile(r"(?<![^/])\*\*/|\*\*|\*|\?|\[!?+.[^\]]*\]|.", re.DOTALL)
+"""Pieces of a pattern; `**/` at its beginning or after a slash is any number of folders."""
+
+MAX_PATTERN_LETTERS = 4000  # letters of the patterns together: a name of 60,000 letters takes a second at worst
 
 RANGE_SLACK = 0.02  # part of its range by which values of a generator may lie outside
 
@@ -69,6 +72,11 @@ class Reading(Record):
             patterns = (given,) if isinstance(given, str) else tuple(given or ())
             if not all(isinstance(one, str) and one for one in patterns):
                 raise UsageError(f"{name} must be patterns of file names such as '*_fake.png', got {given!r}")
+            if (letters := sum(map(len, patterns))) > MAX_PATTERN_LETTERS:
+                most = f"above the {MAX_PATTERN_LETTERS:,} of all its patterns"
+                raise UsageError(f"{name} has {letters:,} letters, {most}: shorten the patterns")
+            for one in patterns:
+                _regex(one)
             self._store(**{name: patterns})
         if self.image_key is not None and not isinstance(self.image_key, str):
             raise UsageError(f"image_key must be a text, got {self.image_key!r}")
@@ -117,7 +125,7 @@ class Reading(Record):
 
 def matches(pattern: str, name: str) -> bool:
     """Return whether a pattern matches a path with forward slashes, or its last part if the pattern has no slash."""
-    return _regex(pattern).fullmatch(name if "/" in pattern else name.rpartition("/")[2]) is not None
+    return _regex(pattern).match(name if "/" in pattern else name.rpartition("/")[2]) is not None
 
 
 def split_glob(path: str) -> tuple[Path, str] | None:
@@ -129,28 +137,44 @@ def split_glob(path: str) -> tuple[Path, str] | None:
 
 def only(pattern: str, names: Iterable[str]) -> list[str]:
     """Return the paths that a pattern matches from their beginning."""
-    return [name for name in names if _regex(pattern).fullmatch(name)]
+    return [name for name in names if _regex(pattern).match(name)]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2 * MAX_PATTERN_LETTERS)
 def _regex(pattern: str) -> re.Pattern[str]:
-    made = ""
+    """Return the regular expression of a pattern, which takes time linear in the length of a name.
+
+    A star takes as little as it can, and never more (`(?>…)`): what the next star reaches from a later place, it also
+    reaches from the first. Folders are taken in the same way. Only the last star tries all lengths.
+    """
+    parts = [[""]]  # texts between the stars, of each part; the parts are divided by any number of folders
     for piece in PIECES.findall(pattern):
         match piece:
             case "**/":
-                made += "(?:.*/)?"
+                parts.append([""])
             case "**":
-                made += ".*"
+                parts.append(["", ""])
             case "*":
-                made += "[^/]*"
+                parts[-1].append("")
             case "?":
-                made += "[^/]"
+                parts[-1][-1] += "[^/]"
             case _ if len(piece) > 1:
-                inside = piece[1:-1].removeprefix("!").replace("\\", "\\\\").replace("^", "\\^").replace("[", "\\[")
-                made += f"[{'^' if piece[1] == '!' else ''}{inside}]"
+                inside = re.sub(r"[\\^\[&~|]", r"\\\g<0>", piece[1:-1].removeprefix("!"))
+                parts[-1][-1] += f"(?!/)[{'^' if piece[1] == '!' else ''}{inside}]"
             case _:
-                made += re.escape(piece)
-    return re.compile(made, re.DOTALL)
+                parts[-1][-1] += re.escape(piece)
+    *before, (*texts, end) = parts
+    last = f"{_starred(texts)}[^/]*{end}" if texts else end
+    folders = [*map(_starred, before), rf"{last}\Z"]
+    made = "".join([folders[0], *(f"(?>(?:[^/]*+/)*?{one})" for one in folders[1:])])
+    try:
+        return re.compile(made, re.DOTALL)
+    except re.error as error:
+        raise UsageError(f"the pattern {pattern!r} has a wrong set of letters, {error.msg}: correct it") from error
+
+
+def _starred(texts: Sequence[str]) -> str:
+    return "".join([*texts[:1], *(f"(?>[^/]*?{text})" for text in texts[1:])])
 
 
 EVERYTHING = Reading()  # the reading of a set whose user chooses nothing

@@ -169,6 +169,25 @@ def test_patterns_match_names_as_shells_do(pattern, names):
     assert {name for name in every if matches(pattern, name)} == names
 
 
+@pytest.mark.parametrize(
+    ("pattern", "chosen", "others"),
+    [
+        ("*a*b", "xaxab xab ab ab/xab", "b a/b ba a abc"),
+        ("x/a**b", "x/ab x/a/b x/axx/y/zb x/a/x/bb", "x/a/x/bc x/ba"),
+        ("**/a*b", "ab x/ab x/y/axb ax/ab", "xab a/b x/abc"),
+        ("a/**/*c/b", "a/c/b a/x/yc/b a/c/x/c/b", "a/b a/c/x/b"),
+        ("a**/b", "a/b ax/b a/x/y/b", "ab axb"),
+        ("**a*b/**c", "ab/c xa/ab/c xab/x/yc", "a/b/c ab/x"),
+        ("x/[!a]b", "x/cb x/]b", "x/ab x//b"),
+        ("x?y/[]a]", "xay/] xby/a", "x/y/a xy/a"),
+        ("[!]/a", "[!]/a", "b/a !/a"),
+    ],
+)
+def test_stars_that_follow_each_other_find_what_any_division_finds(pattern, chosen, others):
+    assert [name for name in chosen.split() if not matches(pattern, name)] == []
+    assert [name for name in others.split() if matches(pattern, name)] == []
+
+
 @pytest.fixture
 def results(tmp_path):
     for number, image in enumerate(IMAGES):

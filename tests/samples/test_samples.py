@@ -157,6 +157,23 @@ def test_a_damaged_member_of_a_zip_is_noticed_though_it_decodes(tmp_path):
     assert "CRC" in sample.error
 
 
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(("kind", "name"), [("zip", "a/b.png"), ("npz", "x.npy")])
+def test_two_members_of_one_name_are_refused(tmp_path, kind, name):
+    content = io.BytesIO()
+    np.save(content, np.zeros((2, 8, 8, 3), np.uint8))
+    with zipfile.ZipFile(tmp_path / f"a.{kind}", "w") as archive:
+        archive.mkdir("a"), archive.mkdir("a")
+        archive.writestr(name, content.getvalue())
+    if kind == "npz":
+        assert len(open_source(tmp_path / "a.npz").ids) == 2, "folders may be listed twice"
+    with zipfile.ZipFile(tmp_path / f"a.{kind}", "a") as archive:
+        archive.writestr(name, b"")
+    assert f"a.{kind} has 2 members called '{name}': give each a name of its own" in message(
+        open_source, tmp_path / f"a.{kind}"
+    )
+
+
 def test_a_member_of_a_zip_that_would_fill_the_memory_is_refused(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "set.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.png", bytes(100_000))

@@ -11,11 +11,13 @@ import tarfile
 import weakref
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from finc_eval.core.doors import open_file
+from finc_eval.core.errors import DataError
 from finc_eval.core.memory import max_decoded
 
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
@@ -63,14 +65,22 @@ class TarHeaders(Metered):
 
 
 def open_zip_file(path: Path) -> zipfile.ZipFile:
-    """Open a zip file, whose list of members takes no more memory than is allowed; `DAMAGED` if it is damaged."""
+    """Open a zip file, whose list of members takes no more memory than is allowed; `DAMAGED` if it is damaged.
+
+    Raises:
+        DataError: two members have one name.
+    """
     stream = Metered(path, max_decoded() // BYTES_PER_ENTRY_BYTE)
     try:
         archive = zipfile.ZipFile(stream)
         weakref.finalize(archive, stream.close)  # ZipFile leaves open what it did not open itself
         stream.left = math.inf
-        if sum(info.compress_size for info in archive.infolist()) > stream.seek(0, io.SEEK_END):
+        files = [info for info in archive.infolist() if not info.is_dir()]
+        if sum(info.compress_size for info in files) > stream.seek(0, io.SEEK_END):
             raise ValueError("its members share bytes")
+        (name, times), *_ = Counter(info.filename for info in files).most_common(1) or [("", 0)]
+        if times > 1:
+            raise DataError(f"{path} has {times:,} members called {name!r}: give each a name of its own")
         return archive
     except BaseException:
         stream.close()

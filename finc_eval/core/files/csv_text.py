@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
@@ -61,7 +62,7 @@ def csv_table(file: Iterable[str], name: str) -> tuple[list[str], Iterator[dict[
     columns = [column.strip() for column in next((line for line in lines if any(map(str.strip, line))), [])]
     _check_columns(len(columns), name)
     if len(named := [column for column in columns if column]) > len({*named}):
-        twice = next(column for column in named if named.count(column) > 1)
+        twice = Counter(named).most_common(1)[0][0]
         raise DataError(f"{name} has two columns {twice!r}: give each a name of its own")
 
     def rows() -> Iterator[dict[str, str]]:
