@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -14,12 +14,13 @@ import typer
 
 from finc_eval.cli.fields import flag, options_of, parameter, settings_with
 from finc_eval.comparison.settings import REFERENCE
+from finc_eval.core.doors import inside
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.files.reading import header_of
 from finc_eval.core.progress import Progress, silent, terminal
 from finc_eval.core.provenance import config_in_use
-from finc_eval.core.record import CONFIG_NAME, Configured, about
+from finc_eval.core.record import CONFIG_NAME, Configured, about, named_files
 from finc_eval.core.remote.urls import is_url, place_of
 from finc_eval.core.run import WORKERS, Run
 from finc_eval.embeddings.cache import EmbeddingCache, cache_title
@@ -174,14 +175,8 @@ def takes(cls: type, argument: str, **narrower: Any) -> Callable[[Verb], Verb]:
             given = {name: value for name, value in values.items() if _is_given(values["context"], name)}
             path = config_file(values[CONFIG])
             start = read_defaults(cls, path)
-            card = str(getattr(start, "extractor", None))
-            # A network in TorchScript is a program, and the file that nobody named may be a colleague's.
-            unnamed = "extractor" not in given and values[CONFIG] is None
-            if unnamed and card.endswith(".toml") and load_card(card).loader.kind != "pixels":
-                raise DataError(
-                    f"{CONFIG_NAME} of this folder chooses the network of {card}: pass that card as --extractor if you "
-                    "trust it"
-                )
+            if values[CONFIG] is None:
+                check_files(start, given)
             for name, narrow in narrower.items():
                 if start is not None and isinstance(narrow, type) and not isinstance(getattr(start, name), narrow):
                     start = replace(start, **{name: narrow()})  # a default for another verb
@@ -224,6 +219,29 @@ def read_defaults(cls: type[Any], path: Path | None) -> Any:
         if not isinstance(value, dict):
             raise DataError(f"{path}: {name} must be a table, got {value!r}: write [{name}] on a line of its own")
     return cls.read(path) if cls.table in content else None
+
+
+def check_files(settings: object, given: Container[str]) -> None:
+    """Refuse the files that finc-eval.toml of the working folder names, unless they are data of that folder.
+
+    Nobody named that file, so that it may be a colleague's. Fields that are `given` on the command line do not count.
+    """
+    for name, file in named_files(settings).items():
+        if name in given:
+            continue
+        remedy = f"pass {flag(name)} if you trust it"
+        try:
+            if file.startswith("~"):  # what reads it would look in a home
+                raise DataError
+            inside(Path(), Path(file).as_posix())  # without "./", which changes nothing
+        except DataError as error:
+            raise DataError(
+                f"{CONFIG_NAME} of this folder names {file!r:.100} as {name}, which must be a file of this folder: "
+                f"{remedy}"
+            ) from error
+        # A network in TorchScript is a program, and weights are read from any place.
+        if file.endswith(".toml") and ((card := load_card(file)).loader.kind != "pixels" or card.weights):
+            raise DataError(f"{CONFIG_NAME} of this folder chooses the network of {file} as {name}: {remedy}")
 
 
 def name_sets(gens: Iterable[str], ref: str | None = None) -> dict[str, str]:

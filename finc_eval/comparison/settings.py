@@ -17,7 +17,7 @@ from finc_eval.core.errors import (
     check_fraction,
     check_positive,
 )
-from finc_eval.core.record import Record, about, by_name, settings_from
+from finc_eval.core.record import MayNameFile, Record, about, by_name, settings_from, suffixed
 from finc_eval.numerics.names import INDEXES, SearchIndex
 from finc_eval.sketches.settings import ByColumn, PairColumn, SketchOptions, SketchSettings
 
@@ -199,6 +199,7 @@ class Settings(SketchSettings):
             "words), wordllama, a card with a text tower, or a file with an embedding for each prompt; kinds concern "
             "images alone"
         ),
+        MayNameFile(suffixed),
     ] = None
     by: ByColumn = None
     rho: Annotated[float, about("ρ > 0: a mode counts when one set has more than ρ times the mass of the other")] = 1.0

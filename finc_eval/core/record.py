@@ -10,7 +10,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from inspect import Parameter, Signature, signature
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,32 @@ def about(text: str) -> Any:
     Use it as `Annotated[int, about("number of clusters")]`.
     """
     return Field(description=text)
+
+
+class MayNameFile(NamedTuple):
+    """Mark of a text field whose value may be the path of a file: `Annotated[str | None, about("…"), MayNameFile(f)]`.
+
+    Attributes:
+        file_in: returns the path in a value, or None for a value of another meaning.
+    """
+
+    file_in: Callable[[str], str | None]
+
+
+def suffixed(value: str) -> str | None:
+    """Return a value as a path if it has a suffix, which names of columns and of methods do not need."""
+    return value if Path(value).suffix else None
+
+
+def named_files(settings: object) -> dict[str, str]:
+    """Return the paths of files that fields of settings name, by the field; see `MayNameFile`."""
+    found = {}
+    for name, hint in get_type_hints(type(settings), include_extras=True).items():
+        for mark in getattr(hint, "__metadata__", ()):
+            value = getattr(settings, name) if isinstance(mark, MayNameFile) else None
+            if value is not None and (path := mark.file_in(value)) is not None:
+                found[name] = path
+    return found
 
 
 class _ReadableSignature:

@@ -80,6 +80,13 @@ def load_card(name_or_path: str | Path) -> Card:
     return _read((resources.files(CARDS) / f"{name}.toml").read_text(encoding="utf-8"), name)
 
 
+def card_file(extractor: str) -> str | None:
+    """Return the path of the card that an extractor is given by; None for a name of finc-eval's own or of timm."""
+    while extractor.endswith(BY_FRAMES):
+        extractor = extractor.removesuffix(BY_FRAMES)
+    return extractor if extractor.endswith(".toml") and not extractor.startswith("timm:") else None
+
+
 def not_an_extractor(given: object, forms: str) -> UsageError:
     """Return the error for what is not an extractor; for a function or network, it says what to do instead."""
     if callable(given):

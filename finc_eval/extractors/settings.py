@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, ClassVar, get_args
 
 from finc_eval.core.errors import UsageError, check_choice, check_count
-from finc_eval.core.record import Configured, about
+from finc_eval.core.record import Configured, MayNameFile, about, suffixed
 from finc_eval.extractors.card import BY_FRAMES, NetworkPrecision
-from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card, not_an_extractor
+from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_file, load_card, not_an_extractor
 from finc_eval.samples.reading import Reading
 from finc_eval.samples.shards import BY_RANK, parse_shard
 
@@ -39,7 +39,7 @@ class Extraction(Configured):
 
     table: ClassVar[str] = "extract"
 
-    extractor: Annotated[str | None, about(EXTRACTOR)] = None
+    extractor: Annotated[str | None, about(EXTRACTOR), MayNameFile(card_file)] = None
     n: Annotated[int | None, about("take only N samples of each set, a seeded subset; a smaller set is an error")] = (
         None
     )
@@ -87,6 +87,7 @@ class Extraction(Configured):
             "column of the prompts, or their file: .csv or .jsonl with the names of samples; or .txt, .tsv, .csv or "
             ".jsonl, whose line k is for samples whose name, or folder, begins with k; default: what is found with them"
         ),
+        MayNameFile(suffixed),
     ] = None
 
     def __post_init__(self) -> None:

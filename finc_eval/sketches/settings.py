@@ -10,6 +10,9 @@ from finc_eval.core.errors import UsageError, check_choice, check_count, check_p
 from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import FREQUENCIES, KERNELS, PRECISIONS, Frequencies, Kernel, Precision
 
+MAX_COVARIANCE_FEATURES = 20_000
+"""Features, two for each frequency, up to which their covariance is kept; it takes 1.6 GB for each fold."""
+
 Groups = Annotated[
     str | None,
     about(
@@ -92,10 +95,17 @@ class SketchSettings(Configured):
             raise UsageError(f'features must be a positive number or "auto", got {self.features!r}')
         if self.kernel == "cosine" and self.sigma is not None:
             raise UsageError(f"sigma {self.sigma} was given, but the cosine kernel has no bandwidth: leave it out")
+        features: int | Literal["auto"] = "auto" if self.features == "auto" else check_count("features", self.features)
+        # Frequencies alone take gigabytes long before a sketch is made of them.
+        if self.kernel == "gaussian" and isinstance(features, int) and 2 * features > MAX_COVARIANCE_FEATURES:
+            raise UsageError(
+                f"features must be at most {MAX_COVARIANCE_FEATURES // 2:,}, whose covariance takes 1.6 GB for each of "
+                f"two folds, got {features:,}"
+            )
         self._store(
             seed=check_count("seed", self.seed, least=0),
             sigma=None if self.sigma is None else check_positive("sigma", self.sigma),
-            features="auto" if self.features == "auto" else check_count("features", self.features),
+            features=features,
         )
 
 

@@ -33,10 +33,9 @@ from finc_eval.samples.shards import Shard, join_shards
 from finc_eval.sketches import stored
 from finc_eval.sketches.folds import SAMPLE_SIZE, BottomSample, fold_chunks
 from finc_eval.sketches.reference import reference_feature_map
-from finc_eval.sketches.settings import SketchOptions, SketchSettings
+from finc_eval.sketches.settings import MAX_COVARIANCE_FEATURES, SketchOptions, SketchSettings
 
 LARGEST_SQUARE = 1.02  # mean of ‖φ(x)‖² at most, if features were rounded to bfloat16
-MAX_COVARIANCE_FEATURES = 20_000  # features up to which their covariance is kept; it takes 1.6 GB for each fold
 MAX_EMBEDDING = 4096  # entries of an embedding up to which its moments are kept
 
 

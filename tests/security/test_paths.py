@@ -450,7 +450,7 @@ def test_the_working_folder_does_not_choose_a_network(tmp_path, monkeypatch):
     (tmp_path / "finc-eval.toml").write_text('[extract]\nextractor = "evil.toml"\n')
     extract = ["extract", "gen.npz", "--out", "gen.h5", "--quiet"]
     found = CliRunner().invoke(app, extract)
-    assert found.exit_code == 3 and "pass that card as --extractor" in " ".join(found.output.split())
+    assert found.exit_code == 3 and "as extractor: pass --extractor if you trust it" in " ".join(found.output.split())
     named = CliRunner().invoke(app, [*extract, "--config", "finc-eval.toml"])
     assert "a TorchScript file" in " ".join(named.output.split())
     assert CliRunner().invoke(app, [*extract, "--extractor", "pixels"]).exit_code == 0
