@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections.abc import Callable
 
 from finc_eval.core.errors import DataError, UsageError
 
@@ -80,6 +81,7 @@ class Budget:
     """
 
     def __init__(self) -> None:
+        self.owner: Callable[[int], None] | None = None  # takes the bytes from the budget of another process instead
         self._used = 0
         self._room = threading.Condition()
         self._mine = threading.local()
@@ -96,6 +98,9 @@ class Budget:
 
     def take(self, size: int) -> None:
         """Take bytes until the block ends; do nothing outside of a block, and for few bytes."""
+        if self.owner is not None:
+            self.owner(size)
+            return
         held = getattr(self._mine, "held", None)
         if held is None or size < NEGLIGIBLE_BYTES:
             return

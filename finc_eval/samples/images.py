@@ -31,8 +31,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugin
 
+from finc_eval.core.doors import at_most
 from finc_eval.core.errors import DataError
-from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_pixels
+from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_decoded, max_pixels
+from finc_eval.samples.patience import Patience, watched
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
 from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, mark
@@ -66,7 +68,19 @@ JPEG_SCAN, JPEG_END = b"\xff\xda", b"\xff\xd9"
 JPEG_MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd8\xff]")
 """A marker of JPEG that a length follows; between them, the bytes of a scan have none (ITU T.81, B.1)."""
 
+MAX_EXIF_BYTES = 65533
+"""Bytes of EXIF that a segment of a JPEG can hold. Pillow joins further segments, and before 13.0 each tag can name all
+of their bytes: 5,000 tags then take 0.3 GB."""
+
+_load_exif = Image.Exif.load
+
+
+def _load_short_exif(exif: Image.Exif, data: bytes) -> None:
+    _load_exif(exif, data if len(data or b"") <= MAX_EXIF_BYTES else b"")
+
+
 FIXED: tuple[tuple[Any, str, object], ...] = (
+    (Image.Exif, "load", _load_short_exif),
     (ImageFile, "LOAD_TRUNCATED_IMAGES", False),
     (GifImagePlugin, "LOADING_STRATEGY", GifImagePlugin.LoadingStrategy.RGB_AFTER_FIRST),
     (TiffImagePlugin, "READ_LIBTIFF", False),
@@ -124,6 +138,7 @@ class FixedSettings(ContextDecorator):
 @FixedSettings()
 def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
     """Decode one image file to upright (height, width, 3) uint8 RGB."""
+    stream = watched(stream.getvalue() if isinstance(stream, io.BytesIO) else at_most(stream, max_decoded()))
     check_plainness(stream)
     try:
         opened = Image.open(stream, formats=FORMATS)
@@ -131,13 +146,17 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Tr
         raise ValueError(f"more than {max_pixels():,} pixels, the most that {VARIABLE} allows") from error
     with opened as image:
         take_pixels(image.width, image.height)
+        if isinstance(stream, Patience):
+            stream.begin(image.width * image.height)
+        tiles = getattr(image, "tile", ())
+        if tiles and tiles[0].codec_name == "ppm":
+            return decode(_whole_range(image, tiles[0], stream), reading)
         if image.format in ("JPEG", "MPO"):
             check_scans(stream, image.width * image.height)
         quality = jpeg_quality(tuple(image.quantization[0])) if hasattr(image, "quantization") else None
         encoding = "WEBP-lossless" if image.format == "WEBP" and _is_lossless(stream) else image.format
         # How the file has its pixels, in Pillow's words, such as "RGB;16B"; "" where Pillow does not say.
-        tiles = getattr(image, "tile", ()) if image.format in ("PNG", "TIFF") else ()
-        args = tiles[0][3] if tiles else ""
+        args = tiles[0].args if tiles and image.format in ("PNG", "TIFF") else ""
         args = args[0] if isinstance(args, tuple) and args else args
         raw = args if isinstance(args, str) else ""
         if image.format == "PNG" and (image.mode != "RGB" or ";16" in raw):
@@ -181,6 +200,21 @@ def check_plainness(stream: IO[bytes]) -> None:
     if PLAIN_PPM.match(head):
         raise ValueError("a PPM of plain text: save it with binary pixels")
     Image.open(io.BytesIO(head), formats=("PPM",)).close()
+
+
+def _whole_range(image: Image.Image, tile: Any, stream: IO[bytes]) -> IO[bytes]:
+    """Return a PPM or PGM whose white is the highest value, from another one, which Pillow reads value by value."""
+    white, bands = tile.args[1], len(image.getbands())
+    kind, highest = (">u2", 65535) if image.mode == "I" else ("u1", 255)
+    stored = np.dtype("u1" if white < 256 else ">u2")
+    scale = np.rint(np.arange(256**stored.itemsize) / white * highest).clip(max=highest).astype(kind)
+    size = image.width * image.height * bands * stored.itemsize
+    stream.seek(tile.offset)
+    data = stream.read(size)
+    if len(data) < size:
+        raise ValueError("not enough image data")
+    head = f"P{6 if bands == 3 else 5} {image.width} {image.height} {highest}\n"
+    return io.BytesIO(head.encode() + scale[np.frombuffer(data, stored)].tobytes())
 
 
 def check_scans(stream: IO[bytes], pixels: int) -> None:
@@ -261,7 +295,7 @@ def _eight_bits(values: npt.NDArray[Any], image: Image.Image, tags: Any) -> tupl
 
     Without a statement the range is 16 bits: a dark image must not become brighter than others of its set.
     """
-    values = values.astype(np.int64)
+    values = values.astype(np.int32, copy=False)
     stated = image.info.get("bits") or (tags.get(BITS_PER_SAMPLE, (16,)) or (16,))[0]
     bits = stated if 8 < stated < 16 else 16
     highest = int(values.max())

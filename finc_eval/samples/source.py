@@ -21,6 +21,7 @@ from finc_eval.core import memory
 from finc_eval.core.digest import text_bytes
 from finc_eval.core.doors import NotAFileError
 from finc_eval.core.errors import DataError, FincEvalError, UsageError
+from finc_eval.core.isolation import IsolationError
 from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
@@ -37,7 +38,7 @@ WINDOW = 4  # items a thread that are read ahead of their use
 FULL_SIZE_THREADS, FULL_SIZE_WINDOW = min(4, THREADS), 1
 """Threads that read samples which are handed out in full size, and samples a thread: each may be large."""
 
-NOT_OF_THE_SAMPLE = (MemoryError, RemoteError)
+NOT_OF_THE_SAMPLE = (MemoryError, RemoteError, IsolationError)
 """Errors that end a run, where all others make a sample unreadable: the fault is of the machine or the network."""
 
 COPIES = 4  # times its bytes that a sample in memory takes while it is worked on

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -67,6 +67,7 @@ MAX_MISSING_SECONDS = Fraction(1, 4)
 MAX_UNPACKING = 100_000
 """Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
 
+MAX_SHARED = 2  # times the bytes of a file that all its packets may have: an index can name the same bytes often
 MAX_STILL_SETS = 16  # times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other
 ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})  # suffixes of files that are images, or animations
 HEAD_BYTES = 4096  # bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them
@@ -75,15 +76,20 @@ MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
 """Seconds that a frame lasts at least, and one that states 0, as FFmpeg reads GIFs and browsers show all animations."""
 
 
-def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
-    """Decode windows of a video.
+Begin = Callable[[int], None]
+
+
+def read_windows(
+    stream: IO[bytes], clip: Clip, windows: Sequence[int], begin: Begin = lambda pixels: None
+) -> Iterator[DecodedWindow]:
+    """Decode windows of a video; `begin` is called with the pixels of a frame before each is decoded.
 
     The places of the windows depend on the times of the frames, which only decoding shows for certain. Windows that fit
     into `MAX_BYTES_AT_ONCE` are decoded as if every packet of the file were a frame, and again if that was wrong (as in
     AVI with packed B-frames). For larger windows, frames are counted first. The numbers of windows increase.
     """
     if is_animation(stream):
-        yield from decode_animation(stream, clip, windows)
+        yield from decode_animation(stream, clip, windows, begin)
         return
     facts = _examine(stream)
     plan = facts.plan(clip, windows)
@@ -91,7 +97,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
         raise ValueError(f"a window of {phrase}")
     DECODED.take(COPIES * plan.indices.shape[1] * facts.frame_bytes)
     is_small = plan.indices.size * facts.frame_bytes <= MAX_BYTES_AT_ONCE
-    found = _Reading(stream, plan.indices if is_small else None)
+    found = _Reading(stream, begin, plan.indices if is_small else None)
     with closing(found.frames()) as frames:
         made = list(gather(plan.indices, frames)) if is_small else []
         for _ in frames:
@@ -101,7 +107,7 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
     facts = replace(facts, count=found.count, shown=_timeline(times, facts))
     decoded = facts.plan(clip, windows)
     is_right = len(made) == len(windows) and np.array_equal(plan.indices, decoded.indices)
-    found = found if is_right else _Reading(stream, decoded.indices)
+    found = found if is_right else _Reading(stream, begin, decoded.indices)
     with closing(found.frames()) as frames:
         pictures = made if is_right else gather(decoded.indices, frames)
         for pixels, instants in zip(pictures, decoded.times, strict=False):
@@ -154,13 +160,17 @@ class _Facts:
 
 def _examine(stream: IO[bytes]) -> _Facts:
     """Read all packets of a video."""
+    size = stream.seek(0, os.SEEK_END)
     with _open(stream) as (container, video):
         take_pixels(video.width, video.height)
         times: list[int | None] = []
-        last, end = Fraction(0), Fraction(0)
+        last, end, taken = Fraction(0), Fraction(0), 0
         for packet in container.demux():
             if packet.is_corrupt:
                 raise ValueError(f"damaged or cut short after {len(times)} frames")
+            taken += packet.size
+            if taken > MAX_SHARED * size:
+                raise ValueError("its frames share their bytes: encode it again")
             if packet.stream is video and packet.size and not packet.is_discard:
                 times.append(packet.pts)
                 last = (packet.duration or 0) * packet.time_base
@@ -205,12 +215,12 @@ def _timeline(times: Sequence[int | None], facts: _Facts) -> Seconds | None:
 class _Reading:
     """One pass over the frames of a video, which counts them and notes their times and their format."""
 
-    def __init__(self, stream: IO[bytes], plan: FrameIndices | None = None) -> None:
+    def __init__(self, stream: IO[bytes], begin: Begin, plan: FrameIndices | None = None) -> None:
         self.count = 0
         self.times: list[int | None] = []
         self.color: str | None = None  # marks of matrix and transfer as FFmpeg numbers them, "1/16"
         self._mode, self._transparent = "", False
-        self._stream = stream
+        self._stream, self._begin = stream, begin
         self._wanted = frozenset() if plan is None else frozenset(plan.ravel().tolist())
 
     def mode(self, transparent: bool) -> str:
@@ -226,7 +236,9 @@ class _Reading:
         # One for all frames: making it takes about as long as using it once.
         reformatter = VideoReformatter()
         with _open(self._stream) as (container, video):
+            self._begin(video.width * video.height)
             for frame in _decode(container, video):
+                self._begin(frame.width * frame.height)
                 number = self.count
                 self.count += 1
                 self.times.append(frame.pts)
@@ -319,14 +331,14 @@ def is_animation(stream: IO[bytes]) -> bool:
     return head[:8] == b"\x89PNG\r\n\x1a\n" and b"acTL" in head.partition(b"IDAT")[0]
 
 
-def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
+def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], begin: Begin) -> Iterator[DecodedWindow]:
     """Decode windows of a WebP or PNG of several frames; see `read_windows`."""
     with FixedSettings(), Image.open(stream, formats=("WEBP", "PNG")) as image:
         name, mode, (width, height) = image.format or "WEBP", image.mode, image.size
         count = int(getattr(image, "n_frames", 1))
     take_pixels(width, height)
     check_length(count, 3 * count * width * height, stream)
-    delays = np.array([delay for _, delay in _frames(stream, count, frozenset())])
+    delays = np.array([delay for _, delay in _frames(stream, count, frozenset(), begin)])
     shown: Seconds = np.append(0.0, np.cumsum(delays))
     chosen = unmerge(clip, shown)
     plan = plan_windows(count, chosen.fps, chosen, shown, windows)
@@ -337,7 +349,7 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> I
     shortest = unmerge(Clip(1, 1, 1, "hold"), shown).fps or 1.0
 
     def frames() -> Generator[tuple[int, Pixels], None, None]:
-        with closing(_frames(stream, count, wanted)) as found:
+        with closing(_frames(stream, count, wanted, begin)) as found:
             yield from ((number, pixels) for number, (pixels, _) in enumerate(found) if pixels is not None)
 
     for pixels, times in zip(gather(plan.indices, frames()), plan.times, strict=True):
@@ -358,7 +370,7 @@ def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
 
 
 def _frames(
-    stream: IO[bytes], count: int, wanted: frozenset[int]
+    stream: IO[bytes], count: int, wanted: frozenset[int], begin: Begin
 ) -> Generator[tuple[Pixels | None, float], None, None]:
     """Yield the pixels of each wanted frame, and the seconds that every frame is shown."""
     stream.seek(0)
@@ -366,6 +378,7 @@ def _frames(
         opened = Image.open(stream, formats=("WEBP", "PNG"))
     with opened as image:
         for number in range(count):
+            begin(image.width * image.height)
             with FixedSettings():
                 image.seek(number)
                 image.load()

@@ -43,7 +43,8 @@ from finc_eval.samples.rows import ArraySource, NpzSource
 from finc_eval.samples.source import COPIES, NOT_OF_THE_SAMPLE, Pixels, Sample, Source, content_digest
 from finc_eval.samples.tar import BRACES
 from finc_eval.samples.traits import Traits
-from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation, read_windows
+from finc_eval.samples.video import ANIMATION_SUFFIXES, is_animation
+from finc_eval.samples.video_process import read_windows
 
 CLIP_SUFFIXES = VIDEO_SUFFIXES | {".gif"}
 FRAME_SUFFIXES = IMAGE_SUFFIXES - CLIP_SUFFIXES

@@ -1,0 +1,165 @@
+"""Decoding of any video within limits of time and memory.
+
+FFmpeg goes over all that the index of a file states before it returns, in time and memory that the file chooses. So
+videos are decoded in a process of its own, which ends at a limit. An ordinary MP4, AVI or GIF, whose index is small and
+states little, needs none: that is looked up first, and all else counts as odd.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import IO
+
+import numpy as np
+
+from finc_eval.core import isolation
+from finc_eval.core.isolation import Limits, Line, Pool, TooLongError, check_ended
+from finc_eval.core.memory import DECODED, VARIABLE, max_decoded, readable
+from finc_eval.samples import video
+from finc_eval.samples.clips import Clip, DecodedWindow
+from finc_eval.samples.patience import SECONDS, allowed_seconds
+from finc_eval.samples.source import reason
+from finc_eval.samples.traits import Traits
+
+OPENING_BYTES = 256 << 20  # bytes that the index of a video may take: a million frames take about 100 MB
+FRAMES_BYTES = 512 << 20
+"""Bytes beyond FINC_EVAL_MAX_DECODED that a decoder may take, for the frames on which others build."""
+
+SMALL_INDEX = 128 << 10
+"""Bytes outside of the media data of an ordinary file: 10,000 frames with sound. FFmpeg takes 0.1 s for an AVI whose
+index has as many bytes in the worst order."""
+
+FEW_ENTRIES = 200_000  # samples that all tables of an ordinary MP4 state together; FFmpeg takes 0.1 s for them
+EDIT = 10_000  # samples as which an entry of an edit list counts: FFmpeg goes over all frames for each
+
+RUNS = {b"stts": (2, 0), b"ctts": (2, 0), b"stsc": (3, 1)}
+"""Columns of tables of an MP4 whose rows stand for many samples, and the column that says for how many."""
+
+TABLE = re.compile(rb"elst|stsz|stz2|" + b"|".join(RUNS))
+FRAGMENTS = re.compile(rb"moof|trun|sidx|cmov")
+"""Boxes of an MP4 that state any number of samples in a few bytes, or hide others."""
+
+_pool = Pool("finc_eval.samples.video_process.serve")
+
+
+def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
+    """Decode windows of a video, as `video.read_windows` does, an odd one in another process if the system has them."""
+    if is_ordinary(stream) or not isolation.is_possible():
+        yield from video.read_windows(stream, clip, windows)
+        return
+    asked = {"clip": asdict(clip), "windows": [*map(int, windows)], "most": max_decoded(), "seconds": SECONDS}
+    error: ValueError | None = None
+    with _pool.worker() as line:
+        if isinstance(stream, io.BytesIO):
+            line.tell(asked, stream.getbuffer())
+        else:
+            line.tell(asked, file=stream.fileno())
+        while True:
+            facts, data, _ = line.hear()
+            try:
+                check_ended(facts)
+            except TooLongError:
+                facts = {"error": f"took more than {SECONDS:g} seconds to open, or to decode a frame: encode it again"}
+            except ValueError as crash:
+                facts = {"error": str(crash)}
+            if "shape" in facts:
+                pixels = np.frombuffer(data, np.uint8).reshape(facts["shape"])
+                yield DecodedWindow(pixels, np.array(facts["times"], np.float64), Traits(**facts["traits"]))
+            elif "take" in facts:
+                DECODED.take(facts["take"])
+            else:
+                error = ValueError(facts["error"]) if "error" in facts else None
+                break
+            line.tell({})
+    if error is not None:
+        raise error
+
+
+def serve(line: Line) -> None:
+    """Answer one call: in a worker."""
+    asked, data, files = line.hear()
+    os.environ[VARIABLE] = str(asked["most"])
+    limits, most = Limits(), asked["most"] + FRAMES_BYTES
+
+    def take(size: int) -> None:
+        line.tell({"take": size})
+        line.hear()
+
+    def begin(pixels: int) -> None:
+        limits.set(allowed_seconds(pixels, asked["seconds"]), most)
+
+    DECODED.owner = take
+    try:
+        with os.fdopen(files[0], "rb") if files else io.BytesIO(data) as stream:
+            limits.set(allowed_seconds(stream.seek(0, os.SEEK_END), asked["seconds"]), OPENING_BYTES)
+            clip, windows = Clip(**asked["clip"]), asked["windows"]
+            for pixels, times, traits in video.read_windows(stream, clip, windows, begin):
+                found = {"shape": pixels.shape, "times": times.tolist(), "traits": asdict(traits)}
+                line.tell(found, np.ascontiguousarray(pixels).reshape(-1).data)
+                line.hear()
+        answer: dict[str, str] = {}
+    except MemoryError:
+        answer = {"error": f"took more than {readable(limits.size)} of memory to decode: encode it again"}
+    except (EOFError, ConnectionError):
+        raise
+    except Exception as error:  # decoders raise almost anything on damaged bytes
+        answer = {"error": reason(error)}
+    limits.lift()
+    line.tell(answer)
+
+
+def is_ordinary(stream: IO[bytes]) -> bool:
+    """Return whether a video in memory is a GIF, or an MP4 or AVI with a small index that states few samples."""
+    if not isinstance(stream, io.BytesIO):
+        return False
+    with stream.getbuffer() as data:
+        head = bytes(data[:12])
+        if head[4:8] == b"ftyp":
+            index = _outside(data, 0, b"mdat")
+            return index is not None and not FRAGMENTS.search(index) and _stated(index) <= FEW_ENTRIES
+        if head[:4] == b"RIFF" and head[8:] == b"AVI ":
+            return _outside(data, 12, b"LISTmovi") is not None
+        return head[:4] == b"GIF8"
+
+
+def _outside(data: memoryview, place: int, media: bytes) -> bytes | None:
+    """Return the bytes outside of the media data; None if they are many. What is not a chunk counts to the end."""
+    parts, size = [data[:place]], place
+    while place < len(data):
+        first, second = bytes(data[place : place + 4]), bytes(data[place + 4 : place + 8])
+        if media == b"mdat":
+            length, name = int.from_bytes(first, "big"), second
+            length = int.from_bytes(data[place + 8 : place + 16], "big") if length == 1 else length
+        else:
+            length, name = 8 + int.from_bytes(second, "little"), first + bytes(data[place + 8 : place + 12])
+            length += length % 2
+        is_whole = 8 <= length <= len(data) - place
+        if not (is_whole and name == media):
+            parts.append(data[place : place + length] if is_whole else data[place:])
+        size += 16 if is_whole and name == media else len(parts[-1])
+        if size > SMALL_INDEX:
+            return None
+        place += length if is_whole else len(data)
+    return b"".join(parts)
+
+
+def _stated(index: bytes) -> int:
+    """Return how many samples the tables of an MP4 state, in any place where one may begin."""
+    total = 0
+    for found in TABLE.finditer(index):
+        start, name = found.end() + 4, found[0]
+        count = int.from_bytes(index[start : start + 4], "big")
+        if name in RUNS:
+            columns, column = RUNS[name]
+            inside = max(0, min(columns * count, (len(index) - start) // 4 - 1))
+            rows = np.frombuffer(index, ">u4", inside, start + 4)[column::columns] if inside else np.zeros(0, ">u4")
+            total += count + int(rows.sum(dtype=np.int64))
+        elif name == b"elst":
+            total += EDIT * count
+        else:
+            total += int.from_bytes(index[start + 4 : start + 8], "big")
+    return total
