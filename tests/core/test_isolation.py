@@ -107,6 +107,7 @@ def test_what_others_end_is_not_a_fault_of_the_call(pool):
         one.tell({}, b"ab")
         with pytest.raises(IsolationError), pool.worker():
             pass
+        assert one.hear().data == b"ba"
     assert call(pool, data=b"ab")[1] == b"ba"
 
 

@@ -142,7 +142,7 @@ CLIPS = {
     "two billion times": (lambda: table(b"stts", (0, 1, 2**31 - 1, 1)), f"cut short|{NO_MEMORY}"),
     "a chunk of two billion": (lambda: table(b"stsc", (0, 1, 1, 2**31 - 1, 1)), "None"),
     "runs of times": (lambda: table(b"stts", (0, 1000), struct.pack(">II", 2**20, 1), 1000), "cut short"),
-    "samples that share bytes": (shared_samples, f"share their bytes|{TOO_LONG}"),
+    "samples that share bytes": (shared_samples, f"share their bytes|damaged|{TOO_LONG}"),
     "600,000 boxes": (lambda: film("mp4") + box(b"free") * 600_000, f"None|{TOO_LONG}"),
     "a fragment of many samples": (lambda: fragments(60_000_000, 1), NO_MEMORY),
     "fragments of many samples": (lambda: fragments(1_000_000, 1000), f"{NO_MEMORY}|{TOO_LONG}"),
