@@ -47,7 +47,7 @@ class TooLongError(ValueError):
 
 
 class Message(NamedTuple):
-    """What one process tells another."""
+    """A message from one process to another."""
 
     facts: dict[str, Any]
     data: bytearray
