@@ -1,4 +1,4 @@
-"""How long decoding may take, and streams that see to it for decoders written in Python."""
+"""Limits of the time that decoding takes, and streams that keep them for decoders written in Python."""
 
 from __future__ import annotations
 
