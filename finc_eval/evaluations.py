@@ -15,7 +15,7 @@ from finc_eval.comparison.settings import Options, Settings, settings_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import plain, show_options
+from finc_eval.core.record import check_names, plain, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
@@ -66,7 +66,10 @@ class Evaluation(Document):
     methods: MethodComparison | None
     audit: Audit | None
     encodings: str
-    missing: dict[str, str]
+    missing: dict[PartName, str]
+
+    def __post_init__(self) -> None:
+        check_names("reason for the missing part", set(PARTS) - {*self.parts}, self.missing)
 
     @property
     def parts(self) -> dict[str, Document]:

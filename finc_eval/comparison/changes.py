@@ -15,7 +15,7 @@ from finc_eval.comparison.direction import Role
 from finc_eval.comparison.result import Comparison, as_comparison
 from finc_eval.core.errors import IncompatibleError, check_fraction
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import NOT_IN_JSON, Record
+from finc_eval.core.record import NOT_IN_JSON, Record, check_names
 from finc_eval.core.serialize import Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import points
@@ -25,7 +25,7 @@ from finc_eval.naming.evidence import Name
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import choose, kind_id
 from finc_eval.partitions.counts import Examples
-from finc_eval.partitions.kind import Kind, describe_kinds, shown_of
+from finc_eval.partitions.kind import Kind, check_kinds, describe_kinds, shown_of
 from finc_eval.partitions.tests import test_kinds
 from finc_eval.samples import Samples
 
@@ -112,6 +112,10 @@ class Changes(Pictured):
     compared: Annotated[tuple[Comparison, Comparison] | None, *NOT_IN_JSON] = field(
         default=None, kw_only=True, repr=False
     )
+
+    def __post_init__(self) -> None:
+        check_kinds((one.kind for one in self.changes), (), ("new", "old"))
+        check_names("set", ("new", "old"), self.sets)
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return the generated sets of both releases, and the reference."""

@@ -71,7 +71,7 @@ class MethodComparison(SideBySide):
         grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
         found = {(method, one.id) for method, comparison in self.comparisons.items() for one in comparison.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
-            raise ValueError("its groups do not match its modes")
+            raise ValueError("has groups that do not match its modes")
 
     def group_of(self, method: str, direction: Direction) -> DirectionGroup:
         """Return the group that holds a direction of a method."""

@@ -30,7 +30,7 @@ from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
-from finc_eval.partitions.kind import Kind, shown_of
+from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.values import SharesBy
 from finc_eval.prompts.table import PromptDifferences
@@ -145,6 +145,10 @@ class Comparison(Pictured):
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        check_kinds(self.kinds, self.headings, SET_NAMES)
+        check_kinds(self.by.kinds if self.by else (), (), SET_NAMES)
 
     @computed_field  # type: ignore[prop-decorator]
     @property

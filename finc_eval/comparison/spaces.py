@@ -16,7 +16,7 @@ from finc_eval.comparison.result import SET_NAMES, Comparison, SideBySide
 from finc_eval.comparison.settings import Settings, settings_of
 from finc_eval.core.errors import IncompatibleError, UsageError
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import Record, plain
+from finc_eval.core.record import Record, check_names, plain
 from finc_eval.core.run import Run
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.extractors.settings import AnyExtractor, check_spaces, extractions_by_space
@@ -112,8 +112,15 @@ class Spaces(SideBySide):
 
     def __post_init__(self) -> None:
         known = {name: {kind.id for kind in one.kinds} for name, one in self.comparisons.items()}
-        if not all(kind.id in known.get(kind.space, ()) for kind in self.kinds):
-            raise ValueError("its kinds do not match its comparisons")
+        for kind in self.kinds:
+            check_names("space", (kind.space, *kind.elsewhere), known)
+            check_names("kind", [kind.id], known[kind.space])
+            for space, other in kind.elsewhere.items():
+                check_names("kind", [] if other.id is None else [other.id], known[space])
+        for cluster in self.clusters:
+            check_names("space", (cluster.space, cluster.other), known)
+            check_names("kind", [cluster.kind], known[cluster.space])
+            check_names("set", cluster.ids, SET_NAMES)
 
     def kind_of(self, one: SeenKind) -> Kind:
         """Return a kind with its shares, name and samples, from the comparison of its space."""

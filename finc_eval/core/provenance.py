@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from finc_eval.core.doors import NotAFileError, at_most, open_file
-from finc_eval.core.record import Record
+from finc_eval.core.record import Job, PackageName, Record, Revision, Version
 from finc_eval.core.secrets import redact, redact_word
+from finc_eval.core.words import one_line
 
 if TYPE_CHECKING:
     from finc_eval.core.device import Device
@@ -36,7 +37,7 @@ class GitState(Record):
         revision: hash (hex) of the commit that is checked out; files may differ from it.
     """
 
-    revision: str
+    revision: Revision
 
 
 @dataclass(frozen=True)
@@ -52,15 +53,24 @@ class Provenance(Record):
         config: file of defaults that the command read; None without one.
     """
 
-    versions: dict[str, str]
+    versions: dict[PackageName, Version]
     device: str
     git: GitState | None
     command: str | None
-    job: str | None = None
+    job: Job | None = None
     config: str | None = None
 
     def __post_init__(self) -> None:
-        self._store(command=self.command and redact(self.command), config=self.config and redact(self.config))
+        self._store(
+            device=one_line(self.device),
+            command=self.command and one_line(redact(self.command)),
+            config=self.config and one_line(redact(self.config)),
+        )
+
+    @property
+    def version(self) -> str:
+        """Version of finc-eval; "?" if it is not known."""
+        return self.versions.get("finc-eval", "?")
 
     @classmethod
     def here(cls, device: Device = None) -> Provenance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from inspect import Parameter, Signature, signature
 from math import isfinite
@@ -55,6 +55,33 @@ def named_files(settings: object) -> dict[str, str]:
             if value is not None and (path := mark.file_in(value)) is not None:
                 found[name] = path
     return found
+
+
+_FORMS: dict[str, str] = {}  # the forms of texts in words, by their patterns
+
+
+def form(pattern: str, words: str) -> Any:
+    """Give the texts of a field a form, a regular expression, which is checked wherever a record is read.
+
+    Use it as `Annotated[str, form("[0-9a-f]{16}", "16 hexadecimal digits")]`. Outputs need not escape such a text.
+    """
+    whole = f"^(?:{pattern})$"
+    _FORMS[whole] = words
+    return Field(pattern=whole)
+
+
+Job = Annotated[str, form("[0-9a-f]{16}", "16 hexadecimal digits")]  # digest of a command and its inputs
+Digest = Annotated[str, form("[0-9a-f]{1,64}", "up to 64 hexadecimal digits")]  # digest of a content
+Revision = Annotated[str, form("[0-9a-f]{40}|[0-9a-f]{64}", "40 or 64 hexadecimal digits")]  # hash of a commit of git
+Version = Annotated[str, form("[0-9A-Za-z.+!_-]{1,100}", "a version such as 2.8.0")]  # version of a package
+PackageName = Annotated[str, form("[0-9A-Za-z._-]{1,100}", "the name of a package")]  # name of a package
+
+
+def check_names(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise ValueError for a name in a record that the record does not have, so that no output looks for it."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"names the {what} {name!r}, which it does not have")
 
 
 class _ReadableSignature:
@@ -176,6 +203,8 @@ def structure(cls: type[T], data: Mapping[str, Any], where: str) -> T:
         return _adapter(cls).validate_python(data, extra="ignore")  # type: ignore[no-any-return]
     except ValidationError as error:
         raise DataError(_sentence(error, where, cls)) from error
+    except (UsageError, DataError) as error:  # of a field that has a check of its own
+        raise DataError(f"{where}: {error}") from error
 
 
 def read_table(cls: type[T], table: Mapping[str, Any], where: str) -> T:
@@ -234,10 +263,15 @@ def _sentence(error: ValidationError, where: str, cls: type) -> str:
         return f'{where}: the key "{key}" is missing: add {_describe_schema(node)}'
     if kind == "json_invalid":
         return f"{where} is nested too deeply"
+    if kind == "value_error":  # of a record whose parts contradict each other
+        fault = finding["msg"].removeprefix("Value error, ")
+        return f"{where}: {key} {fault}: make it again" if key else f"{where} {fault}: make it again"
     value, wanted = f"{finding['input']!r}", finding["msg"].removeprefix("Input should be ")
     if kind == "union_tag_invalid":
         choices = finding["ctx"]["expected_tags"].replace("'", "")
         value, wanted = repr(finding["ctx"]["tag"]), f"one of {choices}"
+    elif kind == "string_pattern_mismatch":
+        wanted = _FORMS.get(finding["ctx"]["pattern"], wanted)
     elif kind in TYPE_FINDINGS or kind.endswith(("_type", "_parsing")):
         wanted = _describe_schema(node)
     subject = f'{where}: "{key}"' if key else where

@@ -10,6 +10,7 @@ from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from finc_eval.core.errors import DataError, IncompatibleError
 from finc_eval.core.provenance import package_version
+from finc_eval.core.words import CONTROLS, one_line
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Signature:
     fields: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        return "|".join([self.metric, *(f"{name}:{value}" for name, value in self.fields)])
+        return one_line("|".join([self.metric, *(f"{name}:{value}" for name, value in self.fields)]))
 
     @classmethod
     def of(cls, metric: str, sizes: Iterable[int | None], space: str, *fields: tuple[str, str]) -> Signature:
@@ -53,11 +54,18 @@ class Signature:
         Raises:
             DataError: the text is not of the form metric|name:value|….
         """
+        if CONTROLS.search(text) or "\n" in text:
+            raise DataError(f"{text!r} is not a signature: it has control characters")
         metric, *parts = text.split("|")
         pairs = [part.partition(":")[::2] for part in parts]
         if not metric or not all(":" in part for part in parts):
             raise DataError(f"{text!r} is not a signature of the form metric|name:value|…")
         return cls(metric, tuple((name, value) for name, value in pairs))
+
+    @property
+    def space(self) -> str:
+        """Extractor of the embeddings, as name@digest; "?" if it is not known."""
+        return dict(self.fields).get("fx", "?")
 
     def differences(self, other: Signature) -> list[str]:
         """Return one line per field that differs, such as "sigma: 8.9 and 10"."""

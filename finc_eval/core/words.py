@@ -7,13 +7,21 @@ from collections import Counter
 from collections.abc import Sequence
 from math import isfinite
 
-CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""Control characters but tab and newline, the marks that change the direction of text, and line separators."""
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
+)
+"""Control characters but tab and newline, line separators, marks that change the direction of text or show nothing, and
+bytes of names that are not text."""
 
 
 def spell_controls(text: str) -> str:
     r"""Write control characters and direction marks as \u001b, which is the same in JSON."""
     return CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    r"""Write control characters as `spell_controls` does, and the ends of lines as \n, so that a text is one line."""
+    return spell_controls(text).replace("\n", "\\n")
 
 
 def percent(value: float, decimals: int = 0) -> str:

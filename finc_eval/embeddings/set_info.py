@@ -7,7 +7,7 @@ from math import ceil
 from pathlib import Path
 from typing import Annotated
 
-from finc_eval.core.record import NOT_IN_JSON, Record
+from finc_eval.core.record import NOT_IN_JSON, Digest, Record
 from finc_eval.core.remote.urls import is_place, is_url
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
@@ -47,7 +47,7 @@ class SetInfo(Record):
     name: str
     source: str | None
     n: int
-    digest: str
+    digest: Digest
     from_sketch: bool
     unreadable: int = 0
     unreadable_examples: tuple[tuple[str, str], ...] = ()

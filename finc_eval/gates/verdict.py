@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Annotated, ClassVar
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from finc_eval.core.record import NOT_IN_JSON, Record
+from finc_eval.core.record import NOT_IN_JSON, Digest, Record, check_names
 from finc_eval.core.serialize import Document
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.terminal import visible
-from finc_eval.core.words import figure, in_percent, join_words, plural
+from finc_eval.core.words import figure, in_percent, join_words, one_line, plural
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.gates.evidence import Distance, Side
 from finc_eval.gates.policy import Policy
@@ -106,7 +106,8 @@ class Limit(Record):
         rule, _, part = self.rule.partition("@")
         older = "anchor" if rule.endswith("-anchor") else "baseline"
         rule = rule.removesuffix("-anchor")
-        told = WORDS.get(rule, WORDS.get(self.about, f"{self.name} is {{value}}")).format(
+        told = WORDS.get(rule, WORDS.get(self.about, "{name} is {value}")).format(
+            name=self.name,
             kind=f"{self.about} (“{self.note}”)" if self.note and rule == "kinds.lose" else self.about,
             metric=rule.removeprefix("metrics."),
             value=self.number(self.value),
@@ -173,12 +174,17 @@ class Verdict(Document):
     first: bool
     distances: tuple[Distance, ...]
     scores: dict[str, dict[str, float]]
-    baseline: str | None
+    baseline: Digest | None
     policy: Policy
     sets: dict[str, SetInfo]
     signature: SignatureText
     warnings: tuple[str, ...]
     tree: Annotated[KindTree | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        for limit in self.limits:
+            check_names("set", limit.shares, self.sets)
+            check_names("set", limit.examples, limit.shares)
 
     @property
     def exit_code(self) -> int:
@@ -261,10 +267,11 @@ def junit_xml(verdict: Verdict) -> str:
     for warning in verdict.warnings:
         SubElement(properties, "property", name="warning", value=visible(warning))
     for limit in verdict.limits:
-        case = SubElement(suite, "testcase", classname=f"gate.{limit.rule}", name=visible(limit.name), time="0")
+        rule, name = (one_line(visible(text)) for text in (f"gate.{limit.rule}", limit.name))
+        case = SubElement(suite, "testcase", classname=rule, name=name, time="0")
         if tag := tags.get(limit.verdict):
             counts[tag] += 1
-            message = visible(limit.sentence)
+            message = one_line(visible(limit.sentence))
             SubElement(case, tag, type=limit.verdict, message=message).text = message
     if not verdict.limits:
         case = SubElement(suite, "testcase", classname="gate", name=FIRST if verdict.first else "limits", time="0")

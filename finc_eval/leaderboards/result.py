@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
-from finc_eval.core.record import Record, plain
+from finc_eval.core.record import Record, check_names, plain
 from finc_eval.core.serialize import Document, Shown
 from finc_eval.core.signature import SignatureText
 from finc_eval.core.words import figure, join_words, plural
@@ -17,7 +17,7 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
-from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.kind import Kind, check_kinds
 from finc_eval.partitions.values import SharesBy
 
 
@@ -168,6 +168,18 @@ class Leaderboard(Document):
     panel: Panel | None = None
     by: SharesBy | None = field(default=None, kw_only=True)
 
+    def __post_init__(self) -> None:
+        check_kinds(self.kinds, self.headings, self.sets)
+        check_kinds(self.by.kinds if self.by else (), (), self.sets)
+        keys, names = [one.key for one in self.criteria], [row.name for row in self.rows]
+        check_names("number", [self.rank_by], keys)
+        check_names("set", names, self.sets)
+        for row in self.rows:
+            check_names("number", row.scores, keys)
+            check_names("number", keys, row.scores)
+        for one in self.criteria:
+            check_names("model", (*one.names, *(name for group in one.groups for name in group)), names)
+
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """Names of the models of each group, by the number that orders the rows."""
@@ -176,7 +188,7 @@ class Leaderboard(Document):
     @property
     def extractor(self) -> str:
         """Name of the extractor; "array-64" for arrays of 64 numbers a sample, which do not name their extractor."""
-        return extractor_of(dict(self.signature.fields)["fx"])
+        return extractor_of(self.signature.space)
 
     def __getitem__(self, name: str) -> Row:
         names = [row.name for row in self.rows]

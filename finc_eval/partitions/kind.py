@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.record import Record
+from finc_eval.core.record import Record, check_names
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import Evidence, Name
@@ -74,6 +74,9 @@ class Kind(Record, Shown):
     children: tuple[str, ...] = ()
     mix: Mix | None = None
 
+    def __post_init__(self) -> None:
+        check_names("set", filter(None, (self.set_with_most, self.set_with_least)), self.shares)
+
     def _summary(self) -> str:
         shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())
         return f"{self.title}: {shares}, p={self.p_value:.2g}"
@@ -120,6 +123,16 @@ class Kind(Record, Shown):
         if label not in self.shares:
             raise UsageError(f"no set is called {label!r}, but {', '.join(self.shares)}: use shares[name].share")
         return self.shares[label]
+
+
+def check_kinds(kinds: Iterable[Kind], headings: Iterable[Kind], sets: Collection[str]) -> None:
+    """Raise ValueError unless kinds and headings are of these sets, and headings hold kinds that are there."""
+    kinds, headings = tuple(kinds), tuple(headings)
+    for one in (*kinds, *headings):
+        check_names("set", one.shares, sets)
+        check_names("set", sets, one.shares)
+    check_names("kind", (name for one in headings for name in one.children), {one.id for one in kinds})
+    check_names("kind", (name for one in kinds for name in one.children), ())
 
 
 def choose_sets(kind: Kind) -> tuple[str, str]:

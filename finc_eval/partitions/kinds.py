@@ -13,7 +13,7 @@ from finc_eval.core.errors import UsageError, check_fraction
 from finc_eval.core.files.reading import StoredFile
 from finc_eval.core.files.writing import NewFile
 from finc_eval.core.provenance import Provenance
-from finc_eval.core.record import ABSENT, NOT_IN_JSON, settings_from, show_options
+from finc_eval.core.record import ABSENT, NOT_IN_JSON, check_names, settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.core.words import plural
@@ -30,7 +30,7 @@ from finc_eval.partitions.answer import divide
 from finc_eval.partitions.blocks import Pairs, pair
 from finc_eval.partitions.counts import COUNT, KindsOfSamples, countable_sets, read_kinds
 from finc_eval.partitions.difference import Difference
-from finc_eval.partitions.kind import Kind, shown_of
+from finc_eval.partitions.kind import Kind, check_kinds, shown_of
 from finc_eval.partitions.kind_tree import DIVIDE
 from finc_eval.partitions.settings import KindOptions, KindSettings
 from finc_eval.partitions.values import SharesBy, shares_by
@@ -75,6 +75,11 @@ class Kinds(Pictured):
     pairs: Pairs | None = field(default=None, kw_only=True)
     by: SharesBy | None = field(default=None, kw_only=True)
     divided: Annotated[KindsOfSamples, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        check_kinds(self.kinds, self.headings, self.sets)
+        check_kinds(self.by.kinds if self.by else (), (), self.sets)
+        check_names("set", self.differences, self.sets)
 
     @property
     def difference(self) -> float:

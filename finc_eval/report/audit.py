@@ -299,14 +299,15 @@ def power_sentence(audit: Audit) -> str:
 
 def _power_table(powers: Sequence[Power]) -> Table | None:
     """Return the power by what is done to the copies and by the test, each in the order of the shares."""
-    rows: dict[str, list[Power]] = {}
+    rows: dict[str, dict[str, str]] = {}
     for power in powers:
-        rows.setdefault(f"{power.kind}, by {'hash' if power.test == 'hash' else 'embedding'}", []).append(power)
+        name = f"{power.kind}, by {'hash' if power.test == 'hash' else 'embedding'}"
+        rows.setdefault(name, {})[_share(power)] = f"{power.probability:.2f}"
     if not rows:
         return None
-    columns = ["Copies", *map(_share, next(iter(rows.values())))]
-    cells = [[name, *(f"{power.probability:.2f}" for power in row)] for name, row in rows.items()]
-    return Table("Power: copies that would have been seen", columns, cells)
+    shares = dict.fromkeys(share for row in rows.values() for share in row)
+    cells = [[name, *(row.get(share, "–") for share in shares)] for name, row in rows.items()]
+    return Table("Power: copies that would have been seen", ["Copies", *shares], cells)
 
 
 def _strata_table(strata: Sequence[Stratum]) -> Table | None:

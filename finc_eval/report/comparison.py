@@ -14,7 +14,7 @@ from typing import Any
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.headline import drifts
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
-from finc_eval.core.words import join_words, percent, plural
+from finc_eval.core.words import join_words, one_line, percent, plural
 from finc_eval.naming.evidence import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
@@ -263,15 +263,15 @@ def notebook(comparison: Comparison) -> Outline:
 
 def show(comparison: Comparison) -> None:
     """Print the headline, the kinds that differ, the directions, and what qualifies them."""
-    print(comparison.headline)
+    print(one_line(comparison.headline))
     for table in (*outline(comparison).tables, *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
     if any(remark(mode) for mode in significant(comparison.directions, ALPHA)):
         print("– refits find less than half of it again: not counted")
     for sentence in open_shares(comparison):
-        print(sentence)
+        print(one_line(sentence))
     if others := not_significant(comparison):
-        print(others)
+        print(one_line(others))
     error, settings = comparison.kernel_error, comparison.settings
     tests = tests_in_words(comparison)
     print(f"{tests} tested, with family-wise α = {ALPHA:g} in all" if tests else "nothing was tested")
@@ -280,7 +280,7 @@ def show(comparison: Comparison) -> None:
     if settings.sigma is None:
         print(f"{settings.kernel} kernel: exact, without a bandwidth")
     else:
-        print(f"sigma {settings.sigma:.4g} ({comparison.sigma_rule}), {settings.features} frequencies")
+        print(f"sigma {settings.sigma:.4g} ({one_line(comparison.sigma_rule)}), {settings.features} frequencies")
         if error is not None:
             print(f"kernel error: rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs")
     print_notes(comparison.warnings)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
-from finc_eval.core.words import figure, join_words
+from finc_eval.core.words import figure, join_words, one_line
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
 from finc_eval.report import fragment, methods
@@ -93,9 +93,9 @@ def notebook(result: Evaluation) -> Outline:
 
 def show(result: Evaluation) -> None:
     """Print the answers, then what qualifies them."""
-    print(_title(result))
+    print(one_line(_title(result)))
     for question, answer in answers(result):
-        print(f"\n{question}\n{answer}")
+        print(f"\n{question}\n{one_line(answer)}")
     print()
     print_notes(result.warnings)
 

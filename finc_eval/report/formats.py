@@ -6,7 +6,7 @@ from math import inf
 
 from markupsafe import Markup
 
-from finc_eval.core.words import figure, percent, points
+from finc_eval.core.words import figure, one_line, percent, points
 
 TINY_P = 1e-16  # below this a p-value says nothing more
 
@@ -66,10 +66,8 @@ def optional_percent(value: float | None, decimals: int = 0) -> str:
 
 
 def printable(value: object) -> object:
-    """Spell out characters that show nothing, or that turn a line around, as escapes.
+    """Return a value as text of one line without control characters; numbers and elements are returned as they are.
 
     Ids are file names, which may hold control and bidirectional characters, and bytes that are not text.
     """
-    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
-        return value
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in value)
+    return value if isinstance(value, Markup | int | float | None) else one_line(str(value))

@@ -300,7 +300,7 @@ def _about(criterion: Criterion) -> str:
 
 
 def _not_fid(criterion: Criterion) -> str:
-    return " ".join(f"It is {one}." for one in not_fid(criterion.key, dict(criterion.signature.fields)["fx"]))
+    return " ".join(f"It is {one}." for one in not_fid(criterion.key, criterion.signature.space))
 
 
 def _estimate(criterion: Criterion, standing: Standing | Place) -> str:

@@ -148,7 +148,7 @@ def render(
         result.mark,
         result=result,
         made=how_made(result.provenance, outline.call),
-        version=result.provenance.versions["finc-eval"],
+        version=result.provenance.version,
         pictures=gallery.pictures,
         previews={
             f"{label}/{name}": one.uri

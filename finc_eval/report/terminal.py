@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from shutil import get_terminal_size
 
 from finc_eval.core.terminal import visible
+from finc_eval.core.words import one_line
 from finc_eval.report.exports.outline import Outline, Table
 
 PLAIN_WIDTH = 100
@@ -76,13 +77,13 @@ def print_table(
 
 
 def print_outline(outline: Outline) -> None:
-    """Print a result on standard output: what was found, its tables, and what qualifies it."""
-    print(outline.headline)
+    """Print a result on standard output: what was found, its tables, and what qualifies it, each sentence on a line."""
+    print(one_line(outline.headline))
     for table in outline.tables:
         print_one(table)
-    print(*outline.details, sep="\n", end="\n" if outline.details else "")
+    print(*map(one_line, outline.details), sep="\n", end="\n" if outline.details else "")
     print_notes(outline.warnings)
-    print(*outline.signatures, sep="\n")
+    print(*(one_line(str(one)) for one in outline.signatures), sep="\n")
 
 
 def print_one(table: Table) -> None:
@@ -94,7 +95,7 @@ def print_one(table: Table) -> None:
 def print_notes(warnings: Iterable[str]) -> None:
     """Print what a reader should know before trusting the numbers."""
     for warning in warnings:
-        print(f"note: {warning}")
+        print(f"note: {one_line(warning)}")
 
 
 def _fold(name: str, width: int, mark: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded, max_decoded
-from finc_eval.core.terminal import spell_out
-from finc_eval.core.words import plural
+from finc_eval.core.remote.urls import with_urls
+from finc_eval.core.words import one_line, plural
 
 FORMULA = tuple("=+-@\t＝＋－＠")  # beginnings of a text that a spreadsheet takes for a formula
 MAX_COLUMNS = 10_000  # columns of a table that is read
@@ -117,5 +117,5 @@ def cell(value: object) -> object:
         return None
     if not isinstance(value, str):
         return value
-    text = spell_out(value).replace("\n", "\\n")
+    text = one_line(with_urls(value))
     return f"'{text}" if text.startswith(FORMULA) else text

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from finc_eval.core.terminal import visible
-from finc_eval.core.words import plural
+from finc_eval.core.words import one_line, plural
 from finc_eval.report.exports.outline import Made, Outline, Table
 
 MAX_MARKDOWN = 900 * 1024  # bytes of a text: GitHub drops a summary of more than 1 MiB without a word
@@ -32,7 +32,7 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
         *[paragraph(text) for text in outline.details[:MAX_SENTENCES]],
         *_write_list("Before you trust the numbers", outline.warnings),
     ]
-    signatures = "\n".join(map(str, [*outline.signatures][:MAX_SENTENCES]))
+    signatures = "\n".join(one_line(str(one)) for one in [*outline.signatures][:MAX_SENTENCES])
     tail = [
         "### How this was made",
         _code(made.command),

@@ -1,0 +1,85 @@
+"""Results that somebody sends: what has a form is checked where a result is read, all else is shown as text."""
+
+import pytest
+from _forged import HOSTILE, NAME, faults, kind_of, one_of_each_kind, outputs, plant, planted
+
+from finc_eval.core.errors import FincEvalError
+from finc_eval.report import RESULTS, result_class
+
+JOB = ("provenance", "job")
+
+REFUSED = [
+    (JOB, "comparison", "x --><b>", '"provenance.job" must be 16 hexadecimal digits'),
+    (JOB, "kinds", "0" * 15 + "\n", '"provenance.job" must be 16 hexadecimal digits'),
+    (JOB, "verdict", "0" * 17, '"provenance.job" must be 16 hexadecimal digits'),
+    (("provenance", "git", "revision"), "scores", "HEAD", "must be 40 or 64 hexadecimal digits"),
+    (("provenance", "versions", "torch"), "audit", "2.8 <b>", "must be a version such as 2.8.0"),
+    (("provenance", "versions", "torch", NAME), "sweep", "<b>", "must be the name of a package"),
+    (("gen", "digest"), "comparison", "x", "must be up to 64 hexadecimal digits"),
+    (("baseline",), "verdict", "x", "must be up to 64 hexadecimal digits"),
+    (("signature",), "private-score", "fx:\x1b", "is not a signature: it has control characters"),
+    (("kinds", 0, "set_with_most"), "kinds", "x", "kinds.0 names the set 'x', which it does not have: make it again"),
+    (("kinds", 0, "set_with_least"), "leaderboard", "x", "names the set 'x', which it does not have"),
+    (("kinds", 0, "id"), "comparison", "x", "names the kind 'k"),
+    (("headings", 0, "children", 0), "comparison", "x", "names the kind 'x', which it does not have"),
+    (("kinds", 0, "children", 0), "comparison", "x", "names the kind 'x', which it does not have"),
+    (("kinds", 0, "shares", "gen", NAME), "comparison", "x", "names the set "),
+    (("sets", "ref", NAME), "leaderboard", "x", "names the set 'ref', which it does not have"),
+    (("rows", 0, "name"), "leaderboard", "x", "names the set 'x', which it does not have"),
+    (("rank_by",), "leaderboard", "x", "names the number 'x', which it does not have"),
+    (("criteria", 0, "key"), "leaderboard", "x", "names the number "),
+    (("criteria", 0, "names", 0), "leaderboard", "x", "names the model 'x', which it does not have"),
+    (("limits", 0, "shares", "gen", NAME), "verdict", "x", "names the set "),
+    (("limits", 0, "examples", "gen", NAME), "verdict", "x", "names the set 'x', which it does not have"),
+    (("changes", 0, "kind", "shares", "new", NAME), "changes", "x", "names the set "),
+    (("kinds", 0, "space"), "spaces", "x", "names the space 'x', which it does not have"),
+    (("kinds", 0, "id"), "spaces", "x", "names the kind 'x', which it does not have"),
+    (("missing", "audit", NAME), "evaluation", "x", '"missing'),
+    (("groups", 0, "modes", "finc", 0), "methods", "x", "has groups that do not match its modes"),
+]
+
+
+@pytest.mark.parametrize(("place", "name", "text", "told"), REFUSED, ids=lambda one: None)
+def test_a_text_without_its_form_is_refused_where_a_result_is_read(place, name, text, told, documents):
+    data = documents[name].to_dict()
+    result_class(name).from_dict(data)
+    with pytest.raises(FincEvalError) as error:
+        result_class(name).from_dict(planted(data, place, text), "forged.json")
+    assert str(error.value).startswith("forged.json") and told in str(error.value)
+
+
+def read(name, data):
+    """Return a result, or None if it is refused by a sentence."""
+    try:
+        return result_class(name).from_dict(data)
+    except FincEvalError:
+        return None
+
+
+NESTED = ("methods", "spaces", "sweep", "evaluation")
+"""Types that hold whole comparisons: the tests of them take long."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one in NESTED)) for one in RESULTS])
+def test_texts_of_others_are_text_in_every_output(name, documents):
+    """All texts that are taken are hostile at once."""
+    data, taken = documents[name].to_dict(), 0
+    for path in one_of_each_kind(data, only_texts=True):
+        text = f"{taken} {HOSTILE}"
+        if read(name, planted(data, path, text)) is not None:
+            plant(data, path, text)
+            taken += 1
+    assert taken > 2
+    for form, text in outputs(result_class(name).from_dict(data)).items():
+        assert [*faults(form, text)] == [], form
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", [HOSTILE, "x", "", "w" * 100_000], ids=["hostile", "x", "empty", "long"])
+@pytest.mark.parametrize("name", RESULTS)
+def test_each_text_is_refused_or_shown(name, text, documents):
+    data = documents[name].to_dict()
+    for path in one_of_each_kind(data):
+        if (result := read(name, planted(data, path, text))) is not None:
+            for form, made in outputs(result).items():
+                assert [*faults(form, made)] == [], (form, kind_of(path))
