@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar, Unpack, get_args
+from typing import ClassVar, Literal, Self, TypeVar, Unpack, get_args
+
+from pydantic import model_validator
 
 from finc_eval.comparison.compare import DIRECTIONS, compare, stages_of
 from finc_eval.comparison.inputs import SKETCH
@@ -66,10 +68,13 @@ class Evaluation(Document):
     methods: MethodComparison | None
     audit: Audit | None
     encodings: str
-    missing: dict[PartName, str]
+    missing: dict[str, str]
 
-    def __post_init__(self) -> None:
-        check_names("reason for the missing part", set(PARTS) - {*self.parts}, self.missing)
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        check_names("part", self.missing, PARTS)
+        check_names("reason for lacking the part", (name for name in PARTS if name not in self.parts), self.missing)
+        return self
 
     @property
     def parts(self) -> dict[str, Document]:

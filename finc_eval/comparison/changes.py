@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from finc_eval.comparison.direction import Role
 from finc_eval.comparison.result import Comparison, as_comparison
@@ -113,9 +114,11 @@ class Changes(Pictured):
         default=None, kw_only=True, repr=False
     )
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         check_kinds((one.kind for one in self.changes), (), ("new", "old"))
         check_names("set", ("new", "old"), self.sets)
+        return self
 
     def pictured_sets(self) -> Mapping[str, SetInfo]:
         """Return the generated sets of both releases, and the reference."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import ClassVar, Unpack
+from typing import ClassVar, Self, Unpack
 
 import numpy as np
 import torch
+from pydantic import model_validator
 
 from finc_eval.comparison.compare import DIRECTIONS, compare_opened
 from finc_eval.comparison.direction import ROLES, SETS_OF, Direction, Role, significant
@@ -67,11 +68,13 @@ class MethodComparison(SideBySide):
 
     groups: tuple[DirectionGroup, ...]
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         grouped = {(method, one) for group in self.groups for method, ids in group.modes.items() for one in ids}
         found = {(method, one.id) for method, comparison in self.comparisons.items() for one in comparison.directions}
         if grouped != found or not all(any(group.modes.values()) for group in self.groups):
             raise ValueError("has groups that do not match its modes")
+        return self
 
     def group_of(self, method: str, direction: Direction) -> DirectionGroup:
         """Return the group that holds a direction of a method."""

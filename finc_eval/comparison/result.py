@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import computed_field
+from pydantic import computed_field, model_validator
 
 from finc_eval.comparison.direction import Direction, Interval, SetLabel, significant
 from finc_eval.comparison.headline import headline, more_and_less, short
@@ -146,9 +146,11 @@ class Comparison(Pictured):
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         check_kinds(self.kinds, self.headings, SET_NAMES)
         check_kinds(self.by.kinds if self.by else (), (), SET_NAMES)
+        return self
 
     @computed_field  # type: ignore[prop-decorator]
     @property

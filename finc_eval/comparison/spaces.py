@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from finc_eval.comparison.inputs import OpenSets, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, SideBySide
@@ -110,7 +111,8 @@ class Spaces(SideBySide):
     kinds: tuple[SeenKind, ...]
     clusters: tuple[ClusterOfSpace, ...]
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         known = {name: {kind.id for kind in one.kinds} for name, one in self.comparisons.items()}
         for kind in self.kinds:
             check_names("space", (kind.space, *kind.elsewhere), known)
@@ -121,6 +123,7 @@ class Spaces(SideBySide):
             check_names("space", (cluster.space, cluster.other), known)
             check_names("kind", [cluster.kind], known[cluster.space])
             check_names("set", cluster.ids, SET_NAMES)
+        return self
 
     def kind_of(self, one: SeenKind) -> Kind:
         """Return a kind with its shares, name and samples, from the comparison of its space."""

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from pydantic import model_validator
 
 from finc_eval.core.record import NOT_IN_JSON, Digest, Record, check_names
 from finc_eval.core.serialize import Document
@@ -181,10 +183,12 @@ class Verdict(Document):
     warnings: tuple[str, ...]
     tree: Annotated[KindTree | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         for limit in self.limits:
             check_names("set", limit.shares, self.sets)
             check_names("set", limit.examples, limit.shares)
+        return self
 
     @property
     def exit_code(self) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
+
+from pydantic import model_validator
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
@@ -168,7 +170,8 @@ class Leaderboard(Document):
     panel: Panel | None = None
     by: SharesBy | None = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         check_kinds(self.kinds, self.headings, self.sets)
         check_kinds(self.by.kinds if self.by else (), (), self.sets)
         keys, names = [one.key for one in self.criteria], [row.name for row in self.rows]
@@ -179,6 +182,7 @@ class Leaderboard(Document):
             check_names("number", keys, row.scores)
         for one in self.criteria:
             check_names("model", (*one.names, *(name for group in one.groups for name in group)), names)
+        return self
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:

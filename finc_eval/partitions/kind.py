@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+from pydantic import model_validator
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.record import Record, check_names
@@ -74,8 +76,10 @@ class Kind(Record, Shown):
     children: tuple[str, ...] = ()
     mix: Mix | None = None
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         check_names("set", filter(None, (self.set_with_most, self.set_with_least)), self.shares)
+        return self
 
     def _summary(self) -> str:
         shares = ", ".join(f"{one.share:.1%} of {label}" for label, one in self.shares.items())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Unpack
+from typing import Annotated, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from finc_eval.core.errors import UsageError, check_fraction
 from finc_eval.core.files.reading import StoredFile
@@ -76,10 +77,12 @@ class Kinds(Pictured):
     by: SharesBy | None = field(default=None, kw_only=True)
     divided: Annotated[KindsOfSamples, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
 
-    def __post_init__(self) -> None:
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
         check_kinds(self.kinds, self.headings, self.sets)
         check_kinds(self.by.kinds if self.by else (), (), self.sets)
         check_names("set", self.differences, self.sets)
+        return self
 
     @property
     def difference(self) -> float:

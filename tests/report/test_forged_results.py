@@ -34,7 +34,7 @@ REFUSED = [
     (("changes", 0, "kind", "shares", "new", NAME), "changes", "x", "names the set "),
     (("kinds", 0, "space"), "spaces", "x", "names the space 'x', which it does not have"),
     (("kinds", 0, "id"), "spaces", "x", "names the kind 'x', which it does not have"),
-    (("missing", "audit", NAME), "evaluation", "x", '"missing'),
+    (("missing", "audit", NAME), "evaluation", "x", "names the part 'x', which it does not have"),
     (("groups", 0, "modes", "finc", 0), "methods", "x", "has groups that do not match its modes"),
 ]
 

@@ -131,7 +131,7 @@ def test_undecodable_control_and_bidirectional_characters_are_spelled_out(tmp_pa
     labels = {Page(text).attributes(n)["alt"] for n in Page(text).find("img")}
     assert labels == {"caf\\udce9.png", "caf\\udce9.png, score 0.900"}
     assert "Most typical" in Page(text).visible
-    assert "a\\u202egnp.exe" in text and "line\\nbreak\\x00" in text and "\u202e" not in text
+    assert "a\\u202egnp.exe" in text and "line\\nbreak\\u0000" in text and "\u202e" not in text
 
 
 # --- one file, no network -----------------------------------------------------------------------------------
