@@ -4,8 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -21,25 +19,27 @@ BESIDE = re.compile(r"^[A-Z_]+(?:: [^=]+)? = .*  # (?!type: )(.+)$", re.MULTILIN
 """The description of a constant that stands beside it."""
 
 
-def named(paths):
-    return pytest.mark.parametrize("path", paths, ids=lambda path: str(path.relative_to(ROOT)))
+def texts():
+    for path in [*TEXTS, *CODE]:
+        yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
 
-@named([*TEXTS, *CODE])
-def test_no_sentence_has_a_pattern_to_avoid(path):
-    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-    assert [(number, line.strip()) for number, line in lines if AVOIDED.search(line)] == []
+def test_no_sentence_has_a_pattern_to_avoid():
+    lines = ((path, number, line) for path, text in texts() for number, line in enumerate(text.splitlines(), 1))
+    assert [f"{path}:{number}: {line.strip()}" for path, number, line in lines if AVOIDED.search(line)] == []
 
 
-@named(CODE)
-def test_every_docstring_begins_with_a_phrase_that_stands_alone(path):
-    code = path.read_text(encoding="utf-8")
+def test_every_docstring_begins_with_a_phrase_that_stands_alone():
     found = []
-    for node in ast.walk(ast.parse(code)):
-        for text in texts_of(node):
-            if LONE_CLAUSE.match(text):
-                found.append((node.lineno if hasattr(node, "lineno") else 1, text.splitlines()[0]))
-    found += [text for text in BESIDE.findall(code) if LONE_CLAUSE.match(text.capitalize())]
+    for path, code in texts():
+        if path.suffix != ".py":
+            continue
+        described = [
+            (getattr(node, "lineno", 1), text) for node in ast.walk(ast.parse(code)) for text in texts_of(node)
+        ]
+        beside = [(code[: one.start()].count("\n") + 1, one[1].capitalize()) for one in BESIDE.finditer(code)]
+        faults = [(line, text) for line, text in [*described, *beside] if LONE_CLAUSE.match(text)]
+        found += [f"{path}:{line}: {text.splitlines()[0]}" for line, text in faults]
     assert found == []
 
 
