@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 from datetime import date
 from pathlib import Path
@@ -76,7 +77,9 @@ def record(name, rows, notes="", resumed=False):
 
 
 def commit_of_now():
-    """Return the commit of the working tree, with a + if its code has changes."""
+    """Return the commit of the working tree, with a + if its code has changes; "unknown" without git."""
+    if shutil.which("git") is None:
+        return "unknown"
 
     def git(*arguments):
         return subprocess.run(["git", *arguments], capture_output=True, text=True, cwd=Path(__file__).parents[1])

@@ -1,35 +1,51 @@
-"""One command that tests and measures finc-eval on a GPU, and names the GPU.
+"""One command that tests and measures finc-eval on a GPU in eight minutes, and prints one table for README.md.
 
 It needs torch with CUDA, timm, h5py, scipy and scikit-learn, and what finc-eval imports: pydantic, lazy-loader, pillow.
-It does not need faiss, PyAV or a network. Without CUDA it says so and ends. Each measurement is written when it is
-made, and one that fails is a row with its reason.
+It does not need faiss, PyAV, git or a network; kinds need scikit-network, and are left out without it. Without CUDA it
+says so and ends. The parts come in the order of their worth. Each says what it will take and is left out if less time
+is left; a part that runs past the end is stopped. A part that fails is a row with its reason.
 
-    python benchmarks/gpu.py                  everything, in about 20 minutes
-    python benchmarks/gpu.py finc extraction  some of the measurements
+    python benchmarks/gpu.py                        everything that fits into eight minutes
+    python benchmarks/gpu.py parity extraction      some of the parts
+    python benchmarks/gpu.py --seconds 240          what fits into four minutes
 """
 
 import argparse
-import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from datetime import date
 from functools import partial
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from unittest.mock import patch
 
+NEEDED = ("numpy", "torch", "timm", "h5py", "scipy", "sklearn", "pydantic", "lazy_loader", "PIL", "jinja2", "filelock")
+if missing := [name for name in NEEDED if find_spec(name) is None]:
+    print(f"not measured: {', '.join(missing)} cannot be imported here")
+    sys.exit(0)
+
 import numpy as np
 import torch
-from _record import record
+from _gpu import BUDGET, FULL, TINY, Bench, OutOfTime
+from _record import commit_of_now, machine, record, table
+from PIL import Image
 
 import finc_eval as fe
 from finc_eval.baselines.fld import fld
 from finc_eval.baselines.ken import ken
 from finc_eval.baselines.rarity import rarity
 from finc_eval.comparison.directions import match
+from finc_eval.core.device import send
+from finc_eval.core.run import WORKERS
+from finc_eval.embeddings import job
 from finc_eval.extractors import network
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.networks import loader_module, with_outputs
@@ -38,98 +54,191 @@ from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments
 from finc_eval.numerics.precision import add_product, arithmetic, prepare
+from finc_eval.samples import open_source
 
 HERE = Path(__file__).parent
-NEEDED = ("timm", "h5py", "scipy", "sklearn", "pydantic", "lazy_loader", "PIL")
+HAS_KINDS = find_spec("sknetwork") is not None
 PRECISIONS = ("float32", "tf32", "bfloat16")
-FULL = {
-    "sizes": (1000, 5000, 25_000, 50_000, 100_000, 250_000),
-    "dim": 768,
-    "features": 2000,
-    "agree": 5000,
-    "baselines": (1000, 2500, 5000),
-    "neighbors": (50_000, 2048),
-    "networks": ("dinov2-vitl14", "inception-fid", "i3d-rgb-k400"),
-    "batches": (32, 128, 512),
-    "rounds": 3,
-}
-TINY = {
-    "sizes": (200,),
-    "dim": 8,
-    "features": 20,
-    "agree": 200,
-    "baselines": (100,),
-    "neighbors": (200, 8),
-    "networks": ("pixels",),
-    "batches": (4,),
-    "rounds": 1,
-}
-"""Sizes that a CPU measures in seconds, so that this script is tested."""
 
 
-class Bench:
-    """The sizes, the device and the rows of a run."""
+def finc_alone():
+    return fe.Finc(clusters=False)
 
-    def __init__(self, device, sizes, out):
-        self.device, self.sizes, self.out, self.rows = torch.device(device), sizes, out, []
 
-    @property
-    def run(self):
-        return fe.Run(device=self.device)
+def differing(found):
+    """Return the significant directions."""
+    return [mode for mode in found.directions if mode.p_value <= 0.05]
 
-    def row(self, what, size, *, seconds=None, figure="", note=""):
-        """Keep a row, print it, and write all so far."""
-        peak = torch.cuda.max_memory_allocated() / 1e9 if self.device.type == "cuda" else None
-        self.rows.append(
-            {
-                "measurement": what,
-                "size": size,
-                "seconds": "" if seconds is None else f"{seconds:.3g}",
-                "figure": figure,
-                "peak, GB": "" if peak is None else f"{peak:.2f}",
-                "note": note,
-            }
+
+def same_modes(found, expected):
+    """Return the smallest overlap of paired directions, the largest difference of p-values, and the equal shares."""
+    first, second = (
+        torch.from_numpy(np.stack([mode.direction for mode in differing(one)])) for one in (found, expected)
+    )
+    rows, columns = match(overlap := (first @ second.T).square().cpu())
+    pairs = [(differing(found)[i], differing(expected)[j]) for i, j in zip(rows, columns, strict=True)]
+    return (
+        float(overlap[rows, columns].min()),
+        max(abs(mine.p_value - other.p_value) for mine, other in pairs),
+        sum(mine.share_gen == other.share_gen and mine.share_ref == other.share_ref for mine, other in pairs),
+        max(len(first), len(second)),
+    )
+
+
+def parity(bench):
+    """Compare the results of the device with those of the CPU, and low precisions with float64."""
+    gen, ref = bench.pair(bench.sizes["agree"])
+    size, cpu = f"{len(gen)} + {len(ref)} × {bench.sizes['dim']}", fe.Run(device="cpu")
+    compared = partial(fe.compare, gen, ref, features=bench.sizes["features"], method=finc_alone())
+    expected = compared(run=cpu)
+    cases = {"device and CPU": ({}, expected)}
+    exact = compared(precision="float64", run=bench.run)
+    cases |= {f"{precision} and float64": ({"precision": precision}, exact) for precision in PRECISIONS}
+    for name, (options, other) in cases.items():
+        overlap, apart, shares, modes = same_modes(compared(run=bench.run, **options), other)
+        figure = f"overlap ≥ {overlap:.5f}, p within {apart:.1g}, {shares} of {modes} shares equal"
+        passed = overlap > 0.999 and apart < 1e-3 and shares == modes
+        bench.row(f"parity, {name}", size, figure=figure, note="" if passed else "DIFFERENT")
+    if HAS_KINDS:
+        mine, other = (fe.kinds({"gen": gen, "ref": ref}, run=run) for run in (bench.run, cpu))
+        same = {kind.id: kind.shares for kind in mine.kinds} == {kind.id: kind.shares for kind in other.kinds}
+        figure = f"{len(mine.kinds)} kinds, {len(other.kinds)} on the CPU"
+        bench.row("parity, kinds", size, figure=figure, note="" if same else "DIFFERENT")
+
+
+def comparison(bench):
+    """Measure a comparison of sets in memory, with and without kinds: seconds, waits of the host, the busy share."""
+    options, expected = {"features": bench.sizes["features"], "run": bench.run}, 25.0
+    for n in bench.sizes["sizes"]:
+        if not bench.fits(f"compare {n} + {n}", expected):
+            return
+        started, size = time.perf_counter(), f"{n} + {n} × {bench.sizes['dim']}"
+        gen, ref = bench.pair(n)
+        device = bench.on_device(gen, ref)
+        whole = partial(fe.compare, *device, **options, **({} if HAS_KINDS else {"method": finc_alone()}))
+        seconds, _ = bench.seconds(whole)
+        bench.row("compare, device memory", size, seconds=seconds, figure=f"{bench.waits(whole)}, {bench.busy(whole)}")
+        alone = bench.seconds(partial(fe.compare, *device, method=finc_alone(), **options))[0]
+        figure = f"kinds take {1 - alone / seconds:.0%}" if HAS_KINDS else "no kinds: scikit-network is missing"
+        bench.row("compare, device memory, directions alone", size, seconds=alone, figure=figure)
+        host = partial(fe.compare, gen, ref, method=finc_alone(), **options)
+        bench.row("compare, host memory, directions alone", size, seconds=bench.seconds(host)[0])
+        if n == bench.sizes["sizes"][0]:
+            for precision in PRECISIONS[1:]:
+                low = partial(fe.compare, *device, method=finc_alone(), precision=precision, **options)
+                bench.row(f"compare, {precision}, directions alone", size, seconds=bench.seconds(low)[0])
+        expected = (time.perf_counter() - started) * 5  # the next size is five times as large
+
+
+def random_backbone(card, device, weights=None):
+    """Make a card's network with random weights."""
+    module = loader_module(card)
+    made = module.load(card, None) if hasattr(module, "load") else with_outputs(module, module.create(card))
+    return made.requires_grad_(False).eval().to(device)
+
+
+@contextmanager
+def random_weights():
+    with patch.multiple(network, load_backbone=random_backbone, check_weights=lambda card: None):
+        yield
+
+
+def random_embedder(card, device, precision="float32"):
+    with random_weights():
+        return network.Embedder(card, device, precision)
+
+
+def write_images(folder, n, side):
+    """Write images of smooth noise as JPEG, each another, with all cores."""
+
+    def write(number):
+        noise = np.random.default_rng(number).integers(0, 256, (8, 8, 3), np.uint8)
+        Image.fromarray(noise).resize((side, side), Image.Resampling.BICUBIC).save(
+            folder / f"{number:06}.jpg", quality=90
         )
-        print(json.dumps(self.rows[-1]), flush=True)
-        self.out.write_text(json.dumps(self.rows, indent=1) + "\n")
 
-    def seconds(self, function):
-        """Return the shortest time of a function, which the device has finished, and its last result."""
-        best, found = float("inf"), None
-        for _ in range(self.sizes["rounds"] + 1):  # the first one loads libraries
-            if self.device.type == "cuda":
-                torch.cuda.reset_peak_memory_stats()
-            self.wait()
-            start = time.perf_counter()
-            found = function()
-            self.wait()
-            best = min(best, time.perf_counter() - start)
-        return best, found
-
-    def wait(self):
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
-
-    def mixture(self, n, clusters, seed, dim=None):
-        """Return clusters of spread 0.5 around 20 centers of norm about √dim, or the first of them."""
-        dim, rng = dim or self.sizes["dim"], np.random.default_rng(seed)
-        centers = np.random.default_rng(0).standard_normal((20, dim), np.float32)
-        rows = centers[rng.integers(0, clusters, n)]
-        rows += rng.standard_normal((n, dim), np.float32) / 2
-        return rows
-
-    def pair(self, n):
-        return self.mixture(n, 20, 1), self.mixture(n, 15, 2)
+    folder.mkdir(exist_ok=True)
+    with ThreadPoolExecutor(WORKERS) as threads:
+        list(threads.map(write, range(n)))
+    return folder
 
 
-def tests(bench):
-    """Run the tests that need a GPU."""
-    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", str(HERE.parent / "tests")]
-    if bench.device.type != "cuda":
-        command.append("--collect-only")
-    done = subprocess.run(command, capture_output=True, text=True)
-    lines = done.stdout.strip().splitlines() or [done.stderr.strip()]
-    bench.row("pytest -m gpu", "", figure=lines[-1][:100], note="" if done.returncode == 0 else "FAILED")
+def extraction(bench):
+    """Embed images of files by a large network with random weights: which part waits for which?"""
+    name, side = bench.sizes["network"], bench.sizes["pixels"]
+    card = load_card(name)
+    how, batch = card.preprocessing, job.default_batch_size(card)
+    with tempfile.TemporaryDirectory() as place, patch.dict(os.environ, {"FINC_EVAL_CACHE": f"{place}/cache"}):
+        few = min(bench.sizes["images"], 16 * batch)
+        source = open_source(write_images(Path(place) / "few", few, side))
+        start = time.perf_counter()
+        with closing(job.decode_batches(source, 0, batch, how, WORKERS)) as batches:
+            pixels, *_ = (one.pixels for one in batches)
+        decoding = few / (time.perf_counter() - start)
+        size = f"batches of {batch}"
+        bench.row("decode and resize", f"JPEG of {side} px", figure=f"{decoding:.0f} images/s by {WORKERS} threads")
+        moving = len(pixels) / bench.seconds(lambda: send(pixels, bench.device))[0]
+        bench.row("host to device", size, figure=f"{moving:.0f} images/s")
+        for precision in ("float32", "bfloat16"):
+            embed = random_embedder(card, bench.device, precision)
+            ready = normalize_values(send(pixels, bench.device), how)
+            bare = torch.inference_mode()(partial(embed._run, embed._network, ready))
+            rate = len(pixels) / bench.seconds(bare)[0]
+            bench.row(f"{name}, {precision}, network alone", size, figure=f"{rate:.0f} images/s")
+            slowest = min(decoding, rate)
+            n = min(bench.sizes["images"], int(bench.left / 3 * slowest))
+            if n > batch // 8 and bench.fits(f"extract {n} images, {precision}", 1.2 * n / slowest):
+                extracted(bench, Path(place) / precision, n, precision, (decoding, rate))
+
+
+def extracted(bench, folder, n, precision, rates):
+    """Extract a folder, and measure how long the network waits for samples."""
+    name, waited = bench.sizes["network"], [0.0]
+
+    def timed(*arguments):
+        with closing(decode(*arguments)) as batches:
+            while True:
+                start = time.perf_counter()
+                one = next(batches, None)
+                waited[0] += time.perf_counter() - start
+                if one is None:
+                    return
+                yield one
+
+    decode = job.decode_batches
+    write_images(folder, n, bench.sizes["pixels"])
+    start = time.perf_counter()
+    with random_weights(), patch.object(job, "decode_batches", timed):
+        fe.extract(folder, fe.Extraction(name, precision=precision), folder.with_suffix(".h5"), run=bench.run).close()
+    seconds = time.perf_counter() - start
+    figure = (
+        f"{n / seconds:.0f} images/s: {n / seconds / rates[1]:.0%} of the network alone, "
+        f"{n / seconds / rates[0]:.0%} of decoding alone; the network waits for samples {waited[0] / seconds:.0%}"
+    )
+    bench.row(f"extract by {name}, {precision}", f"{n} JPEG", seconds=seconds, figure=figure)
+
+
+def distances(bench):
+    """Measure the Fréchet distance with its interval and floor, from device memory."""
+    for n, dim in bench.sizes["distances"]:
+        sets = bench.on_device(*bench.pair(n, dim))
+        call = partial(fe.metrics, *sets, ["fd"], run=bench.run)
+        seconds, found = bench.seconds(call)
+        figure = f"fd {found['fd'].value:.4g}, {bench.waits(call)}, {bench.busy(call)}"
+        bench.row("FD", f"{n} + {n} × {dim}", seconds=seconds, figure=figure)
+
+
+def kinds(bench):
+    """Measure the kinds of three sets."""
+    if not HAS_KINDS:
+        bench.row("kinds", "", note="left out: scikit-network cannot be imported here")
+        return
+    n = bench.sizes["sizes"][0]
+    sets = bench.on_device(*bench.pair(n), bench.mixture(n, 18, 3))
+    call = partial(fe.kinds, dict(zip("abc", sets, strict=True)), run=bench.run)
+    seconds, found = bench.seconds(call)
+    figure = f"{len(found.kinds)} kinds, {bench.waits(call)}, {bench.busy(call)}"
+    bench.row("kinds of three sets", f"3 · {n} × {bench.sizes['dim']}", seconds=seconds, figure=figure)
 
 
 def rate(bench, precision):
@@ -162,70 +271,16 @@ def covariance(bench):
         bench.row(f"covariance, {precision}", shape, seconds=seconds, figure=figure)
 
 
-def differing(found):
-    """Return the significant directions."""
-    return [mode for mode in found.directions if mode.p_value <= 0.05]
-
-
-def same_modes(found, expected):
-    """Return the smallest overlap of paired directions, the largest difference of p-values, and the equal shares."""
-    first, second = (
-        torch.from_numpy(np.stack([mode.direction for mode in differing(one)])) for one in (found, expected)
-    )
-    rows, columns = match(overlap := (first @ second.T).square().cpu())
-    pairs = [(differing(found)[i], differing(expected)[j]) for i, j in zip(rows, columns, strict=True)]
-    return (
-        float(overlap[rows, columns].min()),
-        max(abs(mine.p_value - other.p_value) for mine, other in pairs),
-        sum(mine.share_gen == other.share_gen and mine.share_ref == other.share_ref for mine, other in pairs),
-        max(len(first), len(second)),
-    )
-
-
-def agreement(bench):
-    """Compare the results of the device with those of the CPU, and low precisions with float64."""
-    gen, ref = bench.pair(bench.sizes["agree"])
-    compared = partial(fe.compare, gen, ref, features=bench.sizes["features"], method=fe.Finc(clusters=False))
-    expected = compared(run=fe.Run(device="cpu"))
-    cases = {"GPU and CPU": ({}, expected)}
-    exact = compared(precision="float64", run=bench.run)
-    cases |= {f"{precision} and float64": ({"precision": precision}, exact) for precision in PRECISIONS}
-    for name, (options, other) in cases.items():
-        overlap, apart, shares, modes = same_modes(compared(run=bench.run, **options), other)
-        figure = f"overlap ≥ {overlap:.5f}, p within {apart:.1g}, {shares} of {modes} shares equal"
-        passed = overlap > 0.999 and apart < 1e-3 and shares == modes
-        bench.row(name, f"{len(gen)} + {len(ref)}", figure=figure, note="" if passed else "DIFFERENT")
-
-
-def finc(bench):
-    """Measure a comparison from arrays, from device memory, and from caches."""
-    from finc_scaling import write_cache
-
-    for n in bench.sizes["sizes"]:
-        gen, ref = bench.pair(n)
-        size, options = f"{n} + {n} × {bench.sizes['dim']}", {"features": bench.sizes["features"], "run": bench.run}
-        device = [torch.from_numpy(rows).to(bench.device) for rows in (gen, ref)]
-        bench.row("compare, device memory", size, seconds=bench.seconds(lambda: fe.compare(*device, **options))[0])  # noqa: B023
-        with tempfile.TemporaryDirectory() as folder:
-            paths = [Path(folder) / f"{name}.h5" for name in ("gen", "ref")]
-            for path, clusters, seed in zip(paths, (20, 15), (1, 2), strict=True):
-                write_cache(path, n, bench.sizes["dim"], clusters, seed)
-            bench.row("compare, caches", size, seconds=bench.seconds(lambda: fe.compare(*paths, **options))[0])  # noqa: B023
-    for precision in PRECISIONS[1:]:
-        seconds, _ = bench.seconds(lambda: fe.compare(*device, precision=precision, **options))  # noqa: B023
-        bench.row(f"compare, device memory, {precision}", size, seconds=seconds)
-
-
 def baselines(bench):
     """Measure KEN, Rarity and FLD at the sizes of the paper's Table 1."""
     for n in bench.sizes["baselines"]:
         gen, ref = bench.pair(n)
-        x, y = (torch.from_numpy(rows).to(bench.device) for rows in (gen, ref))
+        x, y = bench.on_device(gen, ref)
         kernel = partial(gaussian_kernel, sigma=float(bench.sizes["dim"]) ** 0.5)
         for name, call in {
-            "KEN": lambda: ken(x, y, kernel, count=10),  # noqa: B023
-            "Rarity": lambda: rarity(gen, ref, run=bench.run),  # noqa: B023
-            "FLD": lambda: fld(gen, ref, bench.mixture(len(gen), 20, 3), run=bench.run),  # noqa: B023
+            "KEN": partial(ken, x, y, kernel, count=10),
+            "Rarity": partial(rarity, gen, ref, run=bench.run),
+            "FLD": partial(fld, gen, ref, bench.mixture(n, 20, 3), run=bench.run),
         }.items():
             bench.row(name, f"{n} + {n} × {bench.sizes['dim']}", seconds=bench.seconds(call)[0])
 
@@ -233,48 +288,29 @@ def baselines(bench):
 def neighbors(bench):
     """Measure precision, recall, density and coverage."""
     n, dim = bench.sizes["neighbors"]
-    gen, ref = bench.mixture(n, 20, 1, dim), bench.mixture(n, 15, 2, dim)
+    gen, ref = bench.pair(n, dim)
     start = time.perf_counter()
     found = precision_recall(gen, ref, run=bench.run)
     figure = f"P {found.precision:.3f}, R {found.recall:.3f}"
     bench.row("PRDC", f"{n} + {n} × {dim}", seconds=time.perf_counter() - start, figure=figure)
 
 
-def random_backbone(card, device, weights=None):
-    """Make a card's network with random weights."""
-    module = loader_module(card)
-    made = module.load(card, None) if hasattr(module, "load") else with_outputs(module, module.create(card))
-    return made.requires_grad_(False).eval().to(device)
-
-
-def random_embedder(card, device, precision="float32"):
-    with patch.multiple(network, load_backbone=random_backbone, check_weights=lambda card: None):
-        return network.Embedder(card, device, precision)
-
-
-def extraction(bench):
-    """Measure embedding of pixels against the bare network, with and without autocast and torch.compile."""
+def networks(bench):
+    """Measure embedding of pixels in memory against the bare networks."""
     for name in bench.sizes["networks"]:
         card = load_card(name)
         how, clip = card.preprocessing, card.clip
         for precision in ("float32", "bfloat16"):
-            embed = random_embedder(card, bench.device, precision)
-            rates = {}
+            embed, rates = random_embedder(card, bench.device, precision), {}
             for size in bench.sizes["batches"]:
                 shape = (size, *([clip.frames] if clip else []), *how.size, 3)
                 pixels = torch.randint(0, 256, shape, dtype=torch.uint8)
-                ready = normalize_values(pixels.to(bench.device), how)
+                ready = normalize_values(send(pixels, bench.device), how)
                 bare, _ = bench.seconds(torch.inference_mode()(partial(embed._run, embed._network, ready)))
-                whole, _ = bench.seconds(partial(embed, pixels))
-                rates[size] = (size / whole, size / bare)
+                rates[size] = (size / bench.seconds(partial(embed, pixels))[0], size / bare)
             best = max(rates, key=lambda size: rates[size][0])
             figure = f"{rates[best][0]:.0f} samples/s, {rates[best][0] / max(r for _, r in rates.values()):.0%} of bare"
             bench.row(f"{name}, {precision}", f"batch {best}", figure=figure)
-        if bench.device.type == "cuda":
-            compiled = torch.compile(embed._network)
-            with torch.autocast("cuda", torch.bfloat16):
-                seconds, _ = bench.seconds(torch.inference_mode()(partial(compiled, ready)))
-            bench.row(f"{name}, bfloat16, compiled, bare", f"batch {size}", figure=f"{size / seconds:.0f} samples/s")
 
 
 def memory(bench):
@@ -297,14 +333,25 @@ def memory(bench):
     bench.row("out of memory", f"batch {size}", figure=f"halved to {embed._most}, rows within {apart:.1g}")
 
 
+def tests(bench):
+    """Run the tests that need a GPU."""
+    command = [sys.executable, "-m", "pytest", "-q", "-m", "gpu", str(HERE.parent / "tests")]
+    if bench.device.type != "cuda":
+        command.append("--collect-only")
+    done = subprocess.run(command, capture_output=True, text=True)
+    lines = done.stdout.strip().splitlines() or [done.stderr.strip()]
+    bench.row("pytest -m gpu", "", figure=lines[-1][:100], note="" if done.returncode == 0 else "FAILED")
+
+
 def sharing(bench):
     """Run the same comparison alone and in two processes at once."""
     n = bench.sizes["agree"]
     code = (
         "import sys, time; sys.path.insert(0, sys.argv[1]); import gpu, finc_eval as fe; "
-        "bench = gpu.Bench(sys.argv[2], gpu.TINY if sys.argv[3] == '8' else gpu.FULL, None); "
+        "bench = gpu.Bench(sys.argv[2], gpu.TINY if sys.argv[3] == '8' else gpu.FULL); "
         "gen, ref = bench.pair(int(sys.argv[4])); start = time.perf_counter(); "
-        "fe.compare(gen, ref, features=bench.sizes['features'], run=bench.run); print(time.perf_counter() - start)"
+        "fe.compare(gen, ref, features=bench.sizes['features'], method=gpu.finc_alone(), run=bench.run); "
+        "print(time.perf_counter() - start)"
     )
     arguments = [sys.executable, "-c", code, str(HERE), str(bench.device), str(bench.sizes["dim"]), str(n)]
     for processes in (1, 2):
@@ -313,34 +360,67 @@ def sharing(bench):
         bench.row(f"compare, {processes} at once", f"{n} + {n}", seconds=max(seconds), note="with loading of libraries")
 
 
-STEPS = {
-    one.__name__: one for one in (tests, covariance, agreement, finc, baselines, neighbors, extraction, memory, sharing)
+PARTS = {
+    parity: 30,
+    comparison: 30,
+    extraction: 60,
+    distances: 20,
+    kinds: 15,
+    covariance: 10,
+    neighbors: 15,
+    tests: 60,
+    baselines: 30,
+    networks: 60,
+    memory: 15,
+    sharing: 40,
 }
+"""The parts by their worth, and the seconds that each takes at least, by guess: nobody has run it on a GPU yet."""
+NAMES = {one.__name__: one for one in PARTS}
+
+
+def measure(bench, part, expected):
+    """Run a part within the time left; what fails, and what is stopped, is a row."""
+    name = part.__name__
+    if not bench.fits(name, expected):
+        return
+
+    def stop(*_):
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(max(1, ceil(bench.left)))
+    try:
+        part(bench)
+    except OutOfTime:
+        bench.row(name, "", note="stopped: the time of the run is spent")
+    except Exception as error:  # a quarter of an hour with a GPU is not lost with one measurement
+        traceback.print_exc()
+        bench.row(name, "", note=f"FAILED: {type(error).__name__}: {(str(error).splitlines() or [''])[0][:150]}")
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+        if bench.device.type == "cuda":
+            torch.cuda.empty_cache()
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("steps", nargs="*", choices=[*STEPS, []], help="measurements; default: all")
+    parser.add_argument("parts", nargs="*", choices=[*NAMES, []], help="parts to measure; default: all")
+    parser.add_argument("--seconds", type=float, default=BUDGET, help="time of the run; default: %(default)s")
     parser.add_argument("--tiny", type=Path, help=argparse.SUPPRESS)  # on the CPU, into this file, for the tests
     chosen = parser.parse_args(arguments)
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        print(f"not measured: {', '.join(missing)} cannot be imported here")
-        return 0
     if not torch.cuda.is_available() and not chosen.tiny:
         print("not measured: torch finds no CUDA device here")
         return 0
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "4")
     out = chosen.tiny or HERE / "results" / "gpu.json"
-    bench = Bench("cpu" if chosen.tiny else "cuda", TINY if chosen.tiny else FULL, out)
-    for name in chosen.steps or STEPS:
-        try:
-            STEPS[name](bench)
-        except Exception as error:  # an hour with a GPU is not lost with one measurement
-            traceback.print_exc()
-            bench.row(name, "", note=f"FAILED: {type(error).__name__}: {str(error).splitlines()[0][:150]}")
+    bench = Bench("cpu" if chosen.tiny else "cuda", TINY if chosen.tiny else FULL, out, chosen.seconds)
+    for part, expected in PARTS.items():
+        if part.__name__ in (chosen.parts or NAMES):
+            measure(bench, part, 0 if chosen.tiny and chosen.seconds == BUDGET else expected)
     if not chosen.tiny:
-        record("gpu", bench.rows, notes="shortest of four runs; peak memory is torch's on the GPU")
+        record("gpu", bench.rows, notes="shortest of up to four runs; peak memory is torch's on the GPU")
+    made = {"commit": commit_of_now(), "date": date.today().isoformat(), "machine": machine(), "rows": bench.rows}
+    print(table(made))
     return int(any(row["note"].startswith(("FAILED", "DIFFERENT")) for row in bench.rows))
 
 

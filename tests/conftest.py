@@ -4,6 +4,8 @@ import gc
 import gzip
 import os
 import sys
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -54,10 +56,24 @@ def mnist_test(assets):
     return images, labels
 
 
+@contextmanager
+def quick_audit_settings():
+    """Nine permutations behind the membership score, 20 altered pictures, 60 centers of the density difference.
+
+    test_attacks, test_hashes and test_density_difference have more.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("finc_eval.memorization.attacks.PERMUTATIONS", 9)
+        patch.setattr("finc_eval.memorization.views.MAX_ALTERED", 20)
+        patch.setattr(import_module("finc_eval.kahm.density_difference"), "MAX_CENTERS", 60)  # fe.kahm has a function
+        yield
+
+
 @pytest.fixture(scope="session")
 def documents(tmp_path_factory):
     """One result of every type, by the name of the type."""
-    return one_of_each(tmp_path_factory.mktemp("documents"))
+    with quick_audit_settings():
+        return one_of_each(tmp_path_factory.mktemp("documents"))
 
 
 @pytest.fixture
@@ -125,8 +141,5 @@ def s3(s3_server, no_copies, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def quick_audits():
-    """Nine permutations behind the membership score, 20 altered pictures; test_attacks and test_hashes have more."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("finc_eval.memorization.attacks.PERMUTATIONS", 9)
-        patch.setattr("finc_eval.memorization.views.MAX_ALTERED", 20)
+    with quick_audit_settings():
         yield

@@ -16,7 +16,7 @@ def by_definition(gen, ref, k):
     return scores, (between - radii).min(1)
 
 
-@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("k", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_scores_and_distances_are_those_of_their_definitions(digits, k):
     gen, ref = digits[0][:300], digits[0][300:800]
     found = rarity(gen, ref, k=k)

@@ -12,9 +12,11 @@ EMBEDDED = ("changes", "sketch", "merge", "cache")
 
 
 def run(verb, *arguments):
-    """Run a verb; the verbs that embed use pixels by default, as the sets here are digits."""
+    """Run a verb; the verbs that embed use pixels by default, as the folders here are of digits."""
     part = arguments[0] if arguments else ""
-    if verb in ("extract", "compare") and part not in EMBEDDED and "--extractor" not in arguments:
+    embeds = verb in ("extract", "compare") and part not in EMBEDDED
+    embeds &= not any(str(one).endswith((".npy", ".sketch.h5")) for one in arguments)
+    if embeds and "--extractor" not in arguments:
         arguments = (*arguments, "--extractor", "pixels")
     return CliRunner().invoke(app, [verb, *map(str, arguments)])
 

@@ -2,10 +2,12 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from _verbs import done
 
 import finc_eval as fe
+from finc_eval.demo import example_sets
 from finc_eval.demo.planted import planted_sets
 
 
@@ -24,6 +26,15 @@ def caches(folders, tmp_path_factory):
     folder = tmp_path_factory.mktemp("caches")
     for name in ("gen", "ref"):
         fe.extract(folders / name, "pixels", out=folder / f"{name}.h5")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def arrays(tmp_path_factory):
+    """Two files of embeddings, gen.npy and ref.npy, where nobody looks at pictures."""
+    folder = tmp_path_factory.mktemp("arrays")
+    for name, rows in zip(("gen", "ref"), example_sets(200), strict=True):
+        np.save(folder / f"{name}.npy", rows)
     return folder
 
 

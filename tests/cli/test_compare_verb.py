@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from _verbs import done, run, table_rows
 
@@ -24,8 +25,8 @@ def test_compare_goes_from_two_folders_to_a_report(compared_once):
     assert result.stderr == ""  # short work says nothing
 
 
-def test_json_is_all_there_is_on_stdout(folders, caches, tmp_path):
-    sets = ("--gen", folders / "gen", "--ref", caches / "ref.h5", "--out", tmp_path / "c")
+def test_json_is_all_there_is_on_stdout(arrays, tmp_path):
+    sets = ("--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", tmp_path / "c")
     assert json.loads(done("compare", *sets, "--features", 20, "--json").stdout)["settings"]["features"] == 20
 
 
@@ -39,7 +40,7 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
     for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
         result = run(
             "compare", "--gen", tmp_path / f"gen{suffix}", "--ref", tmp_path / f"ref{suffix}",
-            "--features", 100, "--out", tmp_path / kind,
+            "--features", 100, "--pictures", 0, "--out", tmp_path / kind,
         )  # fmt: skip
         assert result.exit_code == 0, result.stderr
     one, other = (fe.load(tmp_path / kind / "comparison.h5") for kind in ("embeddings", "sketches"))
@@ -75,12 +76,13 @@ def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches,
     assert f"{plural(others, 'kind')} that" in result.stdout
 
 
-def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
-    made = run("extract", "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
+def test_the_cosine_kernel_goes_from_sketch_to_comparison(arrays, tmp_path):
+    dim = np.load(arrays / "ref.npy").shape[1]
+    made = run("extract", "sketch", arrays / "ref.npy", "--out", tmp_path / "ref.sketch.h5", "--kernel", "cosine")
     assert made.exit_code == 0, made.stderr
-    assert made.stdout.strip().endswith("sketch of 200 samples, cosine kernel, 2352 entries per embedding")
+    assert made.stdout.strip().endswith(f"sketch of 200 samples, cosine kernel, {dim} entries per embedding")
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
-    assert run("extract", "sketch", caches / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
+    assert run("extract", "sketch", arrays / "gen.npy", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     out = tmp_path / "c"
     result = run("compare", "--gen", tmp_path / "gen.sketch.h5", "--ref", tmp_path / "ref.sketch.h5", "--out", out)
     assert result.exit_code == 0, result.stderr
@@ -88,25 +90,25 @@ def test_the_cosine_kernel_goes_from_sketch_to_comparison(caches, tmp_path):
     assert fe.load(out / "comparison.h5").settings.kernel == "cosine"
 
 
-def test_features_and_precision_reach_the_comparison(caches, tmp_path):
+def test_features_and_precision_reach_the_comparison(arrays, tmp_path):
     made = run(
-        "extract", "sketch", caches / "ref.h5", "--out", tmp_path / "ref.sketch.h5",
+        "extract", "sketch", arrays / "ref.npy", "--out", tmp_path / "ref.sketch.h5",
         "--features", 60, "--precision", "bfloat16",
     )  # fmt: skip
     assert made.exit_code == 0, made.stderr
     sketch = fe.load(tmp_path / "ref.sketch.h5")
     assert (sketch.feature_map.features, sketch.precision) == (60, "bfloat16")
     result = run(
-        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c",
+        "compare", "--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", tmp_path / "c", "--modes", 2,
         "--features", "auto", "--sigma", 40, "--precision", "tf32", "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
     assert made["settings"]["features"] == 1000 and "|prec:tf32|" in made["signature"]
 
 
-def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
+def test_compare_takes_a_method_and_its_parameters(arrays, tmp_path):
     result = run(
-        "compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--method", "rarity", "--novel", 0.4,
+        "compare", "--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--method", "rarity", "--novel", 0.4,
         "--neighbors", 5, "--modes", 3, "--features", 60, "--out", tmp_path / "c", "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
@@ -114,9 +116,9 @@ def test_compare_takes_a_method_and_its_parameters(caches, tmp_path):
     assert made["signature"].startswith("rarity|")
 
 
-def test_settings_come_from_a_file_and_the_command_line_takes_precedence(caches, tmp_path):
+def test_settings_come_from_a_file_and_the_command_line_takes_precedence(arrays, tmp_path):
     (tmp_path / "s.toml").write_text('[compare]\nfeatures = 60\nrho = 2.0\nmethod = {name = "finc"}\n')
-    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "c")
+    sets = ("--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", tmp_path / "c")
     made = run("compare", *sets, "--config", tmp_path / "s.toml", "--rho", 3, "--json")
     settings = json.loads(made.stdout)["settings"]
     assert (settings["features"], settings["rho"], settings["modes"]) == (60, 3, 10)

@@ -55,7 +55,20 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def compare(place, out, gen="gen.h5", *more):
-    return ("compare", "--gen", place / gen, "--ref", place / "ref.h5", "--features", 30, "--out", out, *more)
+    return (
+        "compare",
+        "--gen",
+        place / gen,
+        "--ref",
+        place / "ref.h5",
+        "--features",
+        30,
+        "--pictures",
+        0,
+        "--out",
+        out,
+        *more,
+    )
 
 
 def test_a_comparison_replaces_its_own_and_not_that_of_other_sets(made):
@@ -91,13 +104,13 @@ DIGITS, SWEEP = "--gen gen --ref ref", "compare sweep --parameter sigma"
         ("compare --gen gen.h5 --ref ref.h5", "compare --gen moved/ref-again.h5 --ref moved/gen-again.h5", False),
         ("compare --gen gen --ref ref.h5", "compare --gen moved/gen --ref moved/ref", True),
         ("compare --gen gen --ref bare.npz", "compare --gen gen --ref beside.npz", True),
-        (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --n 50", False),
-        (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --extractor efficientnet-lite0", False),
         ("kinds a=gen b=ref", "kinds a=moved/gen b=ref", True),
-        (f"evaluate {DIGITS}", "evaluate --gen moved/gen --ref ref", True),
         *(
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
+                (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --n 50", False),
+                (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --extractor efficientnet-lite0", False),
+                (f"evaluate {DIGITS}", "evaluate --gen moved/gen --ref ref", True),
                 ("compare --gen gen --ref ref.h5", "compare --gen moved/gen --ref other", False),
                 ("compare --gen gen --ref bare.npz", "compare --gen gen --ref absent.npz", False),
                 (f"compare methods {DIGITS}", "compare methods --gen moved/gen --ref ref", True),

@@ -39,15 +39,15 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     assert "Modes against σ" in (out / "sweep-sigma.html").read_text()
 
 
-def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(caches, tmp_path):
-    sets = ("--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", tmp_path / "s", "--values", "40")
+def test_a_sweep_of_sigma_takes_fewer_frequencies_by_default(arrays, tmp_path):
+    sets = ("--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", tmp_path / "s", "--values", "40")
     made = json.loads(run("compare", "sweep", *sets, "--parameter", "sigma", "--json").stdout)
     assert made["points"][0]["comparison"]["settings"]["features"] == 1000
 
 
-def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(caches, tmp_path):
+def test_a_sweep_of_rho_as_json_is_all_there_is_on_stdout(arrays, tmp_path):
     result = run(
-        "compare", "sweep", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--parameter", "rho",
+        "compare", "sweep", "--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--parameter", "rho",
         "--out", tmp_path, "--features", 60, "--json",
     )  # fmt: skip
     made = json.loads(result.stdout)
@@ -90,11 +90,11 @@ def test_two_extractors_compare_in_both_of_their_spaces(folders, tmp_path):
     assert refused.exit_code == 3 and "belong to a single space: give one extractor" in refused.stderr
 
 
-def test_changes_follows_the_kinds_between_releases(caches, tmp_path):
+def test_changes_follows_the_kinds_between_releases(arrays, tmp_path):
     old, new = (("--old", tmp_path / "old" / "comparison.h5"), ("--new", tmp_path / "new" / "comparison.h5"))
     for name, release, more in (("old", "gen", ()), ("new", "ref", ("--kinds", old[1]))):
         made = run(
-            "compare", "--gen", caches / f"{release}.h5", "--ref", caches / "ref.h5", "--method", "clusters", *more,
+            "compare", "--gen", arrays / f"{release}.npy", "--ref", arrays / "ref.npy", "--method", "clusters", *more,
             "--features", 100, "--out", tmp_path / name,
         )  # fmt: skip
         assert made.exit_code == 0, made.stderr

@@ -32,7 +32,7 @@ def test_a_comparison_waits_a_bounded_number_of_times():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "cosine")) for name in SETTINGS]
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "bfloat16")) for name in SETTINGS]
 )
 def test_a_comparison_of_other_settings_waits_as_often(name):
     options = SMALL | SETTINGS[name]

@@ -149,7 +149,7 @@ def test_videos_are_embedded_with_their_times_and_compared_as_fvmd(tmp_path):
     assert fe.metrics(ref, ref, ["fvmd"])["fvmd"].value == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize("how", [{"fps": 5.0}, {"seconds": FRAMES / 5}])
+@pytest.mark.parametrize("how", [{"fps": 5.0}, pytest.param({"seconds": FRAMES / 5}, marks=pytest.mark.long)])
 def test_videos_are_resampled_on_request_and_the_space_says_so(how, tmp_path):
     frames = pan(0.3, fps=25, seed=1)
     (tmp_path / "set").mkdir()

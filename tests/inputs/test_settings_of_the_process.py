@@ -21,6 +21,7 @@ from finc_eval.numerics.precision import arithmetic
 from finc_eval.samples import open_source
 from finc_eval.samples.clips import Clip
 
+pytestmark = pytest.mark.usefixtures("quick_audits")
 ROWS = np.random.default_rng(0).normal(size=(2, 60, 8)).astype(np.float32)
 IMAGES = np.random.default_rng(1).integers(0, 256, (12, 32, 32, 3)).astype(np.uint8)
 

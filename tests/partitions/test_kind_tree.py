@@ -27,7 +27,7 @@ def test_a_seed_gives_one_tree(kinds):
     assert kinds.seed == 0 and KindTree.fit(ROWS, 1).seed == 1
 
 
-@pytest.mark.parametrize("portion", [1, 7, 64, 5000])
+@pytest.mark.parametrize("portion", [7, 5000, *(pytest.param(one, marks=pytest.mark.long) for one in (1, 64))])
 def test_the_kinds_of_samples_do_not_depend_on_the_portions(kinds, portion):
     leaves, squared = kinds.assign(ROWS, fe.Run(device="cpu"))
     with portions_of(portion):

@@ -153,7 +153,19 @@ def test_a_command_in_a_folder_full_of_traps_starts_none(checkout, tmp_path):
         (tmp_path / f"{name}.py").write_text("open('PWNED', 'w')\n")
     np.save(tmp_path / "x.npy", np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32))
     script = "import sys; sys.argv[0] = 'finc-eval'\nfrom finc_eval.cli import main\nmain()"
-    words = ["compare", "--gen", "x.npy", "--ref", "x.npy", "--features", "20", "--out", "out", "--quiet"]
+    words = [
+        "compare",
+        "--gen",
+        "x.npy",
+        "--ref",
+        "x.npy",
+        "--features",
+        "20",
+        "--out",
+        "out",
+        "--quiet",
+        "--no-clusters",
+    ]
     found = os.environ | {"PATH": f":.:{os.environ['PATH']}", "PYTHONPATH": str(PACKAGE.parent)}
     program = [sys.executable, "-P", "-c", script, *words]
     run = subprocess.run(program, cwd=tmp_path, env=found, capture_output=True, text=True, timeout=120)

@@ -246,7 +246,11 @@ def tables(assets):
 
 
 @pytest.mark.parametrize(
-    "name", ["few columns", "simple", "bounded", "cervical cancer", pytest.param("adult", marks=pytest.mark.long)]
+    "name",
+    [
+        "simple",
+        *(pytest.param(one, marks=pytest.mark.long) for one in ("few columns", "bounded", "cervical cancer", "adult")),
+    ],
 )
 def test_disjoint_draws_of_a_discrete_table_are_not_confused(tables, name):
     rng, columns, confused = np.random.default_rng(2), tables[name], 0
@@ -322,6 +326,7 @@ def test_a_ledger_without_sketches_is_refused_in_one_sentence(tmp_path):
         release(ROWS, path)
 
 
+@pytest.mark.long  # a quicker one: test_ledger.py
 def test_two_processes_cannot_spend_the_last_budget_on_two_copies(tmp_path):
     """Four data sets, of each of which one process has the records, and the other all but one of them."""
     code = """

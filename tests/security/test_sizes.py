@@ -162,6 +162,14 @@ def npy(head, size=0):
     return make
 
 
+ANOTHER = {"100,000 frames of 16 pixels", "texts of a list that share their beginnings"}
+"""Cases whose kind has a quicker instance, which is among the quick tests."""
+
+
+def quick_and_long(cases):
+    return [pytest.param(one, marks=[pytest.mark.long] * (one in ANOTHER)) for one in cases]
+
+
 ARCHIVES = {
     "a member of 1.5 GB that claims 100 bytes": (zip_of_100_bytes, "Bad CRC-32"),
     "a member of 1.5 GB": (zip_of_its_size, "a file of 1.5 GB, which takes"),
@@ -333,7 +341,7 @@ def sparse(path, start, size, end):
     return path
 
 
-@pytest.mark.parametrize("case", PARQUETS)
+@pytest.mark.parametrize("case", quick_and_long(PARQUETS))
 def test_parquets(case, tmp_path):
     make, told = PARQUETS[case]
     path = make(tmp_path)
@@ -658,7 +666,7 @@ VIDEOS = {
 }
 
 
-@pytest.mark.parametrize("case", VIDEOS)
+@pytest.mark.parametrize("case", quick_and_long(VIDEOS))
 def test_videos(case, tmp_path):
     shape, told = VIDEOS[case]
     (tmp_path / "a.gif").write_bytes(gif(*shape))

@@ -11,8 +11,6 @@ from finc_eval.privacy.dp import gaussian_mechanism as gaussian
 from finc_eval.privacy.reference import mean_distance
 from finc_eval.privacy.reference.mean_distance import NoisyMean, SampleMean
 
-RELEASES = 200
-
 
 @pytest.fixture(scope="module")
 def pools(digits):
@@ -23,9 +21,9 @@ def pools(digits):
     return images[:500], private, first[labels[2000:3000] != 7], second[labels[3000:] != 3]
 
 
-@pytest.fixture(scope="module")
-def drawn(pools):
-    """200 times private records, a release of them, and two generated sets: sketches, and summaries of the sets."""
+@pytest.fixture(scope="module", params=[40, pytest.param(200, marks=pytest.mark.long)])
+def drawn(pools, request):
+    """Many times private records, a release of them, and two generated sets: sketches, and summaries of the sets."""
     public, *populations = pools
     transform = PublicTransform.fit(public, 4)
     rng = np.random.default_rng(0)
@@ -35,7 +33,7 @@ def drawn(pools):
     with pytest.MonkeyPatch.context() as patch:
         normal = lambda shape: torch.randn(shape, generator=generator, dtype=torch.double)  # noqa: E731
         patch.setattr(gaussian, "secure_normal", normal)
-        for _ in range(RELEASES):
+        for _ in range(request.param):
             private, first, second = (
                 population[rng.integers(len(population), size=size)]
                 for population, size in zip(populations, (400, 300, 500), strict=True)
@@ -57,6 +55,11 @@ def means(drawn, pools):
     return [sketch.feature_map.in_double(sketch.transform(torch.from_numpy(one))).mean(0) for one in pools[1:]]
 
 
+def covers(hits, level):
+    """Whether intervals of this level hold the truth as often as they say, but for chance (three deviations)."""
+    return abs(np.mean(hits) - level) < 3 * math.sqrt(level * (1 - level) / len(hits))
+
+
 def within_standard_errors(values, truth, errors=3):
     standard_error = np.std(values, ddof=1) / math.sqrt(len(values))
     return abs(np.mean(values) - truth) < errors * standard_error
@@ -66,15 +69,16 @@ def test_a_score_has_no_bias(drawn, scores, means):
     truth = float((means[0] - means[1]).square().sum())
     assert within_standard_errors([score.value for score in scores], truth)
     uncorrected = [float((sketch.mean - first.mean).square().sum()) for sketch, _, first, _ in drawn]
-    assert not within_standard_errors(uncorrected, truth, 10)
+    assert not within_standard_errors(uncorrected, truth, 4)
 
 
 def test_intervals_cover_the_distance_of_the_populations(scores, means):
     truth = float((means[0] - means[1]).square().sum())
-    covered = np.mean([score.interval[0] <= truth <= score.interval[1] for score in scores])
-    assert 0.90 <= covered <= 0.99
+    assert covers([score.interval[0] <= truth <= score.interval[1] for score in scores], 0.95)
     spread = np.std([score.value for score in scores], ddof=1)
-    assert np.sqrt(np.mean([score.standard_error**2 for score in scores])) == pytest.approx(spread, rel=0.15)
+    assert np.sqrt(np.mean([score.standard_error**2 for score in scores])) == pytest.approx(
+        spread, rel=2 / math.sqrt(len(scores))
+    )
 
 
 @pytest.mark.parametrize("excess", [-3.0, -1.0, -0.1, 0.0, 0.1, 1.0, 3.0, 30.0])
@@ -104,7 +108,7 @@ def test_intervals_of_like_populations_cover_zero(drawn, pools):
     for sketch, *_ in drawn[:100]:
         score = sketch.score(pools[1][rng.integers(len(pools[1]), size=300)])
         covered.append(score.interval[0] <= 0 <= score.interval[1])
-    assert np.mean(covered) >= 0.90
+    assert np.mean(covered) > 0.95 or covers(covered, 0.95)
 
 
 def test_the_interval_of_the_noise_alone_covers_the_distance_of_the_sets(drawn, scores):
@@ -116,7 +120,7 @@ def test_the_interval_of_the_noise_alone_covers_the_distance_of_the_sets(drawn, 
         truth = float((exact - first.mean).square().sum()) - shift
         low, high = score.noise_interval
         covered.append(low <= truth <= high)
-    assert np.mean(covered) == pytest.approx(0.95, abs=0.03)
+    assert covers(covered, 0.95)
 
 
 def test_a_paired_difference_has_no_bias_and_the_stated_variance(drawn, means):
@@ -126,9 +130,8 @@ def test_a_paired_difference_has_no_bias_and_the_stated_variance(drawn, means):
         values.append(mean_distance.difference(sketch.noisy_mean, first, second))
         errors.append(math.sqrt(mean_distance.difference_variance(sketch.noisy_mean, first, second)))
     assert within_standard_errors(values, truth)
-    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(values, ddof=1), rel=0.15)
-    covered = np.abs(np.array(values) - truth) < 1.96 * np.array(errors)
-    assert 0.90 <= covered.mean() <= 0.99
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.std(values, ddof=1), rel=2 / math.sqrt(len(values)))
+    assert covers(np.abs(np.array(values) - truth) < 1.96 * np.array(errors), 0.95)
 
 
 def test_of_the_noise_a_paired_difference_keeps_what_lies_between_the_generators(drawn):

@@ -1,0 +1,23 @@
+"""The parts of the benchmark of a GPU that compute with sets, on a simulated device."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from _simulated import simulated
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+import gpu
+
+SIZES = gpu.TINY | {"sizes": (60,), "agree": 100, "rounds": 0}
+PARTS = [gpu.distances, gpu.kinds, *(pytest.param(one, marks=pytest.mark.long) for one in (gpu.parity, gpu.comparison))]
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+def test_a_part_runs_on_a_device_and_finds_what_the_cpu_does(part):
+    with simulated() as device:
+        bench = gpu.Bench("sim", SIZES)
+        part(bench)
+    assert bench.rows and not [row for row in bench.rows if row["note"]]
+    assert device.host_indices == 0
