@@ -245,13 +245,10 @@ def tables(assets):
     return {"adult": adult, "few columns": few, **discrete, "cervical cancer": risk}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "simple",
-        *(pytest.param(one, marks=pytest.mark.long) for one in ("few columns", "bounded", "cervical cancer", "adult")),
-    ],
-)
+DISCRETE = ("few columns", "simple", "bounded", "cervical cancer", "adult")
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one != "simple")) for one in DISCRETE])
 def test_disjoint_draws_of_a_discrete_table_are_not_confused(tables, name):
     rng, columns, confused = np.random.default_rng(2), tables[name], 0
     for _ in range(4):
