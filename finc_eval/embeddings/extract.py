@@ -13,7 +13,7 @@ from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.columns import Columns, match_metadata
-from finc_eval.embeddings.job import Job, default_batch_size, stage_of, unreadable_error
+from finc_eval.embeddings.job import Job, stage_of, unreadable_error
 from finc_eval.embeddings.recipe import recipe_of
 from finc_eval.embeddings.writer import with_columns
 from finc_eval.extractors.card import NetworkPrecision
@@ -78,8 +78,8 @@ def extract(
         prompts: column or file of the prompts.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
             the same extractor, if the samples have changed since. A subset of `n` never replaces a larger set.
-        run: device of the network, samples per pass (default: samples with as many pixels as 64 images of 224 x 224,
-            at most 256), threads that decode, and progress.
+        run: device of the network, samples per pass (default: samples with as many pixels as 16 images of 224 x 224
+            on a CPU and 64 on a GPU, at most 256), threads that decode, and progress.
 
     Warns:
         UserWarning: samples without metadata, rows of metadata without a sample, or columns whose values are replaced.
@@ -142,8 +142,7 @@ class SetExtraction:
             self._card,
             recipe_of(self._card, self._how.precision),
             samples,
-            self._run.batch_size or default_batch_size(self._card),
-            self._run.workers,
+            self._run,
             self.embedder,
             out=out if out is None or shard is None else shard_path(out, shard),
             strict=self._how.strict,

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.heap import kept_memory
 from finc_eval.core.memory import VARIABLE
 from finc_eval.core.progress import Progress, Stage
 from finc_eval.core.words import join_sizes, plural
@@ -45,9 +46,12 @@ if TYPE_CHECKING:
     import torch
 
     from finc_eval.core.device import Place
+    from finc_eval.core.run import Run
     from finc_eval.extractors.network import Embedder
 
-PIXELS_PER_BATCH = 64 * 224 * 224  # pixels of the network inputs of a batch by default: 64 images of 224 x 224
+CPU_PIXELS, GPU_PIXELS = 16 * 224 * 224, 64 * 224 * 224
+"""Pixels of the network inputs of a batch by default: 16 or 64 images of 224 x 224. On a CPU more images save nothing
+and take memory: a batch of 16 or 32 takes 17 ms an image, one of 4 takes 21."""
 
 MAX_IMAGES_PER_BATCH, MAX_CLIPS_PER_BATCH = 256, 32
 """Limits of the default batch. Small inputs can take much memory: their networks keep the size for many layers."""
@@ -133,11 +137,12 @@ def _batch(samples: list[Decoded], place: Place | None) -> DecodedBatch:
     )
 
 
-def default_batch_size(card: Card) -> int:
+def default_batch_size(card: Card, device: torch.device) -> int:
     """Return the samples per pass through the network of a card, unless the user says."""
     height, width = card.preprocessing.size
     frames, most = (card.clip.frames, MAX_CLIPS_PER_BATCH) if card.clip else (1, MAX_IMAGES_PER_BATCH)
-    return max(1, min(most, PIXELS_PER_BATCH // (frames * height * width)))
+    pixels = CPU_PIXELS if device.type == "cpu" else GPU_PIXELS
+    return max(1, min(most, pixels // (frames * height * width)))
 
 
 def one_behind(items: Iterator[Item]) -> Generator[Item, None, None]:
@@ -175,8 +180,7 @@ class Job:
     card: Card
     recipe: Recipe
     samples: Source
-    batch_size: int
-    workers: int
+    run: Run  # device, samples per pass and threads
     embedder: Callable[[int | None], Embedder]  # returns the network for a batch size that it is compiled for, or None
     out: Path | None = None  # path of the file; None for its key in the folder of caches
     strict: bool = False  # whether a sample that cannot be read is an error
@@ -281,7 +285,7 @@ class Job:
     def _writer(self, path: Path, key: str, origin: str = "") -> CacheWriter:
         widths = {"embeddings": self.card.output.dimension}
         widths |= {name: output.dimension for name, output in self.card.extra.items()}
-        return CacheWriter(path, key, self.samples.ids, widths, self.batch_size, self.samples.once, origin)
+        return CacheWriter(path, key, self.samples.ids, widths, self._batch_size, self.samples.once, origin)
 
     def _finish(self, writer: CacheWriter, identity: Identity, path: Path, progress: Progress) -> None:
         given = {"label": self.samples.labels, "prompt": self.samples.prompts, **self.samples.columns}
@@ -300,7 +304,7 @@ class Job:
             progress("compile the network", 0, 1)
         embed = self.embedder(self._compiled_for)
         tell("", writer.done, n)  # the clock starts when the network is there
-        with closing(one_behind(self._embedded(embed, writer.done))) as embedded:
+        with kept_memory(), closing(one_behind(self._embedded(embed, writer.done))) as embedded:
             for batch, rows in embedded:
                 digests: Digests | tuple[()] = () if self.digests is None else self.digests[writer.done :]
                 for name, decoded, hashed, error in zip(batch.ids, batch.digests, digests, batch.errors, strict=False):
@@ -327,20 +331,24 @@ class Job:
             raise unreadable_error(self.samples.name, failures)
 
     @property
+    def _batch_size(self) -> int:
+        return self.run.batch_size or default_batch_size(self.card, self.run.torch_device)
+
+    @property
     def _compiled_for(self) -> int | None:
         """Batch size for which the network is compiled, or None.
 
         It depends on the whole set, however much of it is done, so that a resumed run has the same bits.
         """
         many = len(self.samples.ids) >= MIN_COMPILED_SAMPLES
-        return self.batch_size if many and self.card.weights is not None else None
+        return self._batch_size if many and self.card.weights is not None else None
 
     def _embedded(self, embed: Embedder, start: int) -> Generator[tuple[DecodedBatch, torch.Tensor | None], None, None]:
         """Yield batches and the rows of their readable samples, which a GPU may still be working on."""
         from finc_eval.core.device import send
 
         how, place = self.card.preprocessing, partial(send, device=embed.device)
-        with closing(decode_batches(self.samples, start, self.batch_size, how, self.workers, place)) as batches:
+        with closing(decode_batches(self.samples, start, self._batch_size, how, self.run.workers, place)) as batches:
             for batch in batches:
                 yield batch, None if batch.pixels is None else embed(batch.pixels, batch.times)
 

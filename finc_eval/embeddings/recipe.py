@@ -21,6 +21,7 @@ from finc_eval.samples.shards import Shard
 
 CACHE_LAYOUT = 3
 DECODING = 3  # version of the rules by which bytes become pixels: other pixels are never under the same key
+ARITHMETIC = 2  # version of how a network computes on a CPU: other last digits are never under the same key
 DTYPE = "<f4"  # type of the numbers of a cache: float32
 
 DIGESTS, FAILED, TRAITS = "shard/digests", "shard/failed", "shard/traits"
@@ -56,6 +57,7 @@ class Identity:
     def key(self) -> str:
         """SHA-256 (hex) of everything that decides the rows; names and paths do not."""
         rows = [self.manifest.digest, self.manifest.metadata, self.extractor_digest, "float32", CACHE_LAYOUT, DECODING]
+        rows += [ARITHMETIC] if self.recipe.get("weights") else []
         return _digest(rows if self.shard is None else [*rows, self.shard.key])
 
 

@@ -17,6 +17,7 @@ from finc_eval.core.device import send, usable_device
 from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision
+from finc_eval.extractors.folding import fold
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.networks.tensors import fill_network, load_tensors
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
@@ -57,6 +58,8 @@ class Embedder:
             self._network = load_backbone(card, self.device, found and found[0]).to(memory_format=layout)
         self._most: int | None = None
         self._compiled: Network | None = None
+        if precision == "float32" and self.device.type == "cpu" and card.clip is None:  # clips gain nothing
+            self._fold()
         if compiled_for is not None and self.device.type == "cpu":
             self._most, self._compiled = compiled_for, self._compile(compiled_for)
 
@@ -135,6 +138,19 @@ class Embedder:
                 "preprocessing.size, and that the network runs on this device in this precision"
             ) from error
         return outputs
+
+    def _fold(self) -> None:
+        """Fold what follows and precedes convolutions into them, if the embedding of noise then stays the same."""
+        plain, noise = self._network, _noise(self._card)
+
+        def outputs(network: torch.nn.Module) -> torch.Tensor:
+            self._network = network
+            return self._embed(noise, None)
+
+        try:
+            self._network = fold(plain, outputs)
+        except (DataError, RuntimeError):  # the first batch will tell
+            self._network = plain
 
     @arithmetic("float32")
     @torch.inference_mode()
@@ -269,6 +285,14 @@ class TextTower:
         return f"{ends} tokens" if cut else ""
 
 
+def _noise(card: Card) -> torch.Tensor:
+    """Return one sample of noise, resized, that the card's golden values are of."""
+    golden, frames = card.golden, (card.clip.frames,) if card.clip else ()
+    shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), NOISE_SEED)
+    noise = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+    return torch.from_numpy(np.stack([resize_frames(noise, card.preprocessing)]))
+
+
 @dataclass(frozen=True)
 class ExtractorCheck:
     """Embedding of one sample of noise, compared with the card's golden values."""
@@ -292,10 +316,7 @@ class ExtractorCheck:
 def check_extractor(card: Card, device: str | torch.device | None = None) -> ExtractorCheck:
     """Embed one sample of noise and compare it with the card's golden values."""
     embedder, golden = Embedder(card, device), card.golden
-    frames = (card.clip.frames,) if card.clip else ()
-    shape, seed = (golden.shape, golden.seed) if golden else ((*frames, *card.preprocessing.size, 3), NOISE_SEED)
-    noise = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
-    row = embedder(torch.from_numpy(np.stack([resize_frames(noise, card.preprocessing)])))[0].double().cpu()
+    row = embedder(_noise(card))[0].double().cpu()
     embedding = row[: card.output.dimension]
     norm, first = float(embedding.norm()), embedding[: len(golden.first) if golden else VALUES_SHOWN].tolist()
     deviation: float | None = None

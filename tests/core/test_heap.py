@@ -1,0 +1,80 @@
+"""Memory that is freed in a block is taken again without the system."""
+
+import resource
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from finc_eval.core import heap
+from finc_eval.core.heap import kept_memory
+
+pytestmark = pytest.mark.skipif(heap._glibc() is None, reason="needs glibc, and its own thresholds")
+TENSOR, TIMES = 12 << 20, 10  # float32 values: 48 MB, above the largest of glibc's own thresholds
+
+
+def faults():
+    """Return the page faults of filling large tensors one after the other."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(TIMES):
+        torch.ones(TENSOR)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def test_freed_memory_is_kept_in_the_block_and_given_back_at_its_end():
+    outside, before = faults(), resident()
+    with kept_memory():
+        faults()
+        inside, held = faults(), resident()
+    assert inside * 10 < outside
+    assert held - before > 2 * TENSOR
+    assert resident() - before < TENSOR
+
+
+def test_the_last_of_several_blocks_gives_back():
+    def short_block():
+        with kept_memory():
+            faults()
+
+    outside = faults()
+    with kept_memory():
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(short_block).result()
+        faults()
+        assert faults() * 10 < outside
+
+
+def test_a_block_that_fails_gives_back():
+    before = resident()
+    with pytest.raises(ValueError, match="no reason"), kept_memory():
+        faults()
+        raise ValueError("no reason")
+    assert resident() - before < TENSOR
+
+
+@pytest.mark.parametrize("name", ["GLIBC_TUNABLES", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"])
+def test_thresholds_that_the_environment_sets_stay(monkeypatch, name):
+    monkeypatch.setenv(name, "glibc.malloc.trim_threshold=1000" if name == "GLIBC_TUNABLES" else "1000")
+    monkeypatch.setattr(heap, "_set", lambda *_: pytest.fail("a threshold is set"))
+    with kept_memory():
+        pass
+
+
+@pytest.mark.parametrize("library", [object(), type("Other", (), {"mallopt": print})()])
+def test_another_c_library_is_left_alone(monkeypatch, library):
+    monkeypatch.setattr(heap.ctypes, "CDLL", lambda _: library)
+    monkeypatch.setattr(heap, "_set", lambda *_: pytest.fail("a threshold is set"))
+    with kept_memory():
+        pass
+
+
+def test_the_module_needs_neither_torch_nor_numpy():
+    code = "import sys, finc_eval.core.heap; assert not {'torch', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
