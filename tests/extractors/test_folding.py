@@ -56,7 +56,10 @@ NETWORKS = {  # a network, and the norms and padded convolutions that folding le
     "padded, not square": (lambda: padded(3, 8, (3, 2), (2, 1)), 0),
     "padded, dilated": (lambda: padded(3, 8, 3, 2, dilation=2), 1),
     "a norm alone": (lambda: nn.Sequential(nn.BatchNorm2d(3), nn.Conv2d(3, 8, 3)), 1),
-    "a norm of this batch": (lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, track_running_stats=False)), 1),
+    "a norm of this batch": (
+        lambda: nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8, track_running_stats=False)),
+        1,
+    ),
     "standardized weights": (lambda: nn.Sequential(StdConv2d(3, 8, 3), nn.BatchNorm2d(8)), 1),
     "one convolution for two norms": (Twice, 2),
     "beside the norm": (Beside, 1),
