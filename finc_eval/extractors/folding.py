@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 MAX_ERROR = 1e-5
-"""Largest change of a value, as a part of the largest value, for which a network is folded; EfficientNet-Lite0: 3e-6."""
+"""Largest change of a value, as a part of the largest value, that folding may make; EfficientNet-Lite0: 3e-6."""
 
 MAX_WIDENED = 4  # channels of a group for which a wider kernel is cheaper than a padded copy: depthwise, and colors
 
@@ -99,7 +99,7 @@ def _fold(convolution: Any, norm: Any) -> None:
 
 
 def _rest(norm: Any) -> Any:
-    """Return what is left of a norm without its constants, or None if this is not known; timm's end in an activation."""
+    """Return what a norm does after its constants, or None if this is not known; norms of timm end in an activation."""
     if norm.running_mean is None or norm.running_var is None:
         return None
     if type(norm) is nn.BatchNorm2d:
