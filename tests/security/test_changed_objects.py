@@ -122,6 +122,22 @@ def test_an_object_that_stays_is_asked_for_as_often_as_before(s3):
     assert [method for method, _ in s3.requests] == ["HEAD", "GET"]
 
 
+def test_objects_are_asked_for_over_one_connection(s3, monkeypatch):
+    """A connection of its own for each object takes longer than the object."""
+    over, real = [], store._only
+
+    def only(*arguments):
+        one = real(*arguments)
+        over.append(one._s3)
+        return one
+
+    monkeypatch.setattr(store, "_only", only)
+    for number in range(3):
+        s3.files.pipe(f"{BUCKET}/{number}.bin", OLD)
+        local(f"{s3.url}/{number}.bin")
+    assert len(over) == 3 and over[0] is not None and over[0] is over[1] is over[2]
+
+
 class Plain:
     """A store that cannot be asked for a version, as that of gs:// may be."""
 

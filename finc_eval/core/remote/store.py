@@ -94,6 +94,7 @@ def download(url: str, path: Path, found: Found, size: int) -> Found:
         if url.startswith(WEB):
             came = sync(store.loop, _get, store, url, path, check)
         elif hasattr(store, "req_kw") and found.version.startswith('"'):
+            sync(store.loop, store.set_session)  # once: each copy below would connect by itself
             sync(store.loop, _only(store, found.version)._get_file, url, str(path), callback=callback)
         else:
             store.get_file(url, str(path), callback=callback)
