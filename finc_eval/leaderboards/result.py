@@ -174,7 +174,7 @@ class Leaderboard(Document):
     def _check_names(self) -> Self:
         check_kinds(self.kinds, self.headings, self.sets)
         check_kinds(self.by.kinds if self.by else (), (), self.sets)
-        keys, names = [one.key for one in self.criteria], [row.name for row in self.rows]
+        keys, names = {one.key for one in self.criteria}, {row.name for row in self.rows}
         check_names("number", [self.rank_by], keys)
         check_names("set", names, self.sets)
         for row in self.rows:

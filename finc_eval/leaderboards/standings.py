@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
@@ -100,16 +101,20 @@ class Criterion(Record):
             DataError: one of them is not ranked.
         """
         for name in (first, second):
-            if name not in self.names:
+            if name not in self._places:
                 raise DataError(f"{name} is not ranked by {self.key}: see its reason in rows[…].scores")
-        a, b = self.names.index(first), self.names.index(second)
+        a, b = self._places[first], self._places[second]
         return min(self.p_values[a][b], self.p_values[b][a])
 
     def better(self, first: str, second: str, alpha: float) -> bool:
         """Return whether the first model is surely better than the second; False if one of them is not ranked."""
-        if first not in self.names or second not in self.names:
+        if first not in self._places or second not in self._places:
             return False
-        return self.p_values[self.names.index(first)][self.names.index(second)] <= alpha
+        return self.p_values[self._places[first]][self._places[second]] <= alpha
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
 
 
 def run_label(name: str, number: int) -> str:

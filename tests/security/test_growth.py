@@ -12,7 +12,9 @@ import finc_eval as fe
 from finc_eval.core.errors import FincEvalError
 from finc_eval.core.files.csv_text import csv_table
 from finc_eval.extractors.settings import Extraction
+from finc_eval.leaderboards.standings import Criterion
 from finc_eval.naming.evidence import UniqueNames
+from finc_eval.report.exports.paper import _shares
 from finc_eval.samples import open_source
 from finc_eval.samples.metadata import find_metadata
 from finc_eval.samples.reading import MAX_PATTERN_LETTERS, Reading, matches
@@ -59,6 +61,14 @@ def named(count, name):
     return [names.title(mode) for mode in modes]
 
 
+def ranked(count):
+    """Look up a model of a board as often as it has models."""
+    names = tuple(f"{'night, ' * 20}{number}" for number in range(count * 40))
+    signature = fe.Signature("x", ())
+    criterion = Criterion("x", "x", False, False, names, (), ((0.0,),), 0, 0, None, None, signature)
+    return [criterion.better(name, "none", 0.05) for name in names]
+
+
 NAME = "a" * 60_000
 """The longest name of a member of a zip file has 65,535 letters."""
 
@@ -83,6 +93,9 @@ GROWING = {
         [",".join([*(f"c{k}" for k in range(1_200 * n)), "z", "z"])], "a.csv"
     ),
     "names with one beginning": lambda n: named(1_000 * n, lambda k: f"{'night, ' * 20}{k}"),
+    "a board of models": lambda n: ranked(40 * n),
+    "a column of shares": lambda n: _shares({"shares." * (1_000 * n): 0.0}),
+    "a list of labels": lambda n: _shares({f"{'shares.' * (1_000 * n)}a.interval.low!": 0.0}),
     "the same name": lambda n: named(1_000 * n, lambda k: "night"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 """Marks of the two sets of a comparison, as on its page; other sets have the colors of matplotlib."""
 
-SHARE = re.compile(r"(?:.*\.)?shares\.(.+)\.interval\.low")  # column of the lower end of a share of a set
+LOWER_END = ".interval.low"  # end of the name of a column of lower ends, such as "shares.gen.interval.low"
 
 OF_SET = "Share of the set"
 
@@ -157,7 +156,8 @@ def _name(row: Mapping[str, Any]) -> str:
 
 def _shares(row: Mapping[str, Any]) -> dict[str, Number]:
     """Return the shares of a row in percent, by the name of the set."""
-    found = {match[1]: column for column in row if (match := SHARE.fullmatch(column))}
+    named = {column: f".{column}".partition(".shares.")[2] for column in row if column.endswith(LOWER_END)}
+    found = {label.removesuffix(LOWER_END): column for column, label in named.items() if label}
     titles: Mapping[Any, str] = SET_NAMES if found.keys() == SET_NAMES.keys() else {}
     ends = {label: column.removesuffix("interval.low") for label, column in found.items()}
     return {
