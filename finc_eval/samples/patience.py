@@ -16,13 +16,28 @@ BRIEF_BYTES = 32 << 10
 """Bytes of an image that is decoded without a look at the clock: its loops are short, and the looks would take 15 % of
 the time of a picture of 64 pixels."""
 
-READS = 64  # calls of `read` between two looks at the clock, which takes as long as several
+LOOKS = 64  # checks, such as calls of `read`, for each look at the clock, which takes as long as several
 MAX_REREAD = 4  # times the bytes of a file that may be read before its pixels: tags of a TIFF can name the same bytes
 
 
-def allowed_seconds(units: int, seconds: float) -> float:
-    """Return the seconds of computing for opening a file of so many bytes, or decoding so many pixels."""
-    return seconds + SECONDS_PER_UNIT * units
+class Watch:
+    """The time that this thread takes to open a file, and then to decode each of its frames."""
+
+    def __init__(self, size: int) -> None:
+        """Begin with a file of so many bytes, of which an image counts as none."""
+        self._seconds: float = SECONDS
+        self.begin(size)
+
+    def begin(self, units: int) -> None:
+        """Begin anew: with so many pixels, or bytes of a file that is opened."""
+        self._allowed, self._start = self._seconds + SECONDS_PER_UNIT * units, time.thread_time()
+        self._looks = 0
+
+    def check(self) -> None:
+        """Raise ValueError if it takes too long; most calls do not look at the clock."""
+        self._looks += 1
+        if self._looks % LOOKS == 0 and time.thread_time() - self._start > self._allowed:
+            raise ValueError(f"took more than {self._allowed:.2g} seconds to decode: save it again")
 
 
 def watched(data: bytes) -> io.BytesIO:
@@ -39,21 +54,18 @@ class Patience(io.BytesIO):
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
-        self._start = time.thread_time()
-        self._allowed: float = SECONDS
-        self._reads = 0
-        self._left: float = MAX_REREAD * len(data) + READS * io.DEFAULT_BUFFER_SIZE
+        self._watch = Watch(0)
+        self._left: float = MAX_REREAD * len(data) + LOOKS * io.DEFAULT_BUFFER_SIZE
 
     def begin(self, pixels: int) -> None:
         """Allow the time that decoding so many pixels takes: the header has been read."""
-        self._allowed, self._left = allowed_seconds(pixels, SECONDS), float("inf")
+        self._watch.begin(pixels)
+        self._left = float("inf")
 
     def read(self, size: int | None = -1, /) -> bytes:
         data = super().read(size)
-        self._reads += 1
         self._left -= len(data)
         if self._left < 0:
             raise ValueError("its header names the same bytes many times: save it again")
-        if self._reads % READS == 0 and time.thread_time() - self._start > self._allowed:
-            raise ValueError(f"took more than {self._allowed:.2g} seconds to decode: save it again")
+        self._watch.check()
         return data

@@ -21,7 +21,7 @@ from finc_eval.core.isolation import Limits, Line, Pool, TooLongError, check_end
 from finc_eval.core.memory import DECODED, VARIABLE, max_decoded, readable
 from finc_eval.samples import video
 from finc_eval.samples.clips import Clip, DecodedWindow
-from finc_eval.samples.patience import SECONDS, allowed_seconds
+from finc_eval.samples.patience import SECONDS, SECONDS_PER_UNIT, Watch
 from finc_eval.samples.source import reason
 from finc_eval.samples.traits import Traits
 
@@ -32,6 +32,9 @@ FRAMES_BYTES = 512 << 20
 SMALL_INDEX = 128 << 10
 """Bytes outside of the media data of an ordinary file: 10,000 frames with sound. FFmpeg takes 0.1 s for an AVI whose
 index has as many bytes in the worst order."""
+
+FEW_STREAMS = 16  # streams of an ordinary file: FFmpeg looks at all of them for each of the first packets
+STREAM = re.compile(rb"trak|strh")
 
 FEW_ENTRIES = 200_000  # samples that all tables of an ordinary MP4 state together; FFmpeg takes 0.1 s for them
 EDIT = 10_000  # samples as which an entry of an edit list counts: FFmpeg goes over all frames for each
@@ -79,6 +82,19 @@ def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Itera
         raise error
 
 
+class _Alarm(Watch):
+    """A watch that ends the process, even in a loop that never looks at it."""
+
+    def __init__(self, limits: Limits, seconds: float, most: int) -> None:
+        self._limits, self._seconds, self._most = limits, seconds, most
+
+    def begin(self, units: int) -> None:
+        self._limits.set(self._seconds + SECONDS_PER_UNIT * units, self._most)
+
+    def check(self) -> None:
+        pass
+
+
 def serve(line: Line) -> None:
     """Answer one call: in a worker."""
     asked, data, files = line.hear()
@@ -89,15 +105,13 @@ def serve(line: Line) -> None:
         line.tell({"take": size})
         line.hear()
 
-    def begin(pixels: int) -> None:
-        limits.set(allowed_seconds(pixels, asked["seconds"]), most)
-
     DECODED.owner = take
     try:
         with os.fdopen(files[0], "rb") if files else io.BytesIO(data) as stream:
-            limits.set(allowed_seconds(stream.seek(0, os.SEEK_END), asked["seconds"]), OPENING_BYTES)
-            clip, windows = Clip(**asked["clip"]), asked["windows"]
-            for pixels, times, traits in video.read_windows(stream, clip, windows, begin):
+            size = stream.seek(0, os.SEEK_END)
+            limits.set(asked["seconds"] + SECONDS_PER_UNIT * size, OPENING_BYTES)
+            clip, windows, watch = Clip(**asked["clip"]), asked["windows"], _Alarm(limits, asked["seconds"], most)
+            for pixels, times, traits in video.read_windows(stream, clip, windows, watch):
                 found = {"shape": pixels.shape, "times": times.tolist(), "traits": asdict(traits)}
                 line.tell(found, np.ascontiguousarray(pixels).reshape(-1).data)
                 line.hear()
@@ -118,12 +132,13 @@ def is_ordinary(stream: IO[bytes]) -> bool:
         return False
     with stream.getbuffer() as data:
         head = bytes(data[:12])
-        if head[4:8] == b"ftyp":
-            index = _outside(data, 0, b"mdat")
-            return index is not None and not FRAGMENTS.search(index) and _stated(index) <= FEW_ENTRIES
-        if head[:4] == b"RIFF" and head[8:] == b"AVI ":
-            return _outside(data, 12, b"LISTmovi") is not None
-        return head[:4] == b"GIF8"
+        is_mp4 = head[4:8] == b"ftyp"
+        if not is_mp4 and not (head[:4] == b"RIFF" and head[8:] == b"AVI "):
+            return head[:4] == b"GIF8"
+        index = _outside(data, 0, b"mdat") if is_mp4 else _outside(data, 12, b"LISTmovi")
+        if index is None or len(STREAM.findall(index)) > FEW_STREAMS:
+            return False
+        return not is_mp4 or (not FRAGMENTS.search(index) and _stated(index) <= FEW_ENTRIES)
 
 
 def _outside(data: memoryview, place: int, media: bytes) -> bytes | None:

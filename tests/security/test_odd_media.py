@@ -134,6 +134,22 @@ def avi_index(n):
     return data[: data.index(b"idx1")] + struct.pack("<4sI", b"idx1", 16 * n) + b"".join(rows)
 
 
+def many_streams(n):
+    data = film("mp4")
+    place = data.index(b"trak") - 4
+    track = data[place : place + int.from_bytes(data[place : place + 4], "big")]
+    return changed(data, (b"moov",), lambda content: content + track * n)
+
+
+def tiny_frames(n, size):
+    """An ordinary AVI of frames that have a byte, or none."""
+    data = film("avi")
+    place = data.index(b"movi") - 8
+    index = data[data.index(b"idx1") :]
+    frame = struct.pack("<4sI", b"00dc", size) + bytes(2 * size)
+    return data[:place] + b"LIST" + struct.pack("<I", 4 + len(frame) * n) + b"movi" + frame * n + index
+
+
 CLIPS = {
     "edit lists": (lambda: edits(30_000, 300), f"{TOO_LONG}|{NO_MEMORY}|share their bytes"),
     "fewer edit lists": (lambda: edits(3_000, 20), "share their bytes"),
@@ -147,6 +163,7 @@ CLIPS = {
     "a fragment of many samples": (lambda: fragments(60_000_000, 1), NO_MEMORY),
     "fragments of many samples": (lambda: fragments(1_000_000, 1000), f"{NO_MEMORY}|{TOO_LONG}"),
     "fragments": (lambda: fragments(1, 100_000), TOO_LONG),
+    "streams": (lambda: many_streams(100), "None"),
     "cues": (lambda: cues(100_000), TOO_LONG),
     "tags": (lambda: tags(60_000), TOO_LONG),
     "an index in the worst order": (lambda: avi_index(300_000), f"damaged|{TOO_LONG}"),
@@ -165,6 +182,15 @@ def test_an_odd_clip_ends_in_time_and_memory(make, told, tmp_path):
     assert not video_process.is_ordinary(io.BytesIO(data))
     (tmp_path / "x.mp4").write_bytes(data)
     found = bounded(use, tmp_path / "x.mp4", CLIP)
+    assert re.search(told, found), found
+
+
+@pytest.mark.parametrize(("size", "told"), [(0, "without frames|took more than"), (1, "took more than")])
+def test_an_ordinary_clip_has_the_same_time(size, told, tmp_path):
+    data = tiny_frames(1_000_000, size)
+    assert video_process.is_ordinary(io.BytesIO(data))
+    (tmp_path / "x.avi").write_bytes(data)
+    found = bounded(use, tmp_path / "x.avi", CLIP)
     assert re.search(told, found), found
 
 
