@@ -12,7 +12,7 @@ SECONDS = 3
 SECONDS_PER_UNIT = 5e-8
 """Further seconds for each pixel of a frame, or byte of a file that is opened: decoders take up to 2e-8."""
 
-BRIEF_BYTES = 32 << 10
+BRIEF_BYTES = 64 << 10
 """Bytes of an image that is decoded without a look at the clock: its loops are short, and the looks would take 15 % of
 the time of a picture of 64 pixels."""
 
