@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, inf, isfinite, sqrt
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
@@ -20,12 +18,12 @@ from finc_eval.gates.evidence import Evidence, Missing, Normal, Side
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.sets import GEN, REF, GateSets
-from finc_eval.measures.frechet import distance_of_gaussians
-from finc_eval.measures.gaussian import BLOCKS, MomentBlocks, block_moments
+from finc_eval.measures.estimate import Estimate, difference, units_of
+from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import ALPHA, jackknife, normal_quantile, upper_quantile
+from finc_eval.numerics.inference import ALPHA, normal_quantile, upper_quantile
 
 DISTANCE_GROWTH = 2.0
 """Factor by which the standard error of a distance may be larger where the distance is one that a limit detects: near 0
@@ -159,8 +157,8 @@ def _relative(
         unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
         margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else stated
         if paired is not None:
-            by_pairs, by_ref = (jackknife(one[0] - growth * one[1])[0] for one in paired)
-            error, fixed, degrees = sqrt(by_pairs**2 + by_ref**2) / unit, by_ref / unit, BLOCKS - 1.0
+            change = difference(*paired, growth)
+            error, fixed, degrees = change.standard_error / unit, sqrt(change.variances[1]) / unit, change.degrees
         else:
             error = hypot(new.error, growth * base_error) / unit
             fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
@@ -183,43 +181,21 @@ def _relative(
         )
 
 
-Values = NDArray[np.float64]
+def paired_distances(sets: GateSets, name: str, run: Run) -> tuple[Estimate, Estimate] | None:
+    """Estimate the distances of a release and of its baseline, whose units are the pairs.
 
-
-def paired_distances(sets: GateSets, name: str, run: Run) -> tuple[Values, Values] | None:
-    """Return the distances of a release and of its baseline without each block of pairs, and of the reference.
-
-    Both have shape (2, BLOCKS). Only Fréchet distances of paired sets, in the space of these sets, have them. For other
-    scores (None) the error of unpaired sets stands, which is larger where both scores rise and fall together.
+    Only Fréchet distances of paired sets, in the space of these sets, have them. For other scores (None) the error of
+    unpaired sets stands, which is larger where both scores rise and fall together.
     """
     metric = METRICS[metric_of(name)]
     (label,) = list(sets.baselines)[:1]
     here = metric.extractor in (None, extractor_of(sets.gen.space)) and metric.output is None
     if label not in sets.pairs or metric.compute is not METRICS["fd"].compute or not here:
         return None
-    blocks = _blocks_of(sets.gen.group_hashes(), sets.gen.n)
-    of_old = torch.empty_like(blocks)
-    of_old[torch.from_numpy(sets.pairs[label])] = blocks
-    of_ref = _blocks_of(sets.ref.group_hashes(), sets.ref.n)
-    cut = {
-        key: MomentBlocks(*block_moments(one, own, BLOCKS, run), one.name, one.space)
-        for key, one, own in ((GEN, sets.gen, blocks), (label, sets.baselines[label], of_old), (REF, sets.ref, of_ref))
-    }
-
-    whole, labels = {key: one.statistics() for key, one in cut.items()}, (GEN, label)
-    by_pairs = [
-        [distance_of_gaussians(cut[key].statistics(k), whole[REF]).value for k in range(BLOCKS)] for key in labels
-    ]
-    without = [cut[REF].statistics(k) for k in range(BLOCKS)]
-    by_ref = [[distance_of_gaussians(whole[key], part).value for part in without] for key in labels]
-    return np.array(by_pairs), np.array(by_ref)
-
-
-def _blocks_of(groups: NDArray[np.uint64] | None, n: int) -> torch.Tensor:
-    """Return a block for each sample, the same for all of a group."""
-    rng = np.random.default_rng(0)
-    if groups is None:
-        return torch.from_numpy(rng.permutation(np.arange(n) % BLOCKS))
-    _, group = np.unique(groups, return_inverse=True)
-    own = rng.permutation(np.arange(int(group.max()) + 1) % BLOCKS)
-    return torch.from_numpy(own[group])
+    groups = units_of(sets.gen)
+    of_gen = np.arange(sets.gen.n) if groups is None else groups
+    of_old = np.empty_like(of_gen)
+    of_old[sets.pairs[label]] = of_gen
+    ref, both = FrechetSet.of(sets.ref, run), ((sets.gen, of_gen), (sets.baselines[label], of_old))
+    new, old = (estimate_frechet(replace(FrechetSet.of(one, run), units=units), ref, run=run) for one, units in both)
+    return new, old

@@ -11,7 +11,7 @@ import numpy as np
 
 from finc_eval.core.signature import Signature
 from finc_eval.leaderboards.measures import Measure, lowest
-from finc_eval.leaderboards.ranks import Estimate
+from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
 from finc_eval.partitions.tests import EffectiveCounts, Tally
 
@@ -39,12 +39,12 @@ class Column:
     # smallest and largest value that the number can have, if estimates may go beyond
     bounds: tuple[float, float] = (-inf, inf)
     # estimates of the training runs of each model that has them all, by its name
-    runs: dict[str, list[Estimate]] = field(default_factory=dict)
+    runs: dict[str, list[ModelEstimate]] = field(default_factory=dict)
     values: dict[str, float] = field(default_factory=dict)  # value of each model without an estimate that has one
     reasons: dict[str, str] = field(default_factory=dict)  # why a model has no estimate
 
     @cached_property
-    def estimates(self) -> dict[str, Estimate]:
+    def estimates(self) -> dict[str, ModelEstimate]:
         """Estimate of each model, the mean of its training runs."""
         return over_runs(self.runs)
 
@@ -68,7 +68,7 @@ def share_columns(
     sets = [one.members for name, own in counts.items() if name not in reasons for one in own]
     found = []
     for key, rule in RULES.items():
-        runs: dict[str, list[Estimate]] = {name: [] for name in owners}
+        runs: dict[str, list[ModelEstimate]] = {name: [] for name in owners}
         estimates = share_estimates(rule, sets, ref.effective().members) if sets else []
         for name, estimate in zip(owners, estimates, strict=True):
             runs[name].append(estimate)
@@ -112,7 +112,7 @@ def metric_column(
 
     A model with a training run that could not be measured has no estimate: nothing is averaged over gaps.
     """
-    runs: dict[str, list[Estimate]] = {}
+    runs: dict[str, list[ModelEstimate]] = {}
     values, reasons, title, better = {}, {}, metric, False
     for name, measures in models.items():
         known = [one for one in measures if one is not None]
@@ -137,7 +137,7 @@ def metric_column(
     )
 
 
-def training_noise(models: Mapping[str, Sequence[Estimate]]) -> tuple[float, float]:
+def training_noise(models: Mapping[str, Sequence[ModelEstimate]]) -> tuple[float, float]:
     """Return the variance of a number between training runs, without sampling, and its degrees of freedom.
 
     Without a model of several runs it is 0, with infinite degrees: not measured.
@@ -152,14 +152,14 @@ def training_noise(models: Mapping[str, Sequence[Estimate]]) -> tuple[float, flo
     return (max(between / degrees, 0.0), float(degrees)) if degrees else (0.0, inf)
 
 
-def over_runs(models: Mapping[str, Sequence[Estimate]]) -> dict[str, Estimate]:
+def over_runs(models: Mapping[str, Sequence[ModelEstimate]]) -> dict[str, ModelEstimate]:
     """Return one estimate per model: the mean of its training runs, which share the reference."""
     training, degrees = training_noise(models)
     found = {}
     for name, runs in models.items():
         influences = [run.ref_influence for run in runs if run.ref_influence is not None]
         if runs:
-            found[name] = Estimate(
+            found[name] = ModelEstimate(
                 float(np.mean([run.value for run in runs])),
                 float(np.sum([run.own_variance for run in runs])) / len(runs) ** 2,
                 np.mean(influences, axis=0) if influences else None,

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError
@@ -15,101 +14,36 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
-from finc_eval.leaderboards.ranks import Estimate, part_sums
-from finc_eval.measures.gaussian import BLOCKS, GaussianStatistics, blocks_of_embeddings, row_blocks
+from finc_eval.leaderboards.ranks import ModelEstimate, part_sums
+from finc_eval.measures.estimate import unit_influences, units_of
+from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.metrics import metrics
 from finc_eval.measures.mmd import KernelSums, kernel_sums
-from finc_eval.numerics.inference import jackknife_bias
 
 Array = NDArray[np.float64]
 
 
-def estimate_of(value: float, *influences: tuple[Embeddings, Array]) -> Estimate:
-    """Return the estimate whose samples, of the model and of the reference, have influences of mean 0, (n,) and (m,).
-
-    Samples of one group count together.
-    """
-    sums = []
-    for one, influence in influences:
-        units, groups = influence / one.n, one.group_hashes()
-        if groups is not None:
-            units = np.bincount(np.unique(groups, return_inverse=True)[1], units).astype(float)
-        sums.append(units)
-    own, shared = sums
-    return Estimate(value, float(own @ own), part_sums(shared))
+def model_estimate(value: float, own: Array, shared: Array) -> ModelEstimate:
+    """Return the estimate on which units of the model and of the reference have these influences, (u,) and (v,)."""
+    return ModelEstimate(value, float(own @ own), part_sums(shared))
 
 
-class FrechetReference:
-    """A reference for Fréchet distances of several models: everything that depends on it alone is computed once."""
-
-    def __init__(self, ref: Embeddings, run: Run) -> None:
-        self._ref, self._run = ref, run
-        self._blocks = blocks_of_embeddings(ref, BLOCKS, run=run)
-        self._whole = self._blocks.statistics()
-        self._root, _ = _powers(self._whole.covariance)
-
-    def estimate(self, model: Embeddings) -> Estimate:
-        """Estimate the distance of a model, without bias, as `frechet_interval` does, with influence values.
-
-        With T the optimal map from one set's Gaussian to the other's, the derivative of the distance with
-        respect to the mean of this set is 2(μ − μ'), and with respect to its covariance I − T.
-        """
-        blocks = blocks_of_embeddings(model, BLOCKS, run=self._run)
-        x, y = blocks.statistics(), self._whole
-        root, inverse = _powers(x.covariance)
-        middle_root, middle_inverse = _powers(root @ y.covariance @ root)
-        value = _distance(x, y, float(middle_root.trace()))
-        without = [
-            [_distance(part, y, _trace_root(self._root, part)) for part in map(blocks.statistics, range(BLOCKS))],
-            [_distance(x, part, _trace_root(root, part)) for part in map(self._blocks.statistics, range(BLOCKS))],
-        ]
-        to_ref, to_model = inverse @ middle_root @ inverse, root @ middle_inverse @ root
-        unbiased = value - jackknife_bias(value, *without)
-        of_model = model, _of_samples(model, x, y, to_ref, self._run)
-        return estimate_of(unbiased, of_model, (self._ref, _of_samples(self._ref, y, x, to_model, self._run)))
+def frechet_estimate(model: Embeddings, ref: FrechetSet, run: Run) -> ModelEstimate:
+    """Estimate the Fréchet distance of a model, without bias."""
+    found = estimate_frechet(FrechetSet.of(model, run), ref, run=run)
+    return model_estimate(found.unbiased, *found.influences)
 
 
-def kernel_estimate(sums: KernelSums, model: Embeddings, ref: Embeddings) -> Estimate:
+def kernel_estimate(sums: KernelSums, model: Embeddings, ref: Embeddings) -> ModelEstimate:
     """Return the estimate of the unbiased squared MMD, from the sums of kernel rows."""
     n, m = len(sums.xx), len(sums.yy)
     of_model = 2 * (sums.xx / (n - 1) - sums.xy / m)
     of_ref = 2 * (sums.yy / (m - 1) - sums.yx / n)
-    influences = ((one - one.mean()).cpu().numpy() for one in (of_model, of_ref))
-    return estimate_of(sums.unbiased(), *zip((model, ref), influences, strict=True))
-
-
-def _distance(x: GaussianStatistics, y: GaussianStatistics, trace_root: float) -> float:
-    """Return the Fréchet distance of two Gaussians, given the trace of the root of the product of covariances."""
-    traces = float(x.covariance.trace() + y.covariance.trace())
-    return float((x.mean - y.mean).square().sum()) + traces - 2 * trace_root
-
-
-def _trace_root(root: torch.Tensor, other: GaussianStatistics) -> float:
-    """Return tr (Σ^½ Σ' Σ^½)^½, from the root of one covariance: eigenvalues alone are a fifth of the work."""
-    middle = root @ other.covariance @ root
-    return float(torch.linalg.eigvalsh((middle + middle.T) / 2).clamp_min(0).sqrt().sum())
-
-
-def _powers(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the square root of a symmetric positive matrix, and the inverse of it where it is not singular."""
-    values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
-    kept = values > len(values) * torch.finfo(values.dtype).eps * values[-1]
-    values, vectors = values[kept].sqrt(), vectors[:, kept]
-    return (vectors * values) @ vectors.T, (vectors / values) @ vectors.T
-
-
-def _of_samples(
-    embeddings: Embeddings, own: GaussianStatistics, other: GaussianStatistics, to_other: torch.Tensor, run: Run
-) -> Array:
-    where = own.mean.device
-    slope = torch.eye(own.dim, dtype=torch.double, device=where) - to_other
-    found = torch.empty(embeddings.n, dtype=torch.double)
-    for here, rows in row_blocks(embeddings, where, run.portion):
-        rows = rows - own.mean
-        found[here] = (2 * rows @ (own.mean - other.mean) + ((rows @ slope) * rows).sum(1)).cpu()
-    return np.asarray((found - found.mean()).numpy())
+    pairs = ((of_model, model), (of_ref, ref))
+    influences = (unit_influences(derivative.cpu().numpy(), units_of(one)) for derivative, one in pairs)
+    return model_estimate(sums.unbiased(), *influences)
 
 
 FRECHET = ("fid", "fd", "fd_dinov2")
@@ -144,17 +78,17 @@ class Measure(Record):
     signature: SignatureText
 
     @classmethod
-    def of(cls, found: Estimate, higher_is_better: bool, title: str, signature: Signature) -> Measure:
+    def of(cls, found: ModelEstimate, higher_is_better: bool, title: str, signature: Signature) -> Measure:
         """Keep an estimate."""
         shared = None if found.ref_influence is None else tuple(found.ref_influence.tolist())
         return cls(found.value, found.interval, found.own_variance, shared, higher_is_better, title, None, signature)
 
-    def estimate(self) -> Estimate | None:
+    def estimate(self) -> ModelEstimate | None:
         """Return the estimate; None if its error is not known."""
         if self.value is None or self.own_variance is None:
             return None
         influence = None if self.ref_influence is None else np.array(self.ref_influence)
-        return Estimate(self.value, self.own_variance, influence, own_interval=self.interval)
+        return ModelEstimate(self.value, self.own_variance, influence, own_interval=self.interval)
 
 
 class Measuring:
@@ -162,7 +96,7 @@ class Measuring:
 
     def __init__(self, metric: Metric, ref: Embeddings, run: Run) -> None:
         self._metric, self._ref, self._run = metric, ref, run
-        self._frechet: FrechetReference | None = None
+        self._frechet: FrechetSet | None = None
 
     def measure(self, label: str, model: Embeddings) -> Measure:
         """Compute the metric of a model, by its first score that has a better direction.
@@ -177,8 +111,8 @@ class Measuring:
             return Measure.of(kernel_estimate(sums, model, ref), False, title, signature)
         of_extractor = all(metric.extractor in (None, extractor_of(one.space)) for one in (model, ref))
         if metric.name in FRECHET and of_extractor and has_full_rank(model, ref):
-            self._frechet = self._frechet or FrechetReference(ref, self._run)
-            return Measure.of(self._frechet.estimate(model), False, title, signature)
+            self._frechet = self._frechet or FrechetSet.of(ref, self._run)
+            return Measure.of(frechet_estimate(model, self._frechet, self._run), False, title, signature)
         try:
             scores = metrics(model, ref, metric.name, run=self._run.prefixed(f"{metric.name} of {label}"))
         except (DataError, IncompatibleError) as error:
@@ -188,7 +122,7 @@ class Measuring:
         better, deviation = score.higher_is_better, score.standard_error
         if better is not None and deviation is not None:
             # As if its error shared nothing with others.
-            return Measure.of(Estimate(score.center, deviation**2), better, title, signature)
+            return Measure.of(ModelEstimate(score.center, deviation**2), better, title, signature)
         why = f"neither a higher nor a lower {score.key} is better"
         if better is not None:
             lacking = [note for note in score.notes if note.startswith("no interval")]

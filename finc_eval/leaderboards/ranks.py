@@ -150,7 +150,7 @@ def _adjust(worth: Array, covariance: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class ModelEstimate:
     """An estimate for one model against a reference.
 
     The error has two independent parts. The error of the model's own set is known by its variance, the error of the
@@ -187,7 +187,7 @@ class Estimate:
         return self.value - half, self.value + half
 
 
-def joint_covariance(estimates: Sequence[Estimate]) -> Array:
+def joint_covariance(estimates: Sequence[ModelEstimate]) -> Array:
     """Return the covariance of estimates of models against one reference, shape (p, p).
 
     Where training noise was measured on few runs, the variance of a model's own part is wider by the square of

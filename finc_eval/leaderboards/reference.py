@@ -23,7 +23,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
 from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
-from finc_eval.leaderboards.ranks import Estimate
+from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
 from finc_eval.leaderboards.standings import run_label
@@ -185,7 +185,7 @@ class BoardReference:
         tallies: Mapping[str, Tally],
         pairing: Pairing | None,
         run: Run,
-    ) -> Estimate:
+    ) -> ModelEstimate:
         """Estimate how different a set is from the reference."""
         if pairing is not None:
             return estimate_unmatched_within(pairing.of(label, REFERENCE), self.kinds, self.settings.seed, run)

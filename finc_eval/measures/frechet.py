@@ -19,14 +19,9 @@ from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.embeddings.repeats import same_embedding
-from finc_eval.measures.gaussian import (
-    BLOCKS,
-    GaussianStatistics,
-    MomentBlocks,
-    blocks_of_embeddings,
-    blocks_of_sketches,
-    from_embeddings,
-)
+from finc_eval.measures.estimate import units_of
+from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
+from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_sketches, frechet_terms, from_embeddings
 from finc_eval.measures.inputs import (
     MIN_INTERVAL_SAMPLES,
     Metric,
@@ -36,7 +31,6 @@ from finc_eval.measures.inputs import (
     open_set,
 )
 from finc_eval.measures.score import Score
-from finc_eval.numerics.inference import jackknife, jackknife_bias
 from finc_eval.sketches.sketch import Sketch
 
 MIN_CLIPS = 256
@@ -60,7 +54,7 @@ class FrechetDistance:
 
 @dataclass(frozen=True)
 class FrechetInterval:
-    """A Fréchet distance with its bias and interval, from the jackknife over blocks of samples."""
+    """A Fréchet distance with its bias and interval."""
 
     value: float  # distance of all samples
     bias: float  # estimate of how much higher it is than for infinite sets
@@ -85,7 +79,10 @@ def frechet_distance(gen: object, ref: object, *, run: Run | None = None) -> Fre
 
 def fvd(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
     """Compute the Fréchet video distance (Unterthiner et al. 2018, arXiv 1812.01717) between embedded clips."""
-    x, y = _gaussians(gen, ref, run)
+    return _video_distance(*_gaussians(gen, ref, run))
+
+
+def _video_distance(x: GaussianStatistics, y: GaussianStatistics) -> FrechetDistance:
     warnings = []
     for name, n in ((x.name, x.n), (y.name, y.n)):
         if n is not None and n < MIN_CLIPS:
@@ -100,42 +97,32 @@ def fvd(gen: object, ref: object, *, run: Run | None = None) -> FrechetDistance:
 
 
 def frechet_interval(gen: object, ref: object, *, run: Run | None = None) -> FrechetInterval:
-    """Estimate the bias and an interval of the Fréchet distance, by the delete-a-block jackknife (Quenouille; Tukey).
+    """Estimate the bias and an interval of the Fréchet distance.
 
-    Each set is cut into blocks of samples, kept as moments, and the distance is computed again without each block. No
-    sample is read twice. The bias comes from how the distance grows with fewer samples, the error from how it varies;
-    degrees of freedom follow Welch and Satterthwaite. The interval is the wider one of the distance and of its
-    root, at each end: the distance bends where it is near zero, its root where dimensions are many. In 1 to 16
-    dimensions, intervals of 95 % held the distance in 91 to 100 % of 200 repetitions each, with 250 to 2 000 samples
-    and distances from 0 to 1. The interval covers the sampling of the sets, but neither the
-    choice of the extractor nor the training of the generator. It expects n well above d: if the covariance lacks full
-    rank, the bias is not of order 1/n and only part of it is found.
-    The sketches of the disjoint shards of a set are its blocks. A reference of statistics or one sketch is exact.
+    The bias comes from the distances without each of ten blocks of a set, the error from the influence of each sample
+    (`estimate_frechet`); samples of a group count as one. The interval covers the sampling of the sets, but neither the
+    choice of the extractor nor the training of the generator. It expects n above d: if the covariance lacks full rank,
+    the bias is not of order 1/n and only part of it is found. `benchmarks/frechet_intervals.py` has the coverage.
+    The sketches of the disjoint shards of a set are its blocks, and its units. A reference of statistics or one sketch
+    is exact.
     """
-    x, y = _blocks(gen, "the generated set", run), _blocks(ref, "the reference", run)
-    if not isinstance(x, MomentBlocks):
+    x = _sampled(gen, "the generated set", run)
+    if x.source is None:
         raise IncompatibleError(
-            f"{x.name} came as statistics of all its samples: an interval needs embeddings, or the sketches of shards"
+            f"{x.statistics.name} came as statistics of all its samples: an interval needs embeddings, or the sketches "
+            "of shards"
         )
-    whole_x = x.statistics()
-    whole_y = (y.statistics() if isinstance(y, MomentBlocks) else y).to(whole_x.mean.device)
-    check_alike(whole_x.name, whole_x, whole_y.name, whole_y)
-    value = distance_of_gaussians(whole_x, whole_y).value
-    without = [[distance_of_gaussians(x.statistics(k), whole_y).value for k in range(len(x.parts))]]
-    if isinstance(y, MomentBlocks):
-        without.append([distance_of_gaussians(whole_x, y.statistics(k)).value for k in range(len(y.parts))])
-    bias = jackknife_bias(value, *without)
-    corrected = max(value - bias, 0.0)
-    error, half = jackknife(*without)
-    root, of_root = corrected**0.5, jackknife(*map(np.sqrt, without))[1]
+    y = _sampled(ref, "the reference", run)
+    value = distance_of_gaussians(x.statistics, y.statistics).value
+    found = estimate_frechet(x, y, value=value, run=run)
     return FrechetInterval(
-        value=value,
-        bias=bias,
-        corrected=corrected,
-        standard_error=error,
-        low=min(max(0.0, corrected - half), max(0.0, root - of_root) ** 2),
-        high=max(corrected + half, (root + of_root) ** 2),
-        covers="both sets" if isinstance(y, MomentBlocks) else "the generated set",
+        value=found.value,
+        bias=found.value - found.unbiased,
+        corrected=max(found.unbiased, 0.0),
+        standard_error=found.standard_error,
+        low=found.interval[0],
+        high=found.interval[1],
+        covers="the generated set" if y.source is None else "both sets",
     )
 
 
@@ -164,9 +151,8 @@ def distance_of_gaussians(x: GaussianStatistics, y: GaussianStatistics) -> Frech
     warnings = (*size_warnings(x), *size_warnings(y))
     if torch.equal(x.mean, y.mean) and torch.equal(x.covariance, y.covariance):
         return FrechetDistance(0.0, 0.0, 0.0, 0.0, warnings)
-    mean_term = float((x.mean - y.mean).square().sum())
-    common = float(torch.linalg.svdvals(x.root @ y.root.T).sum())
-    covariance_term = float(x.covariance.trace() + y.covariance.trace()) - 2 * common
+    common = torch.linalg.svdvals(x.root @ y.root.T).sum()
+    mean_term, covariance_term = frechet_terms(x.mean, x.covariance.trace(), y, common)
     value = mean_term + covariance_term
     return FrechetDistance(max(value, 0.0), mean_term, covariance_term, max(-value, 0.0), warnings)
 
@@ -188,21 +174,23 @@ def size_warnings(statistics: GaussianStatistics) -> list[str]:
     return found
 
 
-def _blocks(source: object, name: str, run: Run | None) -> MomentBlocks | GaussianStatistics:
+def _sampled(source: object, name: str, run: Run | None) -> FrechetSet:
+    """Open a set with what its error comes from, such as the sketches of shards."""
     if isinstance(source, Sequence) and source and all(isinstance(part, Sketch) for part in source):
         if len(source) < 2:
             raise IncompatibleError(f"{name} came as one sketch: the jackknife needs sketches of at least two shards")
-        return blocks_of_sketches(source, name)
-    found = open_set(source, name)
-    return blocks_of_embeddings(found, BLOCKS, run=run) if isinstance(found, Embeddings) else found
+        return FrechetSet.of(blocks_of_sketches(source, name))
+    return FrechetSet.of(open_set(source, name), run)
 
 
 def _frechet(inputs: MetricInputs) -> list[Score]:
-    return [_with_interval(inputs, frechet_distance(inputs.gen, inputs.ref, run=inputs.run))]
+    x, y = _gaussians(inputs.gen, inputs.ref, inputs.run)
+    return [_with_interval(inputs, x, y, distance_of_gaussians(x, y))]
 
 
 def _fvd(inputs: MetricInputs) -> list[Score]:
-    return [_with_interval(inputs, fvd(inputs.gen, inputs.ref, run=inputs.run))]
+    x, y = _gaussians(inputs.gen, inputs.ref, inputs.run)
+    return [_with_interval(inputs, x, y, _video_distance(x, y))]
 
 
 def not_fid(metric: str, space: str) -> list[str]:
@@ -214,12 +202,12 @@ def not_fid(metric: str, space: str) -> list[str]:
     return [f"the Fréchet distance of {by}, not FID, which is by {fid.extractor}: ask for fid"]
 
 
-def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
-    """Return a Fréchet distance with its jackknife interval and its floor, if there are enough samples.
+def _with_interval(inputs: MetricInputs, x: GaussianStatistics, y: GaussianStatistics, found: FrechetDistance) -> Score:
+    """Return a Fréchet distance with its interval and its floor, if there are enough samples.
 
-    If the covariances lack full rank, the jackknife finds only a part of the bias. With n = d/2 samples the interval of
-    95 % held the distance in 0 and 25 % of repetitions, with n just above d in 90 % and more (60 repetitions, d = 100,
-    spectrum 1/k).
+    If the covariances lack full rank, only a part of the bias is found. With n = d/2 samples the interval of 95 % held
+    the distance in 0 and 25 % of repetitions, with n just above d in 90 % and more (60 repetitions, d = 100, spectrum
+    1/k).
     """
     gen, ref, notes = inputs.gen, inputs.ref, [*found.warnings, *not_fid(inputs.name, inputs.gen.space)]
     interval = floor = unbiased = None
@@ -228,8 +216,9 @@ def _with_interval(inputs: MetricInputs, found: FrechetDistance) -> Score:
         if n >= MIN_INTERVAL_SAMPLES:
             floor = same_set_floor(ref, gen.n, run=inputs.run)
         if n >= needed:
-            jackknife = frechet_interval(gen, ref, run=inputs.run)
-            interval, unbiased = (jackknife.low, jackknife.high), jackknife.corrected
+            sets = (FrechetSet(own, one, units_of(one)) for own, one in ((x, gen), (y, ref)))
+            estimate = estimate_frechet(*sets, value=found.value, run=inputs.run)
+            interval, unbiased = estimate.interval, max(estimate.unbiased, 0.0)
             notes.append("the interval is around the unbiased value, the distance of infinitely many samples")
         else:
             notes.append(f"no interval: in {gen.dim} dimensions that takes {needed} samples of each set")

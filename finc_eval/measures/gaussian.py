@@ -151,6 +151,13 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
     return torch.from_numpy(unit_of % count)
 
 
+def frechet_terms(
+    mean: torch.Tensor, trace: torch.Tensor, other: GaussianStatistics, common: torch.Tensor
+) -> tuple[float, float]:
+    """Return ‖μ₁ − μ₂‖² and tr Σ₁ + tr Σ₂ − 2 tr (Σ₁^½ Σ₂ Σ₁^½)^½, given the last trace as `common`."""
+    return float((mean - other.mean).square().sum()), float(trace + other.covariance.trace()) - 2 * float(common)
+
+
 def _from_moments(moments: Moments, center: torch.Tensor, name: str, space: str) -> GaussianStatistics:
     n = moments.n
     _check_size(n, moments.size, name)

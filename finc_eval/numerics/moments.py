@@ -81,6 +81,10 @@ class Moments:
         """Return E[yyᵀ] as the whole symmetric matrix, shape (size, size)."""
         return weighted_sum([(1 / self.n, self)])
 
+    def trace(self) -> float:
+        """Return Σ‖y‖²."""
+        return sum(float(block.diagonal().sum()) for _, block in self.blocks())
+
     def apply(self, columns: torch.Tensor) -> torch.Tensor:
         """Multiply E[yyᵀ] with columns: (size, t) → (size, t)."""
         columns = columns.to(self.first)

@@ -8,10 +8,12 @@ from scipy.stats import norm
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.leaderboards.measures import FrechetReference, estimate_of, kernel_estimate
-from finc_eval.leaderboards.ranks import Estimate, joint_covariance
+from finc_eval.leaderboards.measures import frechet_estimate, kernel_estimate
+from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
+from finc_eval.measures.estimate import unit_influences, units_of
 from finc_eval.measures.frechet import frechet_interval
+from finc_eval.measures.frechet_estimate import FrechetSet
 from finc_eval.measures.kid import polynomial_kernel
 from finc_eval.measures.mmd import kernel_sums
 from finc_eval.partitions.tests import EffectiveCounts
@@ -97,7 +99,7 @@ def test_the_error_of_a_frechet_distance_is_that_of_its_derivative():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 4)) * [1, 2, 0.5, 1] + 0.3, rng.normal(size=(80, 4))
     sets = [ArrayEmbeddings(one.astype(np.float32)) for one in (x, y)]
-    found = FrechetReference(sets[1], Run("cpu")).estimate(sets[0])
+    found = frechet_estimate(sets[0], FrechetSet.of(sets[1]), Run("cpu"))
     even_x, even_y, step = np.full(60, 1 / 60), np.full(80, 1 / 80), 1e-5
     start = frechet(x, even_x, y, even_y)
     of_x = [frechet(x, (1 - step) * even_x + step * one, y, even_y) - start for one in np.eye(60)]
@@ -112,7 +114,7 @@ def test_a_frechet_distance_is_that_of_evaluate_without_its_bias():
         ArrayEmbeddings(rng.normal(size=(n, 6)).astype(np.float32) * spread) for n, spread in ((300, 1), (400, 1.2))
     )
     wanted = frechet_interval(x, y)
-    found = FrechetReference(y, Run("cpu")).estimate(x)
+    found = frechet_estimate(x, FrechetSet.of(y), Run("cpu"))
     assert found.value == pytest.approx(wanted.corrected, rel=1e-9)
     assert found.variance**0.5 == pytest.approx(wanted.standard_error, rel=0.4)
 
@@ -126,18 +128,17 @@ def test_influence_on_kid_gives_the_standard_error_of_the_jackknife():
 
 
 def test_errors_are_shared_through_the_reference_alone():
-    one = Estimate(1.0, 0.5, np.array([1.0, 0.0]))
-    other = Estimate(2.0, 0.2, np.array([0.5, 0.5]))
-    apart = Estimate(3.0, 0.7)
+    one = ModelEstimate(1.0, 0.5, np.array([1.0, 0.0]))
+    other = ModelEstimate(2.0, 0.2, np.array([0.5, 0.5]))
+    apart = ModelEstimate(3.0, 0.7)
     assert joint_covariance([one, apart, other]).tolist() == [[1.5, 0.0, 0.5], [0.0, 0.7, 0.0], [0.5, 0.0, 0.7]]
 
 
 def test_samples_of_a_group_count_as_one_unit():
-    rows, ref = torch.randn(40, 3), ArrayEmbeddings(torch.randn(50, 3))
+    rows, own = torch.randn(40, 3), np.linspace(-1, 1, 40)
     once, twice = ArrayEmbeddings(rows), ArrayEmbeddings(rows.repeat(2, 1))
     grouped = twice.with_groups(np.tile(np.arange(40, dtype=np.uint64), 2), "pair")
-    own, of_ref = np.linspace(-1, 1, 40), np.zeros(50)
-    alone = estimate_of(0.0, (once, own), (ref, of_ref)).own_variance
-    for rows_twice, variance in ((grouped, alone), (twice, alone / 2)):
-        doubled = estimate_of(0.0, (rows_twice, np.tile(own, 2)), (ref, of_ref))
-        assert doubled.own_variance == pytest.approx(variance)
+    alone = unit_influences(own, units_of(once))
+    for rows_twice, variance in ((grouped, alone @ alone), (twice, alone @ alone / 2)):
+        doubled = unit_influences(np.tile(own, 2), units_of(rows_twice))
+        assert doubled @ doubled == pytest.approx(variance)

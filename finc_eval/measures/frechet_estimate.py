@@ -1,0 +1,191 @@
+"""The error of a Fréchet distance: distances without a block of samples give its bias, influences its interval.
+
+With Σ₂ = FᵀF and F Σ₁ Fᵀ = V S² Vᵀ, the optimal map from the first Gaussian to the second is T = P S⁻¹ Pᵀ with
+P = Fᵀ V, and the map back is Q S⁻¹ Qᵀ with Q = Σ₁ P S⁻¹. The derivative of the distance by Σ₁ is I − T, and by μ₁ it
+is 2(μ₁ − μ₂). So the influence of every sample is a quadratic form of it, and two decompositions give all of them.
+The same P gives distances of other Σ₁: tr (F Σ₁ Fᵀ)^½ = tr (Pᵀ Σ₁ P)^½.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.recipe import check_alike
+from finc_eval.measures.estimate import Array, Estimate, block_influences, unit_influences, units_of
+from finc_eval.measures.gaussian import (
+    BLOCKS,
+    GaussianStatistics,
+    MomentBlocks,
+    frechet_terms,
+    from_embeddings,
+    random_blocks,
+    row_blocks,
+)
+from finc_eval.numerics.inference import jackknife_bias
+from finc_eval.numerics.moments import Moments, weighted_sum
+
+
+@dataclass(frozen=True, eq=False)
+class FrechetSet:
+    """A set of a Fréchet distance: its Gaussian, and the samples or the blocks of samples that it comes from."""
+
+    statistics: GaussianStatistics
+    source: Embeddings | MomentBlocks | None  # None for a Gaussian without error
+    units: NDArray[np.int64] | None = None  # number of the independent unit that each sample is of; None for its own
+
+    @classmethod
+    def of(cls, source: Embeddings | MomentBlocks | GaussianStatistics, run: Run | None = None) -> FrechetSet:
+        """Fit the Gaussian; samples of a group are one unit."""
+        if isinstance(source, GaussianStatistics):
+            return cls(source, None)
+        if isinstance(source, MomentBlocks):
+            return cls(source.statistics(), source)
+        return cls(from_embeddings(source, run=run), source, units_of(source))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Sums over a block of samples z = x − mean and their coordinates u = Pᵀz."""
+
+    n: int
+    first: torch.Tensor  # Σz, shape (d,)
+    square: float  # Σ‖z‖²
+    inner_first: torch.Tensor  # Σu, shape (r,)
+    inner: torch.Tensor  # Σuuᵀ, shape (r, r)
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """One of two Gaussians, seen from the other."""
+
+    own: GaussianStatistics
+    other: GaussianStatistics
+    basis: torch.Tensor  # P, shape (d, r)
+    scale: torch.Tensor  # diagonal of S, shape (r,)
+
+    @cached_property
+    def distance(self) -> float:
+        """Distance of the two Gaussians."""
+        own = self.own
+        return sum(frechet_terms(own.mean, own.covariance.trace(), self.other, self.scale.sum()))
+
+    def distance_without(self, part: _Part) -> float:
+        """Return the distance after a block of samples was left out."""
+        n = self.own.n or 0
+        left = n - part.n
+        before = (n - 1) * self.scale.square().diag() - part.inner
+        inner = before.addr_(part.inner_first, part.inner_first, alpha=-1 / left).div_(left - 1)
+        roots = positive(torch.linalg.eigvalsh((inner + inner.T) / 2)).sqrt()
+        trace = ((n - 1) * self.own.covariance.trace() - part.square - part.first.square().sum() / left) / (left - 1)
+        return sum(frechet_terms(self.own.mean - part.first / left, trace, self.other, roots.sum()))
+
+    def influence(self, rows: torch.Tensor, inner: torch.Tensor) -> torch.Tensor:
+        """Return the derivative of the distance by the weight of samples z, up to a constant."""
+        along = 2 * rows @ (self.own.mean - self.other.mean)
+        return along + rows.square().sum(1) - (inner.square() / self.scale).sum(1)
+
+
+def estimate_frechet(
+    gen: FrechetSet, ref: FrechetSet, *, value: float | None = None, run: Run | None = None
+) -> Estimate:
+    """Estimate the Fréchet distance, without bias.
+
+    The bias comes from the distances without each of ten blocks of a set (Quenouille 1956). Its expansion to second
+    order is far too small for n below 10·d: of 8.2 it found 7.2 with 300 samples in 64 dimensions. The error comes from
+    the influence of each unit. Blocks are the units of a set without samples, and of sets of n ≤ d samples.
+    `value` is the distance if it is known already.
+    """
+    run = Run.of(run)
+    check_alike(gen.statistics.name, gen.statistics, ref.statistics.name, ref.statistics)
+    x = gen.statistics
+    sides = _sides(x, ref.statistics.to(x.mean.device))
+    smooth = all(one.statistics.n is None or one.statistics.n > one.statistics.dim for one in (gen, ref))
+    without, influences = [], []
+    for one, side in zip((gen, ref), sides, strict=True):
+        if one.source is None:
+            continue
+        of_samples, parts = _cut(one.source, side, run)
+        without.append(np.array([side.distance_without(part) for part in parts]))
+        if of_samples is None or not smooth:
+            influences.append(block_influences(without[-1]))
+        else:
+            influences.append(unit_influences(of_samples, one.units))
+    bias = jackknife_bias(sides[0].distance, *without)
+    value = max(sides[0].distance, 0.0) if value is None else value
+    return _with_interval(value, value - bias, tuple(influences))
+
+
+def _with_interval(value: float, unbiased: float, influences: tuple[Array, ...]) -> Estimate:
+    """Return an estimate whose interval is the wider one of the distance and of its root, at each end.
+
+    The distance bends where it is near zero, its root where dimensions are many.
+    """
+    half = Estimate(value, unbiased, (unbiased, unbiased), influences).half
+    center = max(unbiased, 0.0)
+    root, of_root = center**0.5, half / (2 * value**0.5) if value else 0.0
+    low = min(max(0.0, center - half), max(0.0, root - of_root) ** 2)
+    return Estimate(value, unbiased, (low, max(center + half, (root + of_root) ** 2)), influences)
+
+
+def _sides(x: GaussianStatistics, y: GaussianStatistics) -> tuple[_Side, _Side]:
+    """Couple two Gaussians. Directions that one of them lacks have no part in the map from one to the other."""
+    factor = y.root
+    middle = factor @ x.covariance @ factor.T
+    values, vectors = torch.linalg.eigh((middle + middle.T) / 2)
+    kept = positive(values) > 0
+    scale, forward = values[kept].sqrt(), factor.T @ vectors[:, kept]
+    return _Side(x, y, forward, scale), _Side(y, x, x.covariance @ forward / scale, scale)
+
+
+def positive(values: torch.Tensor) -> torch.Tensor:
+    """Return ascending eigenvalues, with those below rounding set to zero: their roots would not be small."""
+    return values.where(values > len(values) * torch.finfo(values.dtype).eps * values[-1:], 0.0)
+
+
+def _cut(source: Embeddings | MomentBlocks, side: _Side, run: Run) -> tuple[Array | None, Iterator[_Part]]:
+    """Return the influence of each sample, (n,), if samples are at hand, and the sums over each block."""
+    if isinstance(source, MomentBlocks):
+        return None, _parts_of_moments(source, side)
+    return _parts_of_samples(source, side, run)
+
+
+def _parts_of_moments(blocks: MomentBlocks, side: _Side) -> Iterator[_Part]:
+    offset, basis = side.own.mean - blocks.center.to(side.own.mean), side.basis
+    inner_offset = basis.T @ offset
+    for part in blocks.parts:
+        n, first = part.n, part.first.to(offset)
+        inner_first = basis.T @ first
+        inner = n * (basis.T @ part.apply(basis).to(offset))
+        cross = torch.outer(inner_first, inner_offset)
+        inner += n * torch.outer(inner_offset, inner_offset) - cross - cross.T
+        square = part.trace() - 2 * float(first @ offset) + n * float(offset @ offset)
+        yield _Part(n, first - n * offset, square, inner_first - n * inner_offset, inner)
+
+
+def _parts_of_samples(embeddings: Embeddings, side: _Side, run: Run) -> tuple[Array, Iterator[_Part]]:
+    """Read the samples once more, in bounded memory."""
+    block_of, where = random_blocks(embeddings, BLOCKS), side.own.mean.device
+    found = torch.empty(embeddings.n, dtype=torch.double)
+    first, square = side.own.mean.new_zeros(BLOCKS, side.own.dim), side.own.mean.new_zeros(BLOCKS)
+    sums = [Moments(len(side.scale), "float64", where) for _ in range(BLOCKS)]
+    for here, rows in row_blocks(embeddings, where, run.portion):
+        rows -= side.own.mean
+        inner, of_rows = rows @ side.basis, block_of[here].to(where)
+        found[here] = side.influence(rows, inner).cpu()
+        first.index_add_(0, of_rows, rows)
+        square.index_add_(0, of_rows, rows.square().sum(1))
+        for block, part in enumerate(sums):
+            part.update(inner[of_rows == block])
+    parts = (
+        _Part(part.n, first[block], float(square[block]), part.first, weighted_sum([(1.0, part)]))
+        for block, part in enumerate(sums)
+    )
+    return np.asarray(found.numpy()), parts
