@@ -21,7 +21,13 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.embeddings.repeats import same_embedding
 from finc_eval.measures.estimate import units_of
 from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
-from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_sketches, frechet_terms, from_embeddings
+from finc_eval.measures.gaussian import (
+    GaussianStatistics,
+    blocks_of_sketches,
+    frechet_terms,
+    from_embeddings,
+    symmetric,
+)
 from finc_eval.measures.inputs import (
     MIN_INTERVAL_SAMPLES,
     Metric,
@@ -39,6 +45,10 @@ the embeddings (measured for a spectrum 1/k in 400 dimensions; 1.2 times the var
 
 USUAL_CLIPS = 2048  # number of clips per set in published FVDs
 SPATIAL = "spatial"  # output of inception-fid that sFID takes
+
+
+MIN_EXACT_EIGENVALUE = 1e-8
+"""Least eigenvalue, in parts of the largest, whose square root is exact to eleven digits of the largest root."""
 
 
 @dataclass(frozen=True)
@@ -151,10 +161,18 @@ def distance_of_gaussians(x: GaussianStatistics, y: GaussianStatistics) -> Frech
     warnings = (*size_warnings(x), *size_warnings(y))
     if torch.equal(x.mean, y.mean) and torch.equal(x.covariance, y.covariance):
         return FrechetDistance(0.0, 0.0, 0.0, 0.0, warnings)
-    common = torch.linalg.svdvals(x.root @ y.root.T).sum()
-    mean_term, covariance_term = frechet_terms(x.mean, x.covariance.trace(), y, common)
+    mean_term, covariance_term = frechet_terms(x.mean, x.covariance.trace(), y, _common_trace(x, y))
     value = mean_term + covariance_term
     return FrechetDistance(max(value, 0.0), mean_term, covariance_term, max(-value, 0.0), warnings)
+
+
+def _common_trace(x: GaussianStatistics, y: GaussianStatistics) -> torch.Tensor:
+    """Return tr (Σ₁^½ Σ₂ Σ₁^½)^½, from eigenvalues if all are exact, which takes a third of the time."""
+    if x.has_full_rank and y.has_full_rank:
+        values = torch.linalg.eigvalsh(symmetric(y.root @ x.covariance @ y.root.T))
+        if values[0] > MIN_EXACT_EIGENVALUE * values[-1]:
+            return values.sqrt().sum()
+    return torch.linalg.svdvals(x.root @ y.root.T).sum()
 
 
 def size_warnings(statistics: GaussianStatistics) -> list[str]:

@@ -17,6 +17,9 @@ from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
 
 MAX_COVARIANCE_SIZE = 16_384  # largest number of rows of a covariance matrix, which then takes 2 GB in float64
+MIN_PIVOT = 1e-8
+"""Least part of an entry's variance that the entries before it must leave for Cholesky's factor to be exact."""
+
 BLOCKS = 10  # blocks that a jackknife leaves out in turn; each costs one more distance, or one more decomposition
 
 
@@ -42,15 +45,24 @@ class GaussianStatistics:
     def root(self) -> torch.Tensor:
         """Factor F of the covariance, shape (rank, d), with FᵀF = covariance.
 
-        For few samples these are the samples themselves, otherwise F comes from the eigenvalues. Eigenvalues below
-        rounding, d · eps times the largest, count as zero: their square roots would not be small.
+        For few samples these are the samples themselves, otherwise F is Cholesky's factor. If the covariance is nearly
+        singular, F comes from the eigenvalues: those below rounding, d · eps times the largest, count as zero, because
+        their square roots would not be small.
         """
         if self.rows is not None:
             return self.rows
+        lower, failed = torch.linalg.cholesky_ex(self.covariance)
+        if not failed and (lower.diagonal().square() > MIN_PIVOT * self.covariance.diagonal()).all():
+            return lower.T
         values, vectors = torch.linalg.eigh(self.covariance)
-        kept = values > self.dim * torch.finfo(values.dtype).eps * values[-1]
+        kept = positive(values) > 0
         factor: torch.Tensor = values[kept].sqrt()[:, None] * vectors[:, kept].T
         return factor
+
+    @property
+    def has_full_rank(self) -> bool:
+        """Whether there are more samples than dimensions, and no direction without variance."""
+        return self.rows is None and len(self.root) == self.dim
 
     def to(self, device: torch.device) -> GaussianStatistics:
         """Return the statistics on a device."""
@@ -149,6 +161,16 @@ def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
         )
     # np.unique sorts by hash, so that the ranks are a random order of the samples.
     return torch.from_numpy(unit_of % count)
+
+
+def positive(values: torch.Tensor) -> torch.Tensor:
+    """Return ascending eigenvalues, with those below rounding set to zero: their roots would not be small."""
+    return values.where(values > len(values) * torch.finfo(values.dtype).eps * values[-1:], 0.0)
+
+
+def symmetric(matrix: torch.Tensor) -> torch.Tensor:
+    """Return the symmetric part of a product that is symmetric but for rounding."""
+    return (matrix + matrix.T).div_(2)
 
 
 def frechet_terms(
