@@ -110,8 +110,8 @@ class _Side:
                 roots = positive(torch.linalg.eigvalsh(inner)).sqrt()
                 lacking.append(2 * float(common - roots.sum()))
             found.append(sum(frechet_terms(self.own.mean - part.first / left, total / (left - 1), self.other, common)))
-        exactly = lacking + [float(np.mean(lacking))] * (len(found) - len(lacking))
-        return np.array(found) + np.array(exactly)
+        rest = [float(np.mean(lacking))] * (len(found) - len(lacking))
+        return np.asarray(np.array(found) + np.array(lacking + rest))
 
     def _common_trace(self, inner: torch.Tensor) -> torch.Tensor:
         """Return tr (Pᵀ Σ P)^½ to second order in Σ − Σ₁."""

@@ -53,7 +53,8 @@ class GaussianStatistics:
             return self.rows
         lower, failed = torch.linalg.cholesky_ex(self.covariance)
         if not failed and (lower.diagonal().square() > MIN_PIVOT * self.covariance.diagonal()).all():
-            return lower.T
+            transposed: torch.Tensor = lower.T
+            return transposed
         values, vectors = torch.linalg.eigh(self.covariance)
         kept = positive(values) > 0
         factor: torch.Tensor = values[kept].sqrt()[:, None] * vectors[:, kept].T

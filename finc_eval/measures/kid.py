@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, UsageError, check_count, check_positive
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
-from finc_eval.measures.gaussian import row_blocks
 from finc_eval.measures.inputs import Metric, MetricInputs, biased_floor, open_samples
-from finc_eval.measures.mmd import KERNEL_BLOCK, MmdEstimate, kernel_sums, unbiased_estimate
+from finc_eval.measures.mmd import KernelSums, MmdEstimate, kernel_sums, unbiased_estimate
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import PairKernel
 
@@ -70,12 +69,11 @@ def kid(
                 f"{one.name} has {one.n} samples, fewer than KID's subsets of {subset_size}: give more, or a smaller "
                 "subset_size; or take kid_interval, KID over all pairs, which needs no subsets"
             )
-    draw = np.random.RandomState(seed)
-    drawn = [[np.sort(draw.choice(one.n, subset_size, replace=False)) for one in (x, y)] for _ in range(subsets)]
     if (x.n + y.n) ** 2 < subsets * (2 * subset_size) ** 2:  # all pairs once are fewer than the pairs of all subsets
-        values = _distances_of_subsets((x, y), np.array(drawn), kernel, Run.of(run).torch_device).tolist()
-    else:
-        values = [kernel_sums(_rows(x, left), _rows(y, right), kernel, run=run).unbiased() for left, right in drawn]
+        return _of_all_pairs((x, y), subsets, subset_size, seed, kernel, run)[1]
+    drawn = _drawn((x, y), subsets, subset_size, seed)
+    pairs = ((_rows(x, of_x), _rows(y, of_y)) for of_x, of_y in drawn)
+    values = np.array([kernel_sums(left, right, kernel, run=run).unbiased() for left, right in pairs])
     return KernelDistance(float(np.mean(values)), float(np.std(values)), subsets, subset_size, seed)
 
 
@@ -113,8 +111,9 @@ def polynomial_kernel(
     x: torch.Tensor, y: torch.Tensor, degree: int = 3, gamma: float | None = None, coef: float = 1.0
 ) -> torch.Tensor:
     """Compute (γ·x·y + coef)^degree for every pair of rows, by default with γ = 1/d: (n, d), (m, d) → (n, m)."""
-    products = x @ y.T / x.shape[1] if gamma is None else gamma * (x @ y.T)
-    return (products + coef) ** degree
+    products = x @ y.T
+    scaled = products.div_(x.shape[1]) if gamma is None else products.mul_(gamma)
+    return scaled.add_(coef).pow_(degree)
 
 
 def _kernel(degree: int, gamma: float | None, coef: float) -> PairKernel:
@@ -130,32 +129,34 @@ def _rows(x: Embeddings, rows: NDArray[np.int64]) -> Embeddings:
     return ArrayEmbeddings(x.rows_at(rows), x.name)
 
 
-def _distances_of_subsets(
-    sets: tuple[Embeddings, Embeddings], drawn: NDArray[np.int64], kernel: PairKernel, where: torch.device
-) -> NDArray[np.float64]:
-    """Return the unbiased MMD² of subsets, from one pass over all pairs of samples.
+def _drawn(sets: tuple[Embeddings, Embeddings], subsets: int, size: int, seed: int) -> NDArray[np.int64]:
+    """Draw the rows of each subset of each set, (subsets, 2, size)."""
+    draw = np.random.RandomState(seed)
+    return np.array([[np.sort(draw.choice(one.n, size, replace=False)) for one in sets] for _ in range(subsets)])
 
-    `drawn` has the rows of each subset of each set, (subsets, 2, size).
-    """
-    subsets, _, size = drawn.shape
+
+def _of_all_pairs(
+    sets: tuple[Embeddings, Embeddings], subsets: int, size: int, seed: int, kernel: PairKernel, run: Run | None
+) -> tuple[KernelSums, KernelDistance]:
+    """Return the sums over all pairs of samples and, from the same pass, KID over subsets."""
+    drawn = _drawn(sets, subsets, size, seed)
+    where = Run.of(run).torch_device
     members = [torch.zeros(subsets, one.n, dtype=torch.double, device=where) for one in sets]
     for number, one in enumerate(members):
         one.scatter_(1, torch.from_numpy(drawn[:, number].copy()).to(where), 1.0)
+    within, across = (torch.zeros(subsets, dtype=torch.double, device=where) for _ in range(2))
 
-    def sums(first: int, second: int) -> torch.Tensor:
-        """Sum the kernel over the pairs of each subset, without pairs of a sample with itself."""
-        total = torch.zeros(subsets, dtype=torch.double, device=where)
-        for rows, left in row_blocks(sets[first], where, KERNEL_BLOCK):
-            for columns, right in row_blocks(sets[second], where, KERNEL_BLOCK):
-                values = kernel(left, right)
-                if first == second and rows == columns:
-                    values.fill_diagonal_(0)
-                total += (members[first][:, rows] @ values).mul_(members[second][:, columns]).sum(1)
-        return total
+    def add(pair: tuple[int, int], rows: slice, columns: slice, values: torch.Tensor) -> None:
+        first, second = (members[number] for number in pair)
+        found = (first[:, rows] @ values).mul_(second[:, columns]).sum(1)
+        if pair == (0, 1):
+            across.add_(found)
+        else:  # a block beside the diagonal stands for its mirror image, too
+            within.add_(found, alpha=1 if rows == columns else 2)
 
-    within = (sums(0, 0) + sums(1, 1)) / (size * (size - 1))
-    distances: NDArray[np.float64] = (within - 2 * sums(0, 1) / size**2).cpu().numpy()
-    return distances
+    sums = kernel_sums(*sets, kernel, run=run, visit=add)
+    values = within / (size * (size - 1)) - 2 * across / size**2
+    return sums, KernelDistance(float(values.mean()), float(values.std(correction=0)), subsets, size, seed)
 
 
 def _kid(
@@ -167,17 +168,20 @@ def _kid(
     gamma: float | None = None,
     coef: float = 1.0,
 ) -> list[Score]:
-    gen, ref = inputs.embeddings()
-    exact = kid_interval(gen, ref, degree=degree, gamma=gamma, coef=coef, run=inputs.run)
+    function = _kernel(degree, gamma, coef)
+    gen, ref = open_samples(*inputs.embeddings(), least=3)
+    check_count("subsets", subsets)
+    check_count("subset_size", subset_size, least=2)
     kernel = {} if (degree, gamma, coef) == (3, None, 1) else {"degree": degree, "gamma": gamma or "1/d", "coef": coef}
-    interval = (exact.low, exact.high)
     if min(gen.n, ref.n) < subset_size:
+        exact = unbiased_estimate(kernel_sums(gen, ref, function, run=inputs.run))
+        interval = (exact.low, exact.high)
         note = f"of all pairs of samples: papers take subsets of {subset_size}, which the sets are too small for"
         signature = inputs.signature(subsets="all", **kernel)
         return [Score("kid_mean", exact.value, signature, interval=interval, higher_is_better=False, notes=(note,))]
-    found = kid(
-        gen, ref, subsets=subsets, subset_size=subset_size, degree=degree, gamma=gamma, coef=coef, run=inputs.run
-    )
+    sums, found = _of_all_pairs((gen, ref), subsets, subset_size, SEED, function, inputs.run)
+    exact = unbiased_estimate(sums)
+    interval = (exact.low, exact.high)
     signature = inputs.signature(subsets=f"{found.subsets}x{found.subset_size}", seed=found.seed, **kernel)
     note = f"the unbiased value and its interval are of all pairs of samples, not of {found.subsets} subsets"
     scores = [

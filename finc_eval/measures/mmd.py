@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,6 +18,9 @@ from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
 
 KERNEL_BLOCK = 2048  # rows per block of a kernel matrix: 32 MB of float64
+
+Visitor = Callable[[tuple[int, int], slice, slice, torch.Tensor], None]
+"""Function that gets the numbers of two sets, and rows, columns and values of a block of their kernel matrix."""
 
 CMMD_SIGMA = 10.0
 CMMD_SCALE = 1000.0  # bandwidth and factor of the published code
@@ -73,14 +76,17 @@ class KernelSums:
         return float((n - 1) * without.var(correction=0))
 
 
-def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | None = None) -> KernelSums:
+def kernel_sums(
+    x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | None = None, visit: Visitor | None = None
+) -> KernelSums:
     """Sum the rows of the kernel matrices of two sets, in float64 and blocks: memory of n + m numbers and one block.
 
-    `kernel` maps two batches of float64 rows, (a, d) and (b, d), to (a, b).
+    `kernel` maps two batches of float64 rows, (a, d) and (b, d), to (a, b). `visit` sees every block, of a symmetric
+    matrix those on and above the diagonal, without the diagonal itself.
     """
     where = Run.of(run).torch_device
-    xx, diagonal_x = sums_within(x, kernel, where)
-    yy, diagonal_y = sums_within(y, kernel, where)
+    xx, diagonal_x = sums_within(x, kernel, where, visit and partial(visit, (0, 0)))
+    yy, diagonal_y = sums_within(y, kernel, where, visit and partial(visit, (1, 1)))
     xy = torch.zeros(x.n, dtype=torch.double, device=where)
     yx = torch.zeros(y.n, dtype=torch.double, device=where)
     for rows, left in _blocks(x, 0, where):
@@ -88,6 +94,8 @@ def kernel_sums(x: Embeddings, y: Embeddings, kernel: PairKernel, *, run: Run | 
             values = kernel(left, right)
             xy[rows] += values.sum(1)
             yx[columns] += values.sum(0)
+            if visit:
+                visit((0, 1), rows, columns, values)
     return KernelSums(xx, yy, xy, yx, diagonal_x, diagonal_y)
 
 
@@ -136,17 +144,26 @@ def _gaussian_minus_one(sigma: float) -> PairKernel:
     return kernel
 
 
-def sums_within(x: Embeddings, kernel: PairKernel, where: torch.device) -> tuple[torch.Tensor, float]:
+def sums_within(
+    x: Embeddings,
+    kernel: PairKernel,
+    where: torch.device,
+    visit: Callable[[slice, slice, torch.Tensor], None] | None = None,
+) -> tuple[torch.Tensor, float]:
     """Return Σ_{j≠i} k(x_i, x_j) for each i, shape (n,), and Σ_i k(x_i, x_i)."""
     sums, diagonal = torch.zeros(x.n, dtype=torch.double, device=where), 0.0
     for rows, left in _blocks(x, 0, where):
         values = kernel(left, left)
         diagonal += float(values.trace())
         sums[rows] += values.fill_diagonal_(0).sum(1)
+        if visit:
+            visit(rows, rows, values)
         for columns, right in _blocks(x, rows.stop, where):
             values = kernel(left, right)
             sums[rows] += values.sum(1)
             sums[columns] += values.sum(0)
+            if visit:
+                visit(rows, columns, values)
     return sums, diagonal
 
 
