@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 
 import numpy as np
 import torch
@@ -92,26 +91,24 @@ class _Side:
         scale = self.scale
         return (scale[:, None] + scale).mul_(scale).mul_(scale[:, None]).reciprocal_().div_(4)
 
-    def distances_without(self, parts: Iterable[_Part], exact: float) -> Array:
+    def distances_without(self, parts: Iterable[_Part], are_exact: bool) -> Array:
         """Return the distances after each block of samples was left out.
 
-        They are computed to second order, and what that lacks is the mean of what `exact` of them lack.
+        If not all are exact, they are computed to second order. What that lacks is the mean of what a few lack.
         """
-        found, lacking = [], []
+        n, found, lacking = self.own.n or 0, [], []
         for number, part in enumerate(parts):
-            n, left = self.own.n or 0, (self.own.n or 0) - part.n
-            # Σ (x − mean)(x − mean)ᵀ of what is left, in the coordinates of P, less its own mean
+            left = n - part.n
+            # Covariance of what is left, in the coordinates of P
             inner = part.inner.addr_(part.inner_first, part.inner_first, alpha=1 / left).neg_()
             inner.diagonal().add_((n - 1) * self.scale.square())
             inner.div_(left - 1)
             total = (n - 1) * self.own.covariance.trace() - part.square - part.first.square().sum() / left
-            common = self._common_trace(inner)
-            if number < exact:
-                roots = positive(torch.linalg.eigvalsh(inner)).sqrt()
-                lacking.append(2 * float(common - roots.sum()))
+            common = positive(torch.linalg.eigvalsh(inner)).sqrt().sum() if are_exact else self._common_trace(inner)
+            if not are_exact and number < EXACT_BLOCKS:
+                lacking.append(2 * float(common - positive(torch.linalg.eigvalsh(inner)).sqrt().sum()))
             found.append(sum(frechet_terms(self.own.mean - part.first / left, total / (left - 1), self.other, common)))
-        rest = [float(np.mean(lacking))] * (len(found) - len(lacking))
-        return np.asarray(np.array(found) + np.array(lacking + rest))
+        return np.asarray(np.array(found) + (np.mean(lacking) if lacking else 0.0))
 
     def _common_trace(self, inner: torch.Tensor) -> torch.Tensor:
         """Return tr (Pᵀ Σ P)^½ to second order in Σ − Σ₁."""
@@ -147,8 +144,7 @@ def estimate_frechet(
             continue
         of_samples, parts = _cut(one.source, side, run)
         by_blocks = of_samples is None or not smooth
-        exact = len(side.scale) <= MAX_EXACT_SIZE or by_blocks
-        without.append(side.distances_without(parts, inf if exact else EXACT_BLOCKS))
+        without.append(side.distances_without(parts, by_blocks or len(side.scale) <= MAX_EXACT_SIZE))
         if of_samples is None or not smooth:
             influences.append(block_influences(without[-1]))
         else:
