@@ -28,6 +28,7 @@ SHOWN = {
     ),
     "few_groups": (("samples", "overall, by effective ones", "a kind, by those it is worth"), "^(2|6|40) "),
     "finc_scaling": (("n = m", "compare, s", "peak, GB", "published, s"), r"^(1000|10000|50000|250000) "),
+    "frechet_intervals": (("design", "distance", "read", "interval holds the distance"), ""),
     "gate": (("regime", "false failures", "passed", "found"), "^(unchanged|prompts|compact|new|worse) "),
     "gate_real": (("regime", "regression", "pass"), "^(unchanged|halved|artefact|photos-unchanged|photos-lost) "),
     "gate_retraining": (

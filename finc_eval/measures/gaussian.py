@@ -62,7 +62,7 @@ class GaussianStatistics:
 
     @property
     def has_full_rank(self) -> bool:
-        """Whether there are more samples than dimensions, and no direction without variance."""
+        """True for more samples than dimensions, and variance in every direction."""
         return self.rows is None and len(self.root) == self.dim
 
     def to(self, device: torch.device) -> GaussianStatistics:
