@@ -8,9 +8,12 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from finc_eval.core.errors import DataError, UsageError
+
+Item = TypeVar("Item")
 
 VARIABLE = "FINC_EVAL_MAX_DECODED"
 DEFAULT_MAX_DECODED = 1 << 30
@@ -26,6 +29,10 @@ BYTES_PER_PIXEL = 12
 """Bytes that a pixel takes while it is decoded, turned into RGB and resized. So 1 GiB allows 89 478 485 pixels, as
 Pillow does."""
 
+BYTES_PER_SAMPLE = 200
+"""Bytes that a sample takes before it is read: its id, label and prompt, its digest, and its place in the order."""
+
+COUNTED_AT_ONCE = 1 << 12  # items of a list between two looks at their number
 NEGLIGIBLE_BYTES = 1 << 20  # bytes below which a thread does not count what it decodes: counting takes longer
 BYTES_PER_TEXT_BYTE = 8  # bytes that a byte of a table of metadata takes while the table is read: 7 were measured
 
@@ -62,6 +69,25 @@ def check_decoded(size: int, what: str) -> None:
     """Raise DataError if something, named as in a sentence, takes more than is decoded at once."""
     if found := excess(size):
         raise DataError(f"{what} takes {found}: make it smaller, or set {VARIABLE} to {-(-size // 2**30)}GiB")
+
+
+def check_list(n: int, where: str, what: str = "samples", bytes_each: int = BYTES_PER_SAMPLE) -> None:
+    """Raise DataError if a list of n samples, or of what else there is, takes more memory than is allowed."""
+    check_decoded(bytes_each * n, f"{where}: the list of {n:,} {what}")
+
+
+def counted(items: Iterable[Item], where: str, what: str = "samples") -> Iterator[Item]:
+    """Yield the same items; DataError as soon as a list of them would take more memory than is allowed."""
+    for number, item in enumerate(items):
+        if not number % COUNTED_AT_ONCE:
+            check_list(number, where, what)
+        yield item
+
+
+def numbered(n: int, where: str) -> list[str]:
+    """Return the ids "0" to n−1 of samples without names; DataError if there are too many."""
+    check_list(n, where)
+    return [*map(str, range(n))]
 
 
 def readable(size: int) -> str:

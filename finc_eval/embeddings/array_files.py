@@ -14,7 +14,7 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, map_array
-from finc_eval.core.files.parquet import parquet_table
+from finc_eval.core.files.parquet import parquet_pieces
 from finc_eval.core.files.tensors import (
     TENSOR_SUFFIXES,
     Shapes,
@@ -24,7 +24,7 @@ from finc_eval.core.files.tensors import (
     refuse_means,
     tensors_in,
 )
-from finc_eval.core.memory import check_decoded
+from finc_eval.core.memory import check_list
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import Pair, count_of, from_sums, is_plain, pair_in
 from finc_eval.samples.rows import holds_images
@@ -166,7 +166,7 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     with readable(path):
         arrays = READERS[path.suffix.lower()](path)
     rows = _embeddings(arrays, path)
-    check_decoded(BYTES_PER_ROW * len(rows), f"{path}: the list of {len(rows):,} rows")
+    check_list(len(rows), str(path), "rows", BYTES_PER_ROW)
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
     check_cells(len(beside), len(rows), str(path))
     ids = next((beside.pop(name) for name in IDS if name in beside), None)
@@ -218,20 +218,49 @@ def _plain_tensors(path: Path) -> Arrays:
 def _parquet(path: Path) -> Arrays:
     from pyarrow import types
 
-    table = parquet_table(path)
-    lists = [
-        field.name
-        for field in table.schema
-        if types.is_list(field.type) or types.is_large_list(field.type) or types.is_fixed_size_list(field.type)
-    ]
-    numbers = [field.name for field in table.schema if types.is_floating(field.type)]
-    rest = {name: table[name].to_numpy() for name in table.column_names if name not in {*lists, *numbers}}
-    if lists:
-        return rest | {
-            name: np.concatenate([np.stack(chunk.to_numpy(zero_copy_only=False)) for chunk in table[name].chunks])
-            for name in lists
-        }
-    return rest | ({"embeddings": np.stack([table[name].to_numpy() for name in numbers], 1)} if numbers else {})
+    pieces = parquet_pieces(path)
+    schema = next(pieces).schema
+    are_lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    lists = [field.name for field in schema if any(is_one(field.type) for is_one in are_lists)]
+    numbers = [field.name for field in schema if types.is_floating(field.type)]
+    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in schema.names if not lists or name not in numbers}
+    for piece in pieces:
+        for name, found in parts.items():
+            column = piece.column(name)
+            found.append(_matrix(column) if name in lists else column.to_numpy(zero_copy_only=False))
+    arrays = {name: _joined(found) for name, found in parts.items()}
+    if lists or not numbers:
+        return arrays
+    return {name: one for name, one in arrays.items() if name not in numbers} | {
+        "embeddings": np.stack([arrays[name] for name in numbers], 1)
+    }
+
+
+def _matrix(column: Any) -> NDArray[Any]:
+    """Return lists of the same length as the rows of an array; ValueError for several lengths."""
+    values = column.flatten().to_numpy(zero_copy_only=False)
+    if column.null_count or len(column.value_lengths().unique()) > 1:
+        raise ValueError("its lists have several lengths, or one is missing")
+    rows: NDArray[Any] = values.reshape(len(column), -1)
+    return rows
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return parts as one array, and let go of each as soon as it is copied."""
+    if not parts:
+        return np.empty(0)
+    parts.reverse()
+    found, end = (
+        np.empty((sum(map(len, parts)), *parts[-1].shape[1:]), np.result_type(*{part.dtype for part in parts})),
+        0,
+    )
+    while parts:
+        part = parts.pop()
+        if part.shape[1:] != found.shape[1:]:
+            raise ValueError("its lists have several lengths")
+        found[end : end + len(part)] = part
+        end += len(part)
+    return found
 
 
 READERS: dict[str, Callable[[Path], Arrays]] = {

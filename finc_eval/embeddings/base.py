@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 VIDEO = "video"  # name of the grouping of windows by their video
 PORTION = 16 * BATCH_SIZE  # ids that are read together
 DIGEST_ENTRIES = 1 << 24  # entries of an array that are copied from a device at once, for its digest: 64 MB
+BATCH_ENTRIES = 1 << 25  # entries of a batch of rows at most, where wide rows would make it larger: 134 MB
 IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]  # function from indices of samples to their ids
 
 
@@ -235,6 +236,7 @@ class ArrayEmbeddings(Embeddings):
         return self._finite(self._rows[send(torch.from_numpy(indices), self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
+        size = min(size, max(1, BATCH_ENTRIES // self.dim))
         if self._rows.device.type != "cpu":
             # Checked all at once: for every check, the host waits for the GPU.
             if not self._checked:

@@ -14,7 +14,7 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.csv_text import check_cells, csv_table, gather_columns
 from finc_eval.core.files.parquet import parquet_table
 from finc_eval.core.files.parsed import json_lines, json_size
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded, numbered
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.words import join_words, plural
 from finc_eval.samples.clips import video_of
@@ -97,7 +97,7 @@ def metadata_table(metadata: object, ids: Sequence[str]) -> tuple[Columns, dict[
     known = {*ids, *map(video_of, ids)}
     usual = (key for key in NAME_KEYS if key in table and not known.isdisjoint(map(_normal, table[key])))
     key = next((key for key in KEYS if key in table), None) or next(usual, None)
-    names = table.pop(key) if key else [str(row) for row in range(max(sizes, default=0))]
+    names = table.pop(key) if key else numbered(max(sizes, default=0), name)
     rows = {_normal(one): row for row, one in enumerate(names) if one}
     if len(rows) < sum(map(bool, names)):
         twice = next(one for row, one in enumerate(names) if one and rows[_normal(one)] != row)

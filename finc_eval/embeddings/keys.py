@@ -62,6 +62,7 @@ def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
     return byte_hashes([text_bytes(name) for name in names])
 
 
+HASHED_ENTRIES = 1 << 20  # entries of these rows at most: wide ones would take six times their memory
 HASHED_ROWS = 256  # rows that are hashed together: their integers stay in the memory next to the processor
 
 
@@ -70,7 +71,8 @@ def hash_rows(rows: torch.Tensor) -> torch.Tensor:
     odd = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
     weights = send(torch.from_numpy(odd.view(np.int64)), rows.device)
     # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
-    parts = ((part + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF for part in torch.split(rows, HASHED_ROWS))
+    step = min(HASHED_ROWS, max(1, HASHED_ENTRIES // max(1, rows.shape[1])))
+    parts = ((part + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF for part in torch.split(rows, step))
     return torch.cat([((bits ^ (bits >> 15)) * weights).sum(1) for bits in parts])
 
 

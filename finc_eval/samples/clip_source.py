@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.memory import check_list
+from finc_eval.core.words import plural
 from finc_eval.samples.clips import Clip, DecodedWindow, plan_windows
 from finc_eval.samples.in_memory import check_dtype
 from finc_eval.samples.metadata import Metadata
@@ -126,8 +128,10 @@ class ClipSource(Source):
 
 def clip_ids(videos: Iterable[str], clip: Clip) -> list[str]:
     """Return the ids of all clips of the videos."""
+    videos = list(videos)
     if clip.windows == 1:
-        return list(videos)
+        return videos
+    check_list(len(videos) * clip.windows, f"{plural(len(videos), 'video')} of {clip.windows:,} windows", "clips")
     return [f"{video}#{window}" for video in videos for window in range(clip.windows)]
 
 

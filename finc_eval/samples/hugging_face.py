@@ -11,7 +11,7 @@ from finc_eval.core.doors import inside, open_file, read_text
 from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.files.parquet import check_stream, check_values
 from finc_eval.core.files.parsed import read_json
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE
+from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, numbered
 from finc_eval.samples.files import FileSource
 from finc_eval.samples.in_memory import part, plain, to_pixels
 from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
@@ -51,7 +51,8 @@ class HuggingFaceSource(FileSource):
             raise DataError(f"{name} has {found}: it must have exactly one; name it by image_key")
         self._column, self._folder = images[0], folder
         self._rows = dataset.select_columns(images).cast_column(self._column, datasets.Image(decode=False))
-        super().__init__(name, [str(number) for number in range(len(dataset))], {}, _labels(dataset), _prompts(dataset))
+        ids = numbered(len(dataset), name)
+        super().__init__(name, ids, {}, _labels(dataset), _prompts(dataset))
 
     def open(self, number: int) -> IO[bytes]:
         stored = self._rows[number][self._column]
@@ -192,7 +193,8 @@ class DatasetSource(Source):
         n = len(dataset)
         if n == 0:
             raise DataError(f"the dataset ({type(dataset).__name__}) is empty")
-        super().__init__(f"dataset {type(dataset).__name__}", [str(number) for number in range(n)], {})
+        name = f"dataset {type(dataset).__name__}"
+        super().__init__(name, numbered(n, name), {})
         targets = plain(getattr(dataset, "targets", None))
         if isinstance(targets, list) and len(targets) == n:
             labels = [self._label(target) for target in targets]

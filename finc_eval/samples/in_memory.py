@@ -15,6 +15,7 @@ from PIL import Image
 
 from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, UsageError, check_count, did_you_mean
+from finc_eval.core.memory import numbered
 from finc_eval.core.words import plural
 from finc_eval.samples.images import as_rgb, decode, rgb
 from finc_eval.samples.reading import EVERYTHING, RANGE_SLACK, Reading
@@ -234,7 +235,7 @@ class IteratorSource(Source):
         if n is None:
             raise UsageError("an iterator does not say how many images it has: pass their number as n")
         check_count("n", n)
-        super().__init__("iterator", [str(number) for number in range(n)], {})
+        super().__init__("iterator", numbered(n, "the iterator"), {})
         self._items: Iterable[Any] | None = items
         self._of_batches, self._whole = of_batches, whole
         self._digests: list[bytes] = []

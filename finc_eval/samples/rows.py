@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -19,7 +20,7 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError, did_you_mean
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.files.npz import NpzFile, blocks, map_array, npy_header, refuse_objects
-from finc_eval.core.files.parquet import parquet_batches, parquet_schema
+from finc_eval.core.files.parquet import ROWS_AT_ONCE, parquet_batches, parquet_schema
 from finc_eval.core.files.tensors import (
     LABEL_ARRAYS,
     TENSOR_SUFFIXES,
@@ -29,7 +30,7 @@ from finc_eval.core.files.tensors import (
     refuse_means,
     tensors_in,
 )
-from finc_eval.core.memory import check_decoded
+from finc_eval.core.memory import check_decoded, check_list, counted, numbered
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import place_of
 from finc_eval.samples.clips import CLIPS
@@ -52,7 +53,6 @@ from finc_eval.samples.source import (
     readable,
 )
 
-BYTES_PER_SAMPLE = 100  # bytes that the id of a sample takes, and what else is known of it before it is read
 ARRAY_SUFFIXES = (".npy", *TENSOR_SUFFIXES)  # suffixes of files of arrays, besides .npz
 IMAGE_ARRAYS = ("arr_0", "images")  # usual names of the array of images
 
@@ -75,7 +75,7 @@ class ArraySource(RandomAccessSource):
         labels: list[str] | None = None,
     ) -> None:
         """Take the rows, which are uint8, or numbers of the range that `reading` states."""
-        super().__init__(name, [*map(str, range(len(array)))], {}, labels)
+        super().__init__(name, numbered(len(array), name), {}, labels)
         self._array, self.reading = array, reading
 
     def sample(self, number: int) -> Sample:
@@ -123,9 +123,9 @@ class NpzSource(Source):
         copies = COPIES if shape[3:] and shape[-1] == 3 else 3 * COPIES
         check_decoded(copies * math.prod(shape[1:]), f"{path}: each row of {chosen}, of shape {shape[1:]},")
         self.rows = file.rows(chosen)
-        check_decoded(BYTES_PER_SAMPLE * shape[0], f"{path}: the list of {shape[0]:,} samples")
+        ids = numbered(shape[0], str(path))
         labels = next((found for key in LABEL_ARRAYS if key in keys and (found := self._labels(file, key))), None)
-        super().__init__(place_of(path), [*map(str, range(shape[0]))], {}, labels)
+        super().__init__(place_of(path), ids, {}, labels)
 
     def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
         rows = zip(numbers, self.rows.at(numbers), strict=True)
@@ -261,21 +261,24 @@ class ParquetSource(Source):
         """Read the number of rows, the labels and the prompts."""
         self.reading = reading
         self._files = [(path if isinstance(path, str) else path.resolve()) for _, path in files]
-        self._columns: list[str] = []
-        self._sizes: list[int] = []
-        ids: list[str] = []
-        found: tuple[list[str | None], list[str | None]] = [], []  # labels and prompts
-        for prefix, path in files:
+        schemas, self._columns, self._sizes = list[Any](), list[str](), list[int]()
+        for _, path in files:
             with readable(path):
                 schema, rows = parquet_schema(local(path))
             self._columns.append(_image_column(schema, self.reading.image_key, str(path)))
             self._sizes.append(rows)
-            ids += [f"{prefix}/{row}" if len(files) > 1 else str(row) for row in range(rows)]
+            schemas.append(schema)
+        check_list(sum(self._sizes), name)
+        ids = [*map(str, range(self._sizes[0]))]
+        if len(files) > 1:
+            ids = [f"{one}/{row}" for (one, _), rows in zip(files, self._sizes, strict=True) for row in range(rows)]
+        if not ids:
+            raise DataError(f"{name} has no rows")
+        found: tuple[list[str | None], list[str | None]] = [], []  # labels and prompts
+        for (_, path), schema, rows in zip(files, schemas, self._sizes, strict=True):
             for texts, keys in zip(found, (LABEL_KEYS, PROMPT_KEYS), strict=True):
                 column = next((key for key in keys if key in schema.names), None)
                 texts += [None] * rows if column is None else _texts(local(path), column, schema)
-        if not ids:
-            raise DataError(f"{name} has no rows")
         labels, prompts = (None if set(texts) <= {None} else [text or "" for text in texts] for texts in found)
         super().__init__(name, ids, {}, labels, prompts)
 
@@ -297,8 +300,9 @@ class ParquetSource(Source):
         """Yield the bytes of the images of these rows; groups of rows without any of them are not read."""
         first = 0
         for path, column, rows in zip(self._files, self._columns, self._sizes, strict=True):
-            wanted = [number - first for number in numbers if first <= number < first + rows]
-            if wanted:
+            begin, end = bisect_left(numbers, first), bisect_left(numbers, first + rows)
+            if begin < end:
+                wanted = range(rows) if end - begin == rows else [number - first for number in numbers[begin:end]]
                 for row, value in _values(path, column, wanted):
                     data = value["bytes"] if isinstance(value, dict) else value
                     yield first + row, "the row has no image" if data is None else data
@@ -317,7 +321,7 @@ class LmdbSource(FileSource):
         found: dict[str, tuple[int, int]] = {}
         others = 0
         with open_file(path) as file:
-            for key, offset, size in lmdb_values(path):
+            for key, offset, size in counted(lmdb_values(path), name):
                 file.seek(offset)
                 if SIGNATURES.match(file.read(min(size, SIGNATURE_BYTES))):
                     found[key.decode("utf-8", "backslashreplace")] = (offset, size)
@@ -377,7 +381,13 @@ def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
             return None
         return str(names[value]) if isinstance(value, int) and 0 <= value < len(names) else str(value)
 
-    return [text(value) for _, value in _values(path, column)]
+    found, letters = list[str | None](), 0
+    for row, value in _values(path, column):
+        found.append(text(value))
+        letters += len(found[-1] or "")
+        if not (row + 1) % ROWS_AT_ONCE:
+            check_decoded(letters, f"{path}: the column {column}, to row {row + 1:,},")
+    return found
 
 
 def _values(path: Path | str, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:

@@ -48,10 +48,13 @@ def lmdb_values(path: Path) -> Iterator[Value]:
         try:
             size, root = _root(file)
             if root != NO_ROOT:
-                end = file.seek(0, 2)
-                for value in _below(file, size, root, MAX_DEPTH, [end // size]):
+                end, used = file.seek(0, 2), 0
+                for value in _below(file, size, root, MAX_DEPTH, set()):
                     if value.offset + value.size > end:
                         raise ValueError("it is cut short")
+                    used += NODE.size + len(value.key) + value.size
+                    if used > end:
+                        raise ValueError("its values share bytes")
                     yield value
         except (ValueError, OverflowError, OSError, struct.error) as error:
             raise DataError(f"{path} cannot be read as a file of LMDB ({error}): copy it again") from error
@@ -74,11 +77,11 @@ def _root(file: IO[bytes]) -> tuple[int, int]:
     return size, found
 
 
-def _below(file: IO[bytes], size: int, number: int, depth: int, left: list[int]) -> Iterator[Value]:
-    """Yield the values below a page; no more pages are read than the file has."""
-    left[0] -= 1
-    if not depth or left[0] < 0:
+def _below(file: IO[bytes], size: int, number: int, depth: int, seen: set[int]) -> Iterator[Value]:
+    """Yield the values below a page; no page is read twice."""
+    if not depth or number in seen:
         raise ValueError("its pages lead in a circle")
+    seen.add(number)
     if number > NO_ROOT // size >> 1:
         raise ValueError("a page lies nowhere")
     file.seek(number * size)
@@ -92,7 +95,7 @@ def _below(file: IO[bytes], size: int, number: int, depth: int, left: list[int])
         low, high, kind, key_size = NODE.unpack_from(page, place)
         at = place + NODE.size + key_size
         if flags & BRANCH:
-            yield from _below(file, size, low | high << 16 | kind << 32, depth - 1, left)
+            yield from _below(file, size, low | high << 16 | kind << 32, depth - 1, seen)
         elif not flags & LEAF or kind & NESTED or at > size:
             raise ValueError("it holds more than one plain value a key")
         else:

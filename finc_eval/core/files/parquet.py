@@ -7,6 +7,7 @@ the pages are read, which the decoder believes. Texts stay numbers of a dictiona
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from struct import unpack_from
@@ -17,6 +18,7 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
 
 ROWS_AT_ONCE = 64  # rows that are decoded at once: their texts may be much larger than what the file holds of them
+BYTES_AT_ONCE = 1 << 24  # bytes of rows that are decoded at once, where 64 rows are more
 MAX_FOOTER_BYTES = 1 << 24  # bytes of a footer: it takes up to 35 times as many in memory
 
 MAX_DEPTH, MAX_ENTRY_BYTES = 8, 1 << 20
@@ -35,21 +37,34 @@ FOOTER_TAIL = 8  # bytes at the end of a file: the length of the footer, and a m
 def parquet_table(path: Path, copies: int = 1) -> Any:
     """Read a .parquet file as a table of pyarrow. Each byte will take this many `copies` in memory."""
     import pyarrow as arrow
+
+    batches = [*parquet_pieces(path, copies)]
+    return arrow.Table.from_batches(batches[1:], batches[0].schema).combine_chunks()
+
+
+def parquet_pieces(path: Path, copies: int = 1) -> Iterator[Any]:
+    """Yield an empty batch of pyarrow with the columns of a .parquet file, and then all its rows, a few at a time.
+
+    Each byte will take this many `copies` in memory.
+    """
+    import pyarrow as arrow
     from pyarrow import parquet
 
     with open_file(path) as stream:
         _check_footer(stream, path)
         with parquet.ParquetFile(stream) as file:
             schema = file.schema_arrow
-            texts = _check_pages(stream, path, file, copies)
+            texts, size = _check_pages(stream, path, file, copies)
+            at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * file.metadata.num_rows // max(1, size)))
+        yield arrow.RecordBatch.from_pylist([], schema)
         with parquet.ParquetFile(stream, read_dictionary=texts) as file:
-            size, batches = 0, list[arrow.RecordBatch]()
-            for batch in file.iter_batches(ROWS_AT_ONCE):
-                size += copies * sum(map(_size, batch.columns))
-                check_decoded(size, f"{path}, to row {ROWS_AT_ONCE * (len(batches) + 1)},")
+            size = rows = 0
+            for batch in file.iter_batches(at_once):
+                size, rows = size + copies * sum(map(_size, batch.columns)), rows + len(batch)
+                check_decoded(size, f"{path}, to row {rows:,},")
                 plain = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-                batches.append(arrow.RecordBatch.from_arrays(plain, schema=schema))
-            return arrow.Table.from_batches(batches, schema).combine_chunks()
+                yield arrow.RecordBatch.from_arrays(plain, schema=schema)
+    arrow.default_memory_pool().release_unused()
 
 
 def parquet_schema(path: Path) -> tuple[Any, int]:
@@ -76,15 +91,17 @@ def parquet_batches(path: Path, column: str, rows: Sequence[int] | None = None) 
             first = 0
             for group in range(file.num_row_groups):
                 last = first + file.metadata.row_group(group).num_rows
-                wanted = range(first, last) if rows is None else [row for row in rows if first <= row < last]
+                wanted = (
+                    range(first, last) if rows is None else rows[bisect_left(rows, first) : bisect_left(rows, last)]
+                )
                 batches = file.iter_batches(ROWS_AT_ONCE, row_groups=[group], columns=[column]) if wanted else ()
-                left, start = set(wanted), first
+                start, place = first, 0
                 for batch in batches:
                     check_decoded(sum(map(_size, batch.columns)), f"{path}, after row {start},")
-                    for row in range(start, start + len(batch)):
-                        if row in left:
-                            yield row, batch.column(0)[row - start].as_py()
-                    start += len(batch)
+                    end = bisect_left(wanted, start + len(batch), place)
+                    for row in wanted[place:end]:
+                        yield row, batch.column(0)[row - start].as_py()
+                    start, place = start + len(batch), end
                 first = last
 
 
@@ -110,8 +127,8 @@ def _check_footer(stream: IO[bytes], path: Path) -> None:
         )
 
 
-def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> list[str]:
-    """Add up what the pages of a file take, and return the names of the columns that are read as dictionaries."""
+def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> tuple[list[str], int]:
+    """Return the names of the columns that are read as dictionaries, and the bytes that the pages of a file take."""
     footer, spelled = file.metadata, set[str]()
     fields = {field.name: str(field.type) for field in file.schema_arrow}
     columns = [footer.schema.column(number) for number in range(footer.num_columns)]
@@ -135,7 +152,7 @@ def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> list[
                 # Each text may be as long as a page is.
                 most = count if column.max_repetition_level else min(count, ROWS_AT_ONCE)
                 check_decoded(copies * most * longest, f"{path}: the column {column.path}")
-    return sorted(texts - spelled)
+    return sorted(texts - spelled), size
 
 
 def _pages(stream: IO[bytes], chunk: Any) -> Iterator[tuple[int, int, int]]:
