@@ -29,6 +29,7 @@ BYTES_PER_PIXEL = 12
 """Bytes that a pixel takes while it is decoded, turned into RGB and resized. So 1 GiB allows 89 478 485 pixels, as
 Pillow does."""
 
+BYTES_PER_LINE = 350  # bytes that a line of a text takes as a row by names of columns, without its letters
 BYTES_PER_SAMPLE = 200
 """Bytes that a sample takes before it is read: its id, label and prompt, its digest, and its place in the order."""
 

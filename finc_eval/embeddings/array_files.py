@@ -14,7 +14,7 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.csv_text import check_cells
 from finc_eval.core.files.npz import NpzFile, map_array
-from finc_eval.core.files.parquet import parquet_pieces
+from finc_eval.core.files.parquet import parquet_pieces, parquet_schema
 from finc_eval.core.files.tensors import (
     TENSOR_SUFFIXES,
     Shapes,
@@ -24,7 +24,7 @@ from finc_eval.core.files.tensors import (
     refuse_means,
     tensors_in,
 )
-from finc_eval.core.memory import check_list
+from finc_eval.core.memory import check_decoded, check_list
 from finc_eval.embeddings.embedding_set import EmbeddingSet
 from finc_eval.numerics.arrays import Pair, count_of, from_sums, is_plain, pair_in
 from finc_eval.samples.rows import holds_images
@@ -218,22 +218,25 @@ def _plain_tensors(path: Path) -> Arrays:
 def _parquet(path: Path) -> Arrays:
     from pyarrow import types
 
-    pieces = parquet_pieces(path)
-    schema = next(pieces).schema
+    schema, rows = parquet_schema(path)
     are_lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
     lists = [field.name for field in schema if any(is_one(field.type) for is_one in are_lists)]
     numbers = [field.name for field in schema if types.is_floating(field.type)]
-    parts: dict[str, list[NDArray[Any]]] = {name: [] for name in schema.names if not lists or name not in numbers}
-    for piece in pieces:
-        for name, found in parts.items():
-            column = piece.column(name)
-            found.append(_matrix(column) if name in lists else column.to_numpy(zero_copy_only=False))
-    arrays = {name: _joined(found) for name, found in parts.items()}
+    arrays: dict[str, NDArray[Any]] = {}
+    start = 0
+    for piece in parquet_pieces(path):
+        for name in schema.names:
+            if name in lists or not lists or name not in numbers:
+                column = piece.column(name)
+                part = _matrix(column) if name in lists else column.to_numpy(zero_copy_only=False)
+                arrays[name] = _filled(arrays.get(name), start, part, rows, path)
+        start += len(piece)
+    if start != rows:
+        raise ValueError(f"{start:,} of {rows:,} rows are there")
     if lists or not numbers:
         return arrays
-    return {name: one for name, one in arrays.items() if name not in numbers} | {
-        "embeddings": np.stack([arrays[name] for name in numbers], 1)
-    }
+    columns = [arrays.pop(name) for name in numbers if name in arrays]
+    return arrays | ({"embeddings": np.stack(columns, 1)} if columns else {})
 
 
 def _matrix(column: Any) -> NDArray[Any]:
@@ -241,25 +244,20 @@ def _matrix(column: Any) -> NDArray[Any]:
     values = column.flatten().to_numpy(zero_copy_only=False)
     if column.null_count or len(column.value_lengths().unique()) > 1:
         raise ValueError("its lists have several lengths, or one is missing")
-    rows: NDArray[Any] = values.reshape(len(column), -1)
-    return rows
+    found: NDArray[Any] = values.reshape(len(column), -1)
+    return found
 
 
-def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
-    """Return parts as one array, and let go of each as soon as it is copied."""
-    if not parts:
-        return np.empty(0)
-    parts.reverse()
-    found, end = (
-        np.empty((sum(map(len, parts)), *parts[-1].shape[1:]), np.result_type(*{part.dtype for part in parts})),
-        0,
-    )
-    while parts:
-        part = parts.pop()
-        if part.shape[1:] != found.shape[1:]:
-            raise ValueError("its lists have several lengths")
-        found[end : end + len(part)] = part
-        end += len(part)
+def _filled(found: NDArray[Any] | None, start: int, part: NDArray[Any], rows: int, path: Path) -> NDArray[Any]:
+    """Return a column of so many rows with a part put in from row `start` on; it is made with the first part."""
+    if found is None:
+        check_decoded(rows * part.nbytes // len(part), str(path))
+        found = np.empty((rows, *part.shape[1:]), part.dtype)
+    if part.shape[1:] != found.shape[1:]:
+        raise ValueError("its lists have several lengths")
+    if part.dtype != found.dtype:  # whole numbers of which later ones are missing become floats
+        found = found.astype(np.result_type(found, part))
+    found[start : start + len(part)] = part
     return found
 
 

@@ -19,7 +19,7 @@ from finc_eval.core.files.archives import DAMAGED
 from finc_eval.core.files.csv_text import check_cells, csv_table, gather_columns
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size, read_text
 from finc_eval.core.files.png_texts import PNG, png_prompt
-from finc_eval.core.memory import check_decoded
+from finc_eval.core.memory import BYTES_PER_LINE, check_decoded, check_list
 from finc_eval.core.words import join_words, plural
 from finc_eval.samples.reading import FORMS_OF_NAMES
 from finc_eval.samples.source import align, reason
@@ -236,20 +236,23 @@ def read_prompts(given: str, ids: Sequence[str], columns: Mapping[str, Sequence[
 def _rows_of_lines(text: str, where: str, ids: Sequence[str]) -> list[dict[str, str]]:
     """Return the rows of a list of prompts, of which line k is for the samples whose name, or folder, begins with k."""
     suffix = PurePosixPath(where).suffix.lower()
+    check_list(text.count("\n"), where, "lines", BYTES_PER_LINE)
     lines = [line.strip("\r") for line in text.split("\n")]
     lines = lines[: max((place for place, line in enumerate(lines, 1) if line.strip()), default=0)]
+    given: Iterable[Mapping[str, Any]]
     if suffix == ".jsonl":
-        rows = [_plain(row) or {} for row in json_lines(text, where)]
+        given = (_plain(row) or {} for row in json_lines(text, where))
     elif suffix == ".csv":
-        rows = list(csv_table(io.StringIO(text, newline=""), where)[1])
+        given = csv_table(io.StringIO(text, newline=""), where)[1]
     else:
-        cells = [line.split("\t") for line in lines]
-        is_headed = suffix == ".tsv" and cells and any(cell.strip().lower() in PROMPT_KEYS for cell in cells[0])
-        rows = [dict(zip(cells[0] if is_headed else ["prompt"], row, strict=False)) for row in cells[bool(is_headed) :]]
-    rows = [{key.strip().lower(): str(value) for key, value in row.items() if key} for row in rows]
+        head = lines[0].split("\t") if lines else []
+        is_headed = suffix == ".tsv" and any(cell.strip().lower() in PROMPT_KEYS for cell in head)
+        names = head if is_headed else ["prompt"]
+        given = (dict(zip(names, line.split("\t"), strict=False)) for line in islice(lines, int(is_headed), None))
+    named = ({key.strip().lower(): str(value) for key, value in row.items() if key} for row in given)
     rows = [
         {"prompt": row[key], **row} if (key := next((key for key in PROMPT_KEYS if key in row), "")) else row
-        for row in rows
+        for row in named
     ]
     if not any("prompt" in row for row in rows):
         raise DataError(f"{where} has no prompts: call their column prompt")

@@ -33,18 +33,10 @@ from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import is_tensor, iterate
 from finc_eval.samples.metadata import read_prompts
 from finc_eval.samples.reading import Reading, only, split_glob
-from finc_eval.samples.rows import (
-    ARRAY_SUFFIXES,
-    DATA_FILE,
-    ArraySource,
-    LmdbSource,
-    NpzSource,
-    ParquetSource,
-    images_of,
-    open_array_file,
-)
+from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, open_array_file
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Source, reason
+from finc_eval.samples.tables import DATA_FILE, LmdbSource, ParquetSource
 from finc_eval.samples.tar import BRACES, TarSource, open_tar_pattern, refuse_compressed
 from finc_eval.samples.video_files import open_clips
 

@@ -38,15 +38,12 @@ def parquet_table(path: Path, copies: int = 1) -> Any:
     """Read a .parquet file as a table of pyarrow. Each byte will take this many `copies` in memory."""
     import pyarrow as arrow
 
-    batches = [*parquet_pieces(path, copies)]
-    return arrow.Table.from_batches(batches[1:], batches[0].schema).combine_chunks()
+    schema, _ = parquet_schema(path)
+    return arrow.Table.from_batches(parquet_pieces(path, copies), schema).combine_chunks()
 
 
 def parquet_pieces(path: Path, copies: int = 1) -> Iterator[Any]:
-    """Yield an empty batch of pyarrow with the columns of a .parquet file, and then all its rows, a few at a time.
-
-    Each byte will take this many `copies` in memory.
-    """
+    """Yield the rows of a .parquet file, a few at a time, as batches of pyarrow; see `parquet_table`."""
     import pyarrow as arrow
     from pyarrow import parquet
 
@@ -56,7 +53,6 @@ def parquet_pieces(path: Path, copies: int = 1) -> Iterator[Any]:
             schema = file.schema_arrow
             texts, size = _check_pages(stream, path, file, copies)
             at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * file.metadata.num_rows // max(1, size)))
-        yield arrow.RecordBatch.from_pylist([], schema)
         with parquet.ParquetFile(stream, read_dictionary=texts) as file:
             size = rows = 0
             for batch in file.iter_batches(at_once):

@@ -13,7 +13,7 @@ import numpy as np
 from finc_eval.core.doors import create_file, create_text, read_text
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.npz import NpzFile, NpzRows
-from finc_eval.core.memory import BYTES_PER_TEXT_BYTE, check_decoded
+from finc_eval.core.memory import BYTES_PER_LINE, BYTES_PER_TEXT_BYTE, check_decoded, check_list
 from finc_eval.core.storage import write_whole
 from finc_eval.privacy.dp.public_values import column_arrays
 
@@ -92,6 +92,7 @@ def _csv_rows(path: str | Path) -> list[list[str]]:
     """Return the cells of all lines that are not empty."""
     try:
         text = read_text(path, "utf-8-sig", "replace", copies=BYTES_PER_TEXT_BYTE)
+        check_list(text.count("\n"), str(path), "lines", BYTES_PER_LINE)
         return [[cell.strip() for cell in row] for row in csv.reader(io.StringIO(text)) if row]
     except (OSError, csv.Error) as error:
         raise DataError(f"{path} cannot be read as a .csv ({error})") from None

@@ -1,0 +1,183 @@
+"""Sets whose samples are encoded images in a table: .parquet files, as the Hub has them, and files of LMDB."""
+
+from __future__ import annotations
+
+import io
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from finc_eval.core.doors import open_file
+from finc_eval.core.errors import DataError, did_you_mean
+from finc_eval.core.files.lmdb import lmdb_values
+from finc_eval.core.files.parquet import ROWS_AT_ONCE, parquet_batches, parquet_schema
+from finc_eval.core.memory import check_decoded, check_list, counted
+from finc_eval.core.remote.mirror import local
+from finc_eval.samples.files import FileSource, NoImagesError, bytes_at, refuse_excess
+from finc_eval.samples.images import SIGNATURE_BYTES, SIGNATURES, decode_image
+from finc_eval.samples.in_memory import IMAGE_KEYS
+from finc_eval.samples.metadata import LABEL_KEYS, PROMPT_KEYS
+from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.source import THREADS, Result, Sample, Source, ahead, content_digest, count_decoding, readable
+
+MAX_REPEATED = 100  # times its size that the images of a .parquet file may take: they are packed, and repeat
+SMALL_BYTES = 1 << 20  # bytes of images that are read of any file
+DATA_FILE = "data.mdb"  # name of the file in a folder of LMDB
+
+
+class ParquetSource(Source):
+    """The images in a column of .parquet files, streamed: {bytes, path} or bytes. Ids are row numbers or file/row."""
+
+    kind = "parquet"
+
+    def __init__(self, name: str, files: list[tuple[str, Path | str]], reading: Reading = EVERYTHING) -> None:
+        """Read the number of rows, the labels and the prompts."""
+        self.reading = reading
+        self._files = [(path if isinstance(path, str) else path.resolve()) for _, path in files]
+        schemas, self._columns, self._sizes = list[Any](), list[str](), list[int]()
+        for _, path in files:
+            with readable(path):
+                schema, rows = parquet_schema(local(path))
+            self._columns.append(_image_column(schema, self.reading.image_key, str(path)))
+            self._sizes.append(rows)
+            schemas.append(schema)
+        check_list(sum(self._sizes), name)
+        ids = [*map(str, range(self._sizes[0]))]
+        if len(files) > 1:
+            ids = [f"{one}/{row}" for (one, _), rows in zip(files, self._sizes, strict=True) for row in range(rows)]
+        if not ids:
+            raise DataError(f"{name} has no rows")
+        found: tuple[list[str | None], list[str | None]] = [], []  # labels and prompts
+        for (_, path), schema, rows in zip(files, schemas, self._sizes, strict=True):
+            for texts, keys in zip(found, (LABEL_KEYS, PROMPT_KEYS), strict=True):
+                column = next((key for key in keys if key in schema.names), None)
+                texts += [None] * rows if column is None else _texts(local(path), column, schema)
+        labels, prompts = (None if set(texts) <= {None} else [text or "" for text in texts] for texts in found)
+        super().__init__(name, ids, {}, labels, prompts)
+
+    def take(self, numbers: Sequence[int]) -> Iterator[Sample]:
+        return (decode_image(self.ids[number], data, self.reading) for number, data in self._encoded(numbers))
+
+    def mapped(
+        self, function: Callable[[Sample], Result], numbers: Sequence[int], threads: int = THREADS
+    ) -> Generator[Result, None, None]:
+        def work(item: tuple[int, bytes | str]) -> Result:
+            return function(decode_image(self.ids[item[0]], item[1], self.reading))
+
+        return ahead(count_decoding(work), self._encoded(numbers), threads, weight=lambda item: len(item[1]))
+
+    def contents(self, numbers: Sequence[int]) -> Iterator[bytes]:
+        return (content_digest(data) for _, data in self._encoded(numbers))
+
+    def _encoded(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes | str]]:
+        """Yield the bytes of the images of these rows; groups of rows without any of them are not read."""
+        first = 0
+        for path, column, rows in zip(self._files, self._columns, self._sizes, strict=True):
+            begin, end = bisect_left(numbers, first), bisect_left(numbers, first + rows)
+            if begin < end:
+                wanted = range(rows) if end - begin == rows else [number - first for number in numbers[begin:end]]
+                most = max(SMALL_BYTES, MAX_REPEATED * local(path).stat().st_size)
+                for row, value in _values(path, column, wanted):
+                    data = value["bytes"] if isinstance(value, dict) else value
+                    most -= len(data or b"")
+                    if most < 0:
+                        raise DataError(
+                            f"{path}: its images, to row {row:,}, are more than {MAX_REPEATED} times its size, because "
+                            "rows share them: keep one row of each image"
+                        )
+                    yield first + row, "the row has no image" if data is None else data
+            first += rows
+
+
+class LmdbSource(FileSource):
+    """The values of a file of LMDB that are encoded images; ids are their keys."""
+
+    kind = "lmdb"
+
+    def __init__(self, name: str, path: Path, reading: Reading = EVERYTHING) -> None:
+        """Find the place of every image."""
+        self.reading = reading
+        self._path = path.resolve()
+        found: dict[str, tuple[int, int]] = {}
+        others = 0
+        with open_file(path) as file:
+            for key, offset, size in counted(lmdb_values(path), name):
+                file.seek(offset)
+                if SIGNATURES.match(file.read(min(size, SIGNATURE_BYTES))):
+                    found[key.decode("utf-8", "backslashreplace")] = (offset, size)
+                else:
+                    others += 1
+        ignored = {"other values": others} if others else {}
+        if not found:
+            raise NoImagesError(name, ignored)
+        ids = sorted(found)
+        self._places = [found[key] for key in ids]
+        super().__init__(name, ids, ignored)
+
+    def open(self, number: int) -> IO[bytes]:
+        offset, size = self._places[number]
+        refuse_excess(size)
+        return io.BytesIO(bytes_at(self._path, offset, size))
+
+
+def _image_column(schema: Any, key: str | None, where: str) -> str:
+    """Return the column of the images: the named or only one, or one of a usual name."""
+    found = image_columns(schema)
+    if not found or (key is not None and key not in found):
+        named = "" if key is None else f" {key!r}{did_you_mean(key, schema.names)}"
+        raise DataError(
+            f"{where} has no column of images{named}: {', '.join(found) or 'none'} of its columns "
+            f"{', '.join(schema.names)} hold the bytes of images"
+        )
+    usual = [name for name in IMAGE_KEYS if name in found]
+    if key is None and not usual and len(found) != 1:
+        raise DataError(f"{where} has the columns of images {', '.join(found)}: name one by image_key")
+    return key or (usual or found)[0]
+
+
+def image_columns(schema: Any) -> list[str]:
+    """Return the names of the columns that hold encoded images, {bytes, path} or bytes."""
+    from pyarrow import types
+
+    def is_encoded(kind: Any) -> bool:
+        if types.is_struct(kind):
+            inside = {kind.field(number).name: kind.field(number).type for number in range(kind.num_fields)}
+            return "bytes" in inside and is_encoded(inside["bytes"])
+        return bool(types.is_binary(kind) or types.is_large_binary(kind))
+
+    return [field.name for field in schema if is_encoded(field.type)]
+
+
+def _texts(path: Path, column: str, schema: Any) -> list[str | None]:
+    """Read a column as texts; numbers of classes get the names that Hugging Face keeps in the schema."""
+    names: list[str] = []
+    try:
+        info = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
+        names = info["info"]["features"][column]["names"]
+    except (ValueError, KeyError, TypeError):
+        pass
+
+    def text(value: Any) -> str | None:
+        if value is None:
+            return None
+        return str(names[value]) if isinstance(value, int) and 0 <= value < len(names) else str(value)
+
+    found, letters = list[str | None](), 0
+    for row, value in _values(path, column):
+        found.append(text(value))
+        letters += len(found[-1] or "")
+        if not (row + 1) % ROWS_AT_ONCE:
+            check_decoded(letters, f"{path}: the column {column}, to row {row + 1:,},")
+    return found
+
+
+def _values(path: Path | str, column: str, rows: Sequence[int] | None = None) -> Iterator[tuple[int, Any]]:
+    found = parquet_batches(local(path), column, rows)
+    while True:
+        with readable(path):
+            item = next(found, None)
+        if item is None:
+            return
+        yield item
