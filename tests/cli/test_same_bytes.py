@@ -39,7 +39,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in ("compare", "evaluate"))) for name in COMMANDS]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name in ("compare", "evaluate", "leaderboard")))
+        for name in COMMANDS
+    ],
 )
 def test_neither_a_second_run_nor_batches_nor_threads_change_a_byte(folder, monkeypatch, name):
     monkeypatch.chdir(folder)

@@ -36,6 +36,7 @@ def test_fld_of_three_sets_is_that_of_the_cpu():
     assert found["fld"].value == pytest.approx(expected["fld"].value, rel=1e-4)
 
 
+@pytest.mark.long  # each method alone: test_engine_on_device.py
 def test_methods_side_by_side_find_what_they_find_on_the_cpu():
     def compared(run):
         return fe.compare_methods(GEN[:60], REF[:60], ["finc", "fld"], features=20, modes=2, run=run)

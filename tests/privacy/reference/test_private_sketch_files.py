@@ -123,6 +123,7 @@ def test_a_sketch_that_contradicts_itself_is_damaged(tmp_path, sets, transform, 
         PrivateSketch.load(tmp_path / "s.h5")
 
 
+@pytest.mark.long  # a quicker one, of folders by one extractor: test_private_sketch_cli.py
 def test_a_release_takes_samples_and_embeds_both_sets_by_one_extractor(tmp_path, monkeypatch, digits, seeded_noise):
     monkeypatch.setenv("FINC_EVAL_CACHE", str(tmp_path / "caches"))
     images = (255 * digits[0]).astype(np.uint8).reshape(-1, 28, 28)
