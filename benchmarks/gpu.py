@@ -167,7 +167,7 @@ def extraction(bench):
     """Embed images of files by a large network with random weights: which part waits for which?"""
     name, side = bench.sizes["network"], bench.sizes["pixels"]
     card = load_card(name)
-    how, batch = card.preprocessing, job.default_batch_size(card)
+    how, batch = card.preprocessing, job.default_batch_size(card, bench.device)
     with tempfile.TemporaryDirectory() as place, patch.dict(os.environ, {"FINC_EVAL_CACHE": f"{place}/cache"}):
         few = min(bench.sizes["images"], 16 * batch)
         source = open_source(write_images(Path(place) / "few", few, side))
@@ -187,7 +187,7 @@ def extraction(bench):
             bench.row(f"{name}, {precision}, network alone", size, figure=f"{rate:.0f} images/s")
             slowest = min(decoding, rate)
             n = min(bench.sizes["images"], int(bench.left / 3 * slowest))
-            if n > batch // 8 and bench.fits(f"extract {n} images, {precision}", 1.2 * n / slowest):
+            if n and bench.fits(f"extract {n} images, {precision}", 1.2 * n / slowest):
                 extracted(bench, Path(place) / precision, n, precision, (decoding, rate))
 
 
@@ -209,7 +209,7 @@ def extracted(bench, folder, n, precision, rates):
     write_images(folder, n, bench.sizes["pixels"])
     start = time.perf_counter()
     with random_weights(), patch.object(job, "decode_batches", timed):
-        fe.extract(folder, fe.Extraction(name, precision=precision), folder.with_suffix(".h5"), run=bench.run).close()
+        fe.extract(folder, name, folder.with_suffix(".h5"), precision=precision, run=bench.run).close()
     seconds = time.perf_counter() - start
     figure = (
         f"{n / seconds:.0f} images/s: {n / seconds / rates[1]:.0%} of the network alone, "

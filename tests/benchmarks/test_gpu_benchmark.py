@@ -22,6 +22,14 @@ def test_each_measurement_of_a_gpu_runs_and_is_in_the_table(part, tmp_path, caps
     assert printed.startswith("measured at ") and all(f"| {row['measurement']} |" in printed for row in rows)
 
 
+def test_extraction_says_how_long_the_network_waits_for_samples(capsys):
+    bench = gpu.Bench("cpu", gpu.TINY)
+    gpu.extraction(bench)
+    whole = [row for row in bench.rows if row["measurement"].startswith("extract by pixels")]
+    assert [row["size"] for row in whole] == ["30 JPEG"] * 2
+    assert all("the network waits for samples" in row["figure"] for row in whole)
+
+
 def test_where_no_time_is_left_a_part_is_left_out_with_a_word(tmp_path, capsys):
     assert gpu.main(["parity", "kinds", "--tiny", str(tmp_path / "gpu.json"), "--seconds", "1"]) == 0
     assert [row["note"] for row in json.loads((tmp_path / "gpu.json").read_text())] == [
