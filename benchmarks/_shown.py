@@ -20,6 +20,7 @@ SHOWN = {
     "dp_hp_marginals": (("method", "3-way", "paper, 3 / 4-way"), r"^simple \| (0.3)? .*(degree|paper|MERF|permuted)"),
     "dp_hp_mnist": (("trained on", "mean accuracy", "runs"), ""),
     "extraction": (("network", "way", "images/s"), ""),
+    "extraction_cost": (("photographs", "way", "CPU s", "s", "peak, GB", "finc-eval's CPU"), ""),
     "extractors_agree": (("sets", "extractor", "also first of the other", "rank correlation"), ""),
     "features": (("set", "rms error, iid", "rms error, orthogonal"), r"\| 0.5 \| 2000"),
     "paired_prompts": (

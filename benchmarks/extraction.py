@@ -2,9 +2,17 @@
 
 All run one network on the same images in one run: EfficientNet-Lite0 with its trained weights on 500 photographs, and
 the FID Inception with random weights. Needs the test assets (FINC_EVAL_ASSETS) and the package torch-fidelity.
+
+    python benchmarks/extraction.py
+    python benchmarks/extraction.py cost [PYTHON]     what whole processes cost, by turns: finc-eval, a plain loop, and
+                                                      finc-eval of another checkout, whose Python is named
 """
 
+import os
 import re
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 import zipfile
@@ -29,6 +37,8 @@ from finc_eval.extractors.weights import check_weights
 from finc_eval.samples import open_source
 
 BATCH, ROUNDS, FEW = 50, 3, 100
+PLAIN_BATCH, PLAIN_WORKERS = 32, 2  # as users write it
+SMALL, SMALL_SIDE = 600, 64  # photographs that are made small, and their sides
 
 
 class Photographs(torch.utils.data.Dataset):
@@ -49,7 +59,7 @@ def ours(folder, extractor, out):
 
 
 @torch.inference_mode()
-def plain_loop(folder, workers):
+def plain_loop(folder, workers, batch=BATCH):
     """Embed as people write it themselves: torchvision's transforms, a DataLoader, and timm."""
     card = load_card("efficientnet-lite0")
     model = timm.create_model("tf_efficientnet_lite0", pretrained=False).eval()
@@ -57,7 +67,7 @@ def plain_loop(folder, workers):
     model.load_state_dict(dict(zip(model.state_dict(), tensors.values(), strict=True)))
     model.reset_classifier(0)
     transform = transforms.Compose(plain_transform())
-    loader = torch.utils.data.DataLoader(Photographs(folder, transform), BATCH, num_workers=workers)
+    loader = torch.utils.data.DataLoader(Photographs(folder, transform), batch, num_workers=workers)
     return torch.cat([model(batch) for batch in loader])
 
 
@@ -207,5 +217,72 @@ def random_inception(temporary):
     return card, weights
 
 
+def cost(other=None):
+    """Record CPU seconds, wall time and peak memory of processes that embed photographs, medians of rounds by turns."""
+    archive, more = asset("photos", "imagenet_500.zip"), asset("photos", "tiny_imagenet_24x300.zip")
+    if archive is None or more is None:
+        return
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        temporary = Path(name)
+        for what, folder in photographs(temporary, archive, more).items():
+            extraction = ["-m", "finc_eval", "extract", folder, "--out", temporary / "out.h5", "--force", "--quiet"]
+            ways = {"finc-eval": [sys.executable, *extraction]}
+            ways["timm, DataLoader"] = [sys.executable, __file__, "plain", folder]
+            ways |= {f"finc-eval {commit_of(other)}": [other, *extraction]} if other else {}
+            spent = {way: [] for way in ways}
+            for number in range(ROUNDS):
+                for way, command in ways.items():
+                    (temporary / "out.h5").unlink(missing_ok=True)
+                    environment = {**os.environ, "FINC_EVAL_CACHE": str(temporary / f"{number}{way}")}
+                    spent[way].append(process(command, environment))
+                    print(what, way, spent[way][-1], flush=True)
+            middle = {way: [statistics.median(each) for each in zip(*runs, strict=True)] for way, runs in spent.items()}
+            for way, (cpu, wall, peak) in middle.items():
+                share = f"{middle['finc-eval'][0] / cpu:.2f}"
+                row = {"CPU s": f"{cpu:.1f}", "s": f"{wall:.1f}", "peak, GB": f"{peak:.2f}", "finc-eval's CPU": share}
+                rows.append({"photographs": what, "way": way, **row})
+    plain = f"batches of {PLAIN_BATCH} and {PLAIN_WORKERS} workers in the plain loop"
+    record("extraction_cost", rows, f"EfficientNet-Lite0, a process each, start included; medians of {ROUNDS}; {plain}")
+
+
+def photographs(temporary, archive, more):
+    """Return folders by what they hold: photographs as they are, and more of them made small."""
+    large, small = temporary / "large", temporary / "small"
+    small.mkdir()
+    for place, folder in ((archive, large), (more, temporary / "more")):
+        with zipfile.ZipFile(place) as photos:
+            photos.extractall(folder)
+    paths = [path for folder in (large, temporary / "more") for path in Photographs(folder, None).paths]
+    for number, path in enumerate(paths[:SMALL]):
+        with Image.open(path) as image:
+            image.convert("RGB").resize((SMALL_SIDE, SMALL_SIDE)).save(small / f"{number:03}.jpg", quality=95)
+    return {f"{SMALL} of {SMALL_SIDE} px": small, f"{len(Photographs(large, None))} of 256 px": large}
+
+
+def commit_of(python):
+    """Return the commit of the checkout that a Python has finc-eval from."""
+    ask = "import finc_eval, pathlib; print(pathlib.Path(finc_eval.__file__).parent)"
+    folder = subprocess.run([python, "-c", ask], cwd="/", capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", "-C", folder, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+
+
+def process(command, environment):
+    """Return CPU seconds, seconds and peak memory in GB of a command."""
+    started = time.perf_counter()
+    running = subprocess.Popen([*map(str, command)], env=environment, cwd="/", stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(running.pid, 0)
+    if status:
+        raise SystemExit(f"{command} failed")
+    return used.ru_utime + used.ru_stime, time.perf_counter() - started, used.ru_maxrss * 1024 / 1e9
+
+
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["cost"]:
+        cost(*sys.argv[2:])
+    elif sys.argv[1:2] == ["plain"]:
+        plain_loop(Path(sys.argv[2]), PLAIN_WORKERS, PLAIN_BATCH)
+    else:
+        main()

@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import ttest_1samp
 
 from finc_eval.core.device import send
 from finc_eval.core.digest import sha256_of
@@ -238,6 +237,8 @@ def mean_interval(values: Array, most: float) -> tuple[float, tuple[float, float
 
 def mean_p_value(values: Array) -> float:
     """Return the p-value of a mean of zero, by Student's t: below .05 where the interval does not hold zero."""
+    from scipy.stats import ttest_1samp  # slow to import, and few comparisons have prompts
+
     return float(ttest_1samp(values, 0).pvalue) if values.std() > 0 else float(not values.any())
 
 

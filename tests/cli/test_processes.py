@@ -87,6 +87,33 @@ def test_what_kahm_the_api_and_finc_alone_do_not_need_is_not_loaded():
     assert ended.returncode == 0, ended.stderr
 
 
+LIGHT = """
+import sys, finc_eval.cli
+for words in (
+    "--version",
+    "compare --gen gen.npy --ref ref.npy --features 50 --out compared --quiet",
+    "metrics --gen gen.npy --ref ref.npy --metrics fd --quiet",
+    "kinds --gen a=gen.npy --gen b=ref.npy --out kinds --quiet",
+    "gate --init --baseline gen.npy --ref ref.npy --out gate --quiet",
+    "report compared/comparison.json --out page.html",
+):
+    sys.argv[1:] = words.split()
+    try: finc_eval.cli.main()
+    except SystemExit as end: assert end.code in (None, 0), (words, end.code)
+    heavy = ("timm", "torchvision", "torch._dynamo", "sklearn", "scipy.stats", "faiss", "pandas", "matplotlib", "av")
+    loaded = [name for name in heavy if name in sys.modules]
+    assert not loaded, (words, loaded)
+"""
+
+
+def test_stored_embeddings_are_compared_without_what_extraction_and_audits_load(tmp_path):
+    sets = np.random.default_rng(0).normal(size=(2, 200, 8)).astype(np.float32)
+    np.save(tmp_path / "gen.npy", sets[0])
+    np.save(tmp_path / "ref.npy", sets[1])
+    ended = subprocess.run([sys.executable, "-c", LIGHT], cwd=tmp_path, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_a_pipe_that_nobody_reads_does_not_end_as_a_regression():
     reading, writing = os.pipe()
     os.close(reading)
