@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import hypergeom, rankdata
 
 from finc_eval.baselines.fld import likelihood_gap
 from finc_eval.comparison.fits import constant_features
@@ -102,6 +101,8 @@ class Closeness:
 def authpct(gen: Closeness, fresh: Closeness, confidence: float) -> Measure:
     """Compare AuthPct (Alaa et al., ICML 2022) with AuthPct of fresh samples, by Fisher's exact test."""
     own, other = gen.authenticity, fresh.authenticity
+    from scipy.stats import hypergeom  # slow to import, and reports of other results load this module
+
     n, m = len(own.distances), len(other.distances)
     found, control = (int(one.authentic.sum()) for one in (own, other))
     return Measure(
@@ -310,6 +311,8 @@ def median_interval(values: NDArray[np.float64], confidence: float) -> tuple[flo
 
 def _mann_whitney(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """Return Z of the number of pairs in which x is the larger, corrected for ties; 0 if all are equal."""
+    from scipy.stats import rankdata  # slow to import, and reports of other results load this module
+
     n, m = len(x), len(y)
     values = np.concatenate([x, y])
     _, tied = np.unique(values, return_counts=True)

@@ -14,7 +14,6 @@ from typing import cast, get_args
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -123,6 +122,8 @@ class Sides:
 
         Among all samples that are nearest to one real sample, only the most suspicious counts: repeats add nothing.
         """
+        from scipy.stats import binom  # slow to import, and reports of other results load this module
+
         rows = np.arange(len(self.to_train)) if among is None else np.flatnonzero(among)
         least = np.minimum(self.to_train, self.to_holdout)[rows]
         rows = rows[np.argsort(least, kind="stable")]

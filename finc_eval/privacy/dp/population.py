@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
-from scipy.stats import binom
 
 from finc_eval.core.digest import sha256_of
 
@@ -164,6 +163,8 @@ def chance_of(own: NDArray[np.int64], other: NDArray[np.int64]) -> float:
     M is the sum over all values of the smaller of its two counts. Under chance each record is in the first set with one
     probability, which is estimated; if it differs among the values, M is smaller, by concavity.
     """
+    from scipy.stats import binom  # slow to import, and reports of other results load this module
+
     share, common = own.sum() / (own + other).sum(), np.minimum(own, other).sum()
     bound = -TILTS * common
     for count, times in zip(*np.unique(own + other, return_counts=True), strict=True):

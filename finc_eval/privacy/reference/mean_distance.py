@@ -16,7 +16,6 @@ from math import sqrt
 
 import torch
 from scipy.optimize import brentq
-from scipy.stats import ncx2
 
 from finc_eval.numerics.inference import normal_quantile, upper_tail
 from finc_eval.numerics.moments import Moments
@@ -110,6 +109,8 @@ def noise_interval(ref: NoisyMean, gen: SampleMean, confidence: float) -> tuple[
 
 def noncentrality_interval(x: float, degrees: int, confidence: float) -> tuple[float, float]:
     """Return the interval of the noncentrality of a noncentral χ² distribution from one value x of it."""
+    from scipy.stats import ncx2  # slow to import, and reports of other results load this module
+
     tail = (1 - confidence) / 2
 
     def noncentrality(probability: float) -> float:
