@@ -287,7 +287,7 @@ PICTURES = {
     "chunks": (lambda: png(b"prVt", times=400_000), TOO_LONG),
     "texts": (lambda: png(b"tEXta\0b", times=300_000), TOO_LONG),
     "a chunk of shared tags": (lambda: png(b"eXIf" + shared_tags(60_000, 10**6)), "None"),
-    "shared tags": (tiff_of_shared_tags, "None|same bytes many times"),
+    "shared tags": (tiff_of_shared_tags, "None|its header names the same bytes"),
     "comments": (lambda: gif_comments(100_000), f"None|{TOO_LONG}"),
     "runs": (lambda: bmp_of_runs(2000, 1_900_000), "took more than 0.5 seconds"),
 }
