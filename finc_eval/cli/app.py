@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from finc_eval.core.errors import FincEvalError, did_you_mean
+from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.provenance import package_version
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.secrets import redact
@@ -235,6 +235,11 @@ class LazyGroup(Group):
             except FincEvalError as error:
                 print(f"finc-eval: {error}", file=sys.stderr)
                 raise typer.Exit(USAGE_OR_DATA) from error
+            except OSError as error:
+                if error.filename is None:  # nobody reads the output, for one
+                    raise
+                print(f"finc-eval: {_refused_by_system(error)}", file=sys.stderr)
+                raise typer.Exit(USAGE_OR_DATA) from error
             except KeyboardInterrupt as error:
                 resumes = ctx.invoked_subcommand == "extract"
                 hint = "; finished work is kept, and the same command goes on from there" if resumes else ""
@@ -261,6 +266,12 @@ class LazyGroup(Group):
             print(visible(traceback.format_exc()), file=sys.stderr)
             print("finc-eval: this is a mistake in finc-eval: please report the lines above", file=sys.stderr)
             raise SystemExit(USAGE_OR_DATA) from error
+
+
+def _refused_by_system(error: OSError) -> str:
+    """Return the sentence on a path that the system does not open: it is no mistake of the program."""
+    why = (error.strerror or type(error).__name__).lower()
+    return str(DataError(f"{error.filename} cannot be used ({why}): check the path, and who may read and write there"))
 
 
 @contextmanager

@@ -171,8 +171,8 @@ def default_folder(titles: Sequence[str]) -> Path:
 def check_suffix(out: Path, *suffixes: str, option: str = "--out") -> None:
     """Raise UsageError unless the path of a file ends as files of its kind do."""
     if out.suffix not in suffixes:
-        known = " or ".join(suffixes)
-        raise UsageError(f"{option} must end in {known}, got {out}: pass {out.with_suffix(suffixes[0])} for example")
+        known, example = " or ".join(suffixes), (out if out.name else out / "result").with_suffix(suffixes[0])
+        raise UsageError(f"{option} must end in {known}, got {out}: pass {example} for example")
 
 
 def refuse_loss(path: Path, is_own: Callable[[Path], bool], force: bool, option: str = "--out") -> None:

@@ -73,6 +73,22 @@ def _descriptor(path: str | Path, flags: int) -> int:
     return descriptor
 
 
+def with_home(path: str | Path) -> Path:
+    """Return a path with the home of a user instead of a "~" at its start; DataError for an unknown user."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise DataError(f"{path} begins with a user who has no home here: name the folder itself") from error
+
+
+def without_links(path: str | Path) -> Path:
+    """Return the absolute path that a path leads to; DataError for a link that leads to itself."""
+    try:
+        return Path(path).resolve()
+    except RuntimeError as error:  # Python 3.13 and later return such a path, and cannot open it
+        raise DataError(f"{path} is a link that leads to itself: remove it, or name another") from error
+
+
 @contextmanager
 def pin(path: str | Path) -> Iterator[str]:
     """Yield a path of an opened file, for libraries that open by themselves: no other file can take its place."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from math import isfinite
 
 CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\ufffe\uffff]"
 )
 """Control characters but tab and newline, line separators, marks that change the direction of text or show nothing, and
-bytes of names that are not text."""
+codes that are not characters, which XML forbids."""
 
 
 def spell_controls(text: str) -> str:

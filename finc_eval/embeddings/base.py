@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 VIDEO = "video"  # name of the grouping of windows by their video
 PORTION = 16 * BATCH_SIZE  # ids that are read together
+MAX_NORM = 1e18  # norm of a row: at 1e19, squared distances exceed float32, and comparisons ended in NaN
 DIGEST_ENTRIES = 1 << 24  # entries of an array that are copied from a device at once, for its digest: 64 MB
 BATCH_ENTRIES = 1 << 25  # entries of a batch of rows at most, where wide rows would make it larger: 134 MB
 IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]  # function from indices of samples to their ids
@@ -256,19 +257,27 @@ class ArrayEmbeddings(Embeddings):
             self._digest = sha.hexdigest()
 
     def _finite(self, rows: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64]) -> torch.Tensor:
-        given, rows = rows.detach(), rows.detach().float()
-        # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
-        if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
-            place = int((~finite).nonzero()[0])
-            row = numbers[place]
-            if given[place].isfinite().all():
-                most = float(given[place].abs().max())
-                raise DataError(
-                    f"{self.name}: the embedding in row {row} has the entry {most:.3g}, more than float32 can hold "
-                    "(3.4e38): scale the embeddings, or leave it out"
-                )
-            raise DataError(f"{self.name}: the embedding in row {row} is not finite (NaN or Inf): leave it out")
-        return rows
+        return check_rows(rows.detach(), numbers, self.name)
+
+
+def check_rows(given: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64], name: str) -> torch.Tensor:
+    """Return embeddings as float32; DataError if one has no distances: it is not finite, or too large.
+
+    `numbers` are the rows of these embeddings in the set of this name.
+    """
+    rows = given.float()
+    fine = torch.linalg.vector_norm(rows, dim=1) <= MAX_NORM
+    if not fine.all():
+        place = int((~fine).nonzero()[0])
+        where = f"{name}: the embedding in row {numbers[place]}"
+        if not given[place].isfinite().all():
+            raise DataError(f"{where} is not finite (NaN or Inf): leave it out")
+        most = float(given[place].abs().max())
+        raise DataError(
+            f"{where} has the entry {most:.3g}, and distances of float32 take norms up to {MAX_NORM:.0e}: scale the "
+            "embeddings, or leave it out"
+        )
+    return rows
 
 
 class CachedEmbeddings(Embeddings):
@@ -295,7 +304,7 @@ class CachedEmbeddings(Embeddings):
         return self.cache.ids_at(indices)
 
     def rows_at(self, indices: NDArray[np.int64]) -> torch.Tensor:
-        return torch.from_numpy(self.cache[indices])
+        return check_rows(torch.from_numpy(self.cache[indices]), indices, self.name)
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         return None if self.samples is None else self.samples.pictures(self.ids_at(indices))
@@ -315,7 +324,8 @@ class CachedEmbeddings(Embeddings):
         return hashes_of_bytes(self.cache.id_bytes_between(start, stop))
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
-        return (torch.from_numpy(rows) for rows in self.cache.batches(size))
+        for start, rows in zip(range(0, self.n, size), self.cache.batches(size), strict=True):
+            yield check_rows(torch.from_numpy(rows), range(start, self.n), self.name)
 
 
 class Subset(Embeddings):

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from finc_eval.core.doors import with_home
 from finc_eval.core.progress import divide_stage
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
@@ -181,7 +182,7 @@ def extract_all(
 
     `alone` says whether no other sets are embedded already, so that fewer samples of each can be taken.
     """
-    target = None if out is None else out_path(Path(out).expanduser())
+    target = None if out is None else out_path(with_home(out))
     jobs = {label: one.job(target, shard, force=force) for label, one in sets.items()}
     for job in jobs.values():
         job.embedder = next(iter(sets.values())).embedder

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
 from finc_eval.core.remote.mirror import file_of, local
@@ -81,7 +82,7 @@ def label_sets(sets: Mapping[str, object] | Sequence[object], what: str, taken: 
 
 def name_of(path: str | Path) -> str:
     """Return the name of a set from its path: the name of a folder, or of a file without its suffix."""
-    whole = Path(path).expanduser().resolve()
+    whole = without_links(with_home(path))
     return whole.name if whole.is_dir() else whole.name.split(".")[0]
 
 

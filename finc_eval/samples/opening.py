@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.doors import check_regular
+from finc_eval.core.doors import check_regular, with_home
 from finc_eval.core.errors import DataError, UsageError, check_count, close_match
 from finc_eval.core.files.front import check_type
 from finc_eval.core.remote.mirror import file_of
@@ -106,7 +106,10 @@ def open_source(
     if isinstance(source, str | Path):
         source = existing_path(source) or str(source)
     reading = Reading(include, exclude, image_key, range)  # type: ignore[arg-type]  # it takes a single pattern, too
-    opened = _open_images(source, n, reading) if clip is None else _open_clips(source, clip, n, reading)
+    try:
+        opened = _open_images(source, n, reading) if clip is None else _open_clips(source, clip, n, reading)
+    except PermissionError as error:
+        raise DataError(f"{error.filename} cannot be read ({reason(error)}): check who may read it") from error
     opened.reading = reading
     if prompts is not None:
         opened.columns = {**opened.columns, "prompt": read_prompts(str(prompts), opened.ids, opened.columns)}
@@ -167,7 +170,7 @@ def existing_path(given: str | Path) -> Path | None:
     try:
         if is_url(given):
             return None if BRACES.search(str(given)) else file_of(given)
-        path = disk_path(given).expanduser()
+        path = with_home(disk_path(given))
         if path.exists():
             check_regular(path, or_folder=True)
             return path

@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from finc_eval.core.digest import sha256_of
+from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError
 from finc_eval.core.files.front import check_type, file_type
 from finc_eval.core.files.reading import StoredFile, content_of, existing_file, join_content
@@ -69,7 +70,7 @@ def merge(
     """
     if isinstance(shards, str | Path):
         raise UsageError(f"shards must be a list of paths, one or more, got {shards!r}")
-    target = out_path(Path(out).expanduser())
+    target = out_path(with_home(out))
     paths = _files(shards, target)
     first = next(paths, None)
     if first is None:
@@ -82,9 +83,9 @@ def merge(
 
 
 def _files(shards: Iterable[str | Path], target: Path) -> Iterator[Path]:
-    whole = target.resolve()
+    whole = without_links(target)
     for shard in shards:
-        path = local(Path(shard).expanduser())
+        path = local(with_home(shard))
         if path.resolve() == whole:
             raise UsageError(f"{target} is one of the shards, which the merged file would replace: choose another name")
         yield path

@@ -20,8 +20,11 @@ MEMORY = 1 << 30
 FAULTY = 70
 
 
-def guarded(words, place, told, seconds=SECONDS):
-    """Run a command in a folder; return its exit code, or minus the signal that ended it, and what it printed."""
+def guarded(words, place, told, seconds=SECONDS, name="", before=None):
+    """Run a command in a folder; return its exit code, or minus the signal that ended it, and what it printed.
+
+    "{}" in the command is the name; `before` is done in the process first.
+    """
     process = os.fork()
     if process:
         code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
@@ -38,7 +41,9 @@ def guarded(words, place, told, seconds=SECONDS):
         os.dup2(output, 1)
         os.dup2(output, 2)
         sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
-        sys.argv = ["finc-eval", *words.split()]
+        sys.argv = ["finc-eval", *(word.replace("{}", name) for word in words.split())]
+        if before:
+            before()
         main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else FAULTY

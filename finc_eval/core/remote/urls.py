@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import UsageError
 from finc_eval.core.secrets import STORES, URL, WEB, redact_word
 
@@ -100,7 +101,7 @@ def place_of(path: str | Path) -> str:
     """Return the absolute path of a file or folder; for a copy, or a file to be uploaded, its URL."""
     if url := url_of(path):
         return redact_word(url)
-    whole = disk_path(path).expanduser().resolve()
+    whole = without_links(with_home(disk_path(path)))
     return _url_in(whole, "in") or _url_in(whole, "out") or str(whole)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from finc_eval.core.doors import create_file, open_to_change, read_bytes
+from finc_eval.core.doors import create_file, open_to_change, read_bytes, without_links
 from finc_eval.core.errors import BudgetError, DataError, UsageError
 from finc_eval.core.record import Record
 from finc_eval.core.storage import PROGRAM, after_other_writers_of, disk_errors, write_whole
@@ -74,7 +74,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).resolve()  # the lock lies next to the file itself, not next to links to it
+        self.path = without_links(path)  # the lock lies next to the file itself, not next to links to it
         header, _ = self._content()
         self.budget = self._budget_in(header)
 
@@ -273,7 +273,7 @@ class PlannedLedger(Ledger):
     """
 
     def __init__(self, path: str | Path, epsilon: float, delta: float, adjacency: Adjacency = "replace") -> None:
-        self.path = Path(path).resolve()
+        self.path = without_links(path)
         self.budget = Guarantee.of(epsilon, delta, adjacency)
         self._salt = token_hex(16)
 
