@@ -46,9 +46,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(Path(folder))
         tasks += [(EACH, number, name) for name in AT_EACH_CHANGE for number in range(runs.whole(name).steps["change"])]
-        tasks += [(TWO, number, "private-sketch release") for number in range(RACES)]
-        changes = runs.whole("private-sketch release").steps["change"]
-        tasks += [(AFTER, number, "private-sketch release") for number in range(changes)]
+        tasks += [(TWO, number, "private sketch release") for number in range(RACES)]
+        changes = runs.whole("private sketch release").steps["change"]
+        tasks += [(AFTER, number, "private sketch release") for number in range(changes)]
         settings = [dict(zip(("fault", "number", "command"), task, strict=True)) for task in tasks]
         for row in rows_of("broken_runs", settings, lambda *task: {"outcome": outcome_of(runs, *task)}):
             counts[row["fault"]].update(["runs", row["outcome"]])

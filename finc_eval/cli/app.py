@@ -269,7 +269,7 @@ class LazyGroup(Group):
 
 
 def _refused_by_system(error: OSError) -> str:
-    """Return the sentence on a path that the system does not open: it is no mistake of the program."""
+    """Return the sentence on a path that the system does not open: the program is not at fault."""
     why = (error.strerror or type(error).__name__).lower()
     return str(DataError(f"{error.filename} cannot be used ({why}): check the path, and who may read and write there"))
 

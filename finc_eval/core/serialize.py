@@ -96,7 +96,9 @@ class Shown:
             name: "–" if one is None else f"{one:.6g}" if isinstance(one, float) else str(one)
             for name, one in self._shown().items()
         }
-        cells = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in texts.items())
+        cells = (
+            f"<tr><th>{escape(visible(name))}</th><td>{escape(visible(text))}</td></tr>" for name, text in texts.items()
+        )
         return f"<table><caption>{escape(type(self).__name__)}</caption>{''.join(cells)}</table>"
 
 

@@ -198,7 +198,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
         ]
         heights = [row + step * (place - (len(panel.numbers) - 1) / 2) for row in numbers]
         look: dict[str, Any] = {"fmt": "o", "ms": 4, "capsize": 2} | LOOKS.get(label, {})
-        axes.errorbar(values, heights, xerr=around, label=label, **look)
+        axes.errorbar(values, heights, xerr=around, label=str(printable(label)), **look)
     axes.set_yticks(range(len(panel.rows)), [str(printable(name)) for name in panel.rows], **PLAIN)
     axes.set_ylim(len(panel.rows) - 0.5, -0.5)
     if panel.axis.startswith(OF_SET):
