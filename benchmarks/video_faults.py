@@ -20,7 +20,6 @@ import zipfile
 from importlib import resources
 from pathlib import Path
 
-import av
 import numpy as np
 import torch
 from _real import asset
@@ -35,6 +34,7 @@ from finc_eval.extractors.card import BY_FRAMES, TWO_SECONDS
 from finc_eval.extractors.catalog import CARDS
 from finc_eval.extractors.networks.motion import measurements
 from finc_eval.samples.clips import plan_windows
+from finc_eval.samples.video import open_container
 
 POOL = 420
 """Scenes that sets are drawn from."""
@@ -66,7 +66,7 @@ def scenes(count=POOL, seed=0, real=4):
 
 def frames_of(path):
     """Read a video with a short side of 160 pixels."""
-    with av.open(str(path), metadata_errors="ignore") as container:
+    with path.open("rb") as file, open_container(file) as container:
         pictures = [frame.to_image() for frame in container.decode(video=0)]
     size = [round(side * 160 / min(pictures[0].size)) for side in pictures[0].size]
     return np.stack([np.asarray(picture.resize(size, Image.Resampling.BILINEAR)) for picture in pictures])

@@ -24,6 +24,7 @@ from PIL import Image
 import finc_eval as fe
 from finc_eval.extractors.catalog import load_card
 from finc_eval.samples.opening import open_source
+from finc_eval.samples.video import open_container
 
 CLIPS, FRAMES, SIDE, RATE = 48, 33, 256, 25
 
@@ -33,7 +34,7 @@ def write_clips(folder, videos):
     made = 0
     while made < CLIPS:
         for path in videos:
-            with av.open(str(path), metadata_errors="ignore") as container:
+            with path.open("rb") as file, open_container(file) as container:
                 pictures = [
                     frame.to_image() for frame, _ in zip(container.decode(video=0), range(FRAMES), strict=False)
                 ]

@@ -7,6 +7,8 @@ import av
 import numpy as np
 from PIL import Image
 
+from finc_eval.samples.video import open_container
+
 CODECS = {
     "mp4": ("libx264", "yuv420p"),
     "mov": ("mpeg4", "yuv420p"),
@@ -25,12 +27,17 @@ def scene(n=24, height=48, width=64, seed=0):
     return np.stack([np.roll(picture, 2 * number, axis=1) for number in range(n)])
 
 
-def encode(suffix, frames, rate=25, options=None, times=None, mark=None):
-    """Encode frames as a file of this suffix; `times` in milliseconds, `mark` sets color properties of a frame."""
+def encode(suffix, frames, rate=25, options=None, times=None, mark=None, title=None):
+    """Encode frames as a file of this suffix; `times` in milliseconds, `mark` sets color properties of a frame.
+
+    `title` is a tag of the file and of its stream.
+    """
     codec, pixel_format = CODECS[suffix]
     file = io.BytesIO()
     with av.open(file, "w", format=FORMATS.get(suffix, suffix)) as container:
         stream = container.add_stream(codec, rate=rate, options=options or {})
+        if title is not None:
+            container.metadata["title"] = stream.metadata["title"] = title
         stream.height, stream.width = frames.shape[1:3]
         stream.pix_fmt = pixel_format
         if times is not None:
@@ -59,6 +66,6 @@ def gif(frames):
 
 def every_frame(data):
     """Frame by frame as PyAV reads them: (n, height, width, 3)."""
-    with av.open(io.BytesIO(data), metadata_errors="ignore") as container:
+    with open_container(io.BytesIO(data)) as container:
         container.streams.video[0].codec_context.thread_count = 1
         return np.stack([frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)])

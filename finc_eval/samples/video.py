@@ -280,6 +280,15 @@ def _decode(container: InputContainer, video: VideoStream, watch: Watch) -> Iter
         )
 
 
+def open_container(stream: IO[bytes]) -> InputContainer:
+    """Open a file of a video with PyAV; tags that are not UTF-8, as old data sets have them, are not an error."""
+    import av
+
+    # PyAV 19 keeps the bytes of such tags, and the argument that asked PyAV 18 not to fail is gone.
+    lenient: Any = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "ignore"}
+    return av.open(stream, "r", options={"format_whitelist": CONTAINERS}, **lenient)
+
+
 @contextmanager
 def _open(stream: IO[bytes]) -> Iterator[tuple[InputContainer, VideoStream]]:
     """Open the video in a file; errors of FFmpeg become a ValueError with a short text."""
@@ -287,8 +296,7 @@ def _open(stream: IO[bytes]) -> Iterator[tuple[InputContainer, VideoStream]]:
 
     stream.seek(0)
     try:
-        # Old data sets have metadata that is not UTF-8.
-        container = av.open(stream, "r", metadata_errors="ignore", options={"format_whitelist": CONTAINERS})
+        container = open_container(stream)
     except av.FFmpegError as error:
         raise ValueError(f"not a video that can be read: {_words(error)}") from error
     with container:

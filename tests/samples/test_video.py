@@ -269,6 +269,18 @@ def test_what_the_header_says_of_the_number_of_frames_does_not_count():
         np.testing.assert_array_equal(pixels(lying, ALL), [every_frame(data)])
 
 
+NOT_UTF_8 = {"latin-1": "café".encode("latin-1"), "UTF-16": "café".encode("utf-16"), "cut": "café".encode()[:-1]}
+
+
+@pytest.mark.parametrize("tag", NOT_UTF_8.values(), ids=NOT_UTF_8)
+@pytest.mark.parametrize("suffix", ["mp4", "avi", "mkv"])
+def test_tags_that_are_not_utf_8_change_no_frame(suffix, tag):
+    plain = encode(suffix, FRAMES, title="x" * len(tag))
+    data = plain.replace(b"x" * len(tag), tag)
+    assert data.count(tag) >= 1 and "x" * len(tag) not in str(data)
+    np.testing.assert_array_equal(pixels(data, ALL), pixels(plain, ALL))
+
+
 # --- packets that are not frames --------------------------------------------------------------------------------------
 
 
