@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BeforeValidator
 
 from finc_eval.core.doors import NotAFileError, at_most, open_file
-from finc_eval.core.record import Job, PackageName, Record, Revision, Version
+from finc_eval.core.record import IS_JOB, Job, PackageName, Record, Revision, Version
 from finc_eval.core.secrets import redact, redact_word
 from finc_eval.core.words import one_line
 
@@ -40,6 +42,11 @@ class GitState(Record):
     revision: Revision
 
 
+def _job_in(value: object) -> object:
+    """Return a job; None for what is not one: such a result is of no command, and can be read all the same."""
+    return value if isinstance(value, str) and IS_JOB.fullmatch(value) else None
+
+
 @dataclass(frozen=True)
 class Provenance(Record):
     """The program, machine and checkout that made a result.
@@ -49,7 +56,8 @@ class Provenance(Record):
         device: device of the computation, such as "cpu" or "NVIDIA H100".
         git: git state of the caller's working folder; None outside a checkout, and where only git could tell.
         command: command line of `finc-eval`; None for a call from Python.
-        job: digest of the command and its inputs, by which it knows its own files; None for a call from Python.
+        job: digest of the command and its inputs, by which it knows its own files; None for a call from Python, and for
+            a text that is not such a digest.
         config: file of defaults that the command read; None without one.
     """
 
@@ -57,7 +65,7 @@ class Provenance(Record):
     device: str
     git: GitState | None
     command: str | None
-    job: Job | None = None
+    job: Annotated[Job | None, BeforeValidator(_job_in)] = None
     config: str | None = None
 
     def __post_init__(self) -> None:

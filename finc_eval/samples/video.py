@@ -286,7 +286,7 @@ def open_container(stream: IO[bytes]) -> InputContainer:
 
     # PyAV 19 keeps the bytes of such tags, and the argument that asked PyAV 18 not to fail is gone.
     lenient: Any = {} if int(av.__version__.partition(".")[0]) >= 19 else {"metadata_errors": "ignore"}
-    return av.open(stream, "r", options={"format_whitelist": CONTAINERS}, **lenient)
+    return cast("InputContainer", av.open(stream, "r", options={"format_whitelist": CONTAINERS}, **lenient))
 
 
 @contextmanager

@@ -6,12 +6,7 @@ from _forged import HOSTILE, NAME, faults, kind_of, one_of_each_kind, outputs, p
 from finc_eval.core.errors import FincEvalError
 from finc_eval.report import RESULTS, result_class
 
-JOB = ("provenance", "job")
-
 REFUSED = [
-    (JOB, "comparison", "x --><b>", '"provenance.job" must be 16 hexadecimal digits'),
-    (JOB, "kinds", "0" * 15 + "\n", '"provenance.job" must be 16 hexadecimal digits'),
-    (JOB, "verdict", "0" * 17, '"provenance.job" must be 16 hexadecimal digits'),
     (("provenance", "git", "revision"), "scores", "HEAD", "must be 40 or 64 hexadecimal digits"),
     (("provenance", "versions", "torch"), "audit", "2.8 <b>", "must be a version such as 2.8.0"),
     (("provenance", "versions", "torch", NAME), "sweep", "<b>", "must be the name of a package"),
@@ -46,6 +41,15 @@ def test_a_text_without_its_form_is_refused_where_a_result_is_read(place, name, 
     with pytest.raises(FincEvalError) as error:
         result_class(name).from_dict(planted(data, place, text), "forged.json")
     assert str(error.value).startswith("forged.json") and told in str(error.value)
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "x --><b>", "0" * 15 + "\n", "0" * 17, 5])
+def test_a_job_that_is_not_a_digest_is_left_out_of_every_output(text, documents):
+    data = planted(documents["scores"].to_dict(), ("provenance", "job"), text)
+    result = result_class("scores").from_dict(data)
+    assert result.provenance.job is None
+    for form, made in outputs(result).items():
+        assert [*faults(form, made)] == [], form
 
 
 def read(name, data):
