@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import gpu
 
-SIZES = gpu.TINY | {"sizes": (60,), "agree": 100, "rounds": 0}
+SIZES = gpu.TINY | {"sizes": (60,), "rounds": 0}
 PARTS = [gpu.distances, gpu.kinds, *(pytest.param(one, marks=pytest.mark.long) for one in (gpu.parity, gpu.comparison))]
 
 
