@@ -151,17 +151,21 @@ def estimate_frechet(
             influences.append(unit_influences(of_samples, one.units))
     bias = jackknife_bias(sides[0].distance, *without)
     value = max(sides[0].distance, 0.0) if value is None else value
-    return _with_interval(value, value - bias, tuple(influences), without)
+    is_grouped = any(one.units is not None for one in (gen, ref))
+    return _with_interval(value, value - bias, tuple(influences), without, is_grouped)
 
 
-def _with_interval(value: float, unbiased: float, influences: tuple[Array, ...], without: list[Array]) -> Estimate:
+def _with_interval(
+    value: float, unbiased: float, influences: tuple[Array, ...], without: list[Array], is_grouped: bool
+) -> Estimate:
     """Return an estimate whose interval is the wider one of the distance and of its root, at each end.
 
-    The distance bends where it is near zero, its root where dimensions are many. At zero the derivative is zero, too:
-    there the error from the distances without each block counts if it is larger.
+    The distance bends where it is near zero, its root where dimensions are many. At zero the derivative is zero, too,
+    and a few groups are too few for a first order: there the error from the distances without each block counts if it
+    is larger.
     """
     half = Estimate(value, unbiased, (unbiased, unbiased), influences).half
-    half = half if unbiased > 0 else max(half, jackknife(*without)[1])
+    half = half if unbiased > 0 and not is_grouped else max(half, jackknife(*without)[1])
     center = max(unbiased, 0.0)
     root, of_root = center**0.5, half / (2 * value**0.5) if value else 0.0
     low = min(max(0.0, center - half), max(0.0, root - of_root) ** 2)
