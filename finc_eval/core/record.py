@@ -72,7 +72,7 @@ def form(pattern: str, words: str) -> Any:
 
 IS_JOB = re.compile("[0-9a-f]{16}")
 Job = Annotated[str, form(IS_JOB.pattern, "16 hexadecimal digits")]  # digest of a command and its inputs
-Digest = Annotated[str, form("[0-9a-f]{1,64}", "up to 64 hexadecimal digits")]  # digest of a content
+Digest = Annotated[str, form("[0-9a-f]{0,64}", "up to 64 hexadecimal digits")]  # digest of a content; none is empty
 Revision = Annotated[str, form("[0-9a-f]{40}|[0-9a-f]{64}", "40 or 64 hexadecimal digits")]  # hash of a commit of git
 Version = Annotated[str, form("[0-9A-Za-z.+!_-]{1,100}", "a version such as 2.8.0")]  # version of a package
 PackageName = Annotated[str, form("[0-9A-Za-z._-]{1,100}", "the name of a package")]  # name of a package

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 VIDEO = "video"  # name of the grouping of windows by their video
 PORTION = 16 * BATCH_SIZE  # ids that are read together
-MAX_NORM = 1e18  # norm of a row: at 1e19, squared distances exceed float32, and comparisons ended in NaN
 DIGEST_ENTRIES = 1 << 24  # entries of an array that are copied from a device at once, for its digest: 64 MB
 BATCH_ENTRIES = 1 << 25  # entries of a batch of rows at most, where wide rows would make it larger: 134 MB
 IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]  # function from indices of samples to their ids
@@ -261,22 +260,22 @@ class ArrayEmbeddings(Embeddings):
 
 
 def check_rows(given: torch.Tensor, numbers: Sequence[int] | NDArray[np.int64], name: str) -> torch.Tensor:
-    """Return embeddings as float32; DataError if one has no distances: it is not finite, or too large.
+    """Return embeddings as float32; DataError if one is not finite, or too large for float32.
 
     `numbers` are the rows of these embeddings in the set of this name.
     """
     rows = given.float()
-    fine = torch.linalg.vector_norm(rows, dim=1) <= MAX_NORM
-    if not fine.all():
-        place = int((~fine).nonzero()[0])
+    # If a row's sum is finite, so are its entries, and the sum is seventy times as fast to check.
+    if not rows.sum(1).isfinite().all() and not (finite := rows.isfinite().all(1)).all():
+        place = int((~finite).nonzero()[0])
         where = f"{name}: the embedding in row {numbers[place]}"
-        if not given[place].isfinite().all():
-            raise DataError(f"{where} is not finite (NaN or Inf): leave it out")
-        most = float(given[place].abs().max())
-        raise DataError(
-            f"{where} has the entry {most:.3g}, and distances of float32 take norms up to {MAX_NORM:.0e}: scale the "
-            "embeddings, or leave it out"
-        )
+        if given[place].isfinite().all():
+            most = float(given[place].abs().max())
+            raise DataError(
+                f"{where} has the entry {most:.3g}, more than float32 can hold (3.4e38): scale the embeddings, or "
+                "leave it out"
+            )
+        raise DataError(f"{where} is not finite (NaN or Inf): leave it out")
     return rows
 
 

@@ -148,7 +148,8 @@ class Embedder:
             return self._embed(noise, None)
 
         try:
-            self._network = fold(plain, outputs)
+            with kept_random_states():  # a layer is filled with random numbers before its weights
+                self._network = fold(plain, outputs)
         except (DataError, RuntimeError):  # the first batch will tell
             self._network = plain
 

@@ -18,7 +18,7 @@ from finc_eval.core.words import figure, join_words, plural
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.settings import LeaderboardSettings
-from finc_eval.leaderboards.standings import Criterion, Row, Standing
+from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
 from finc_eval.partitions.values import SharesBy
 
@@ -172,12 +172,13 @@ class Leaderboard(Document):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        check_kinds(self.kinds, self.headings, self.sets)
-        check_kinds(self.by.kinds if self.by else (), (), self.sets)
         keys, names = {one.key for one in self.criteria}, {row.name for row in self.rows}
+        check_kinds(self.kinds, self.headings, {*names, REFERENCE})
+        check_kinds(self.by.kinds if self.by else (), (), {*names, REFERENCE})
         check_names("number", [self.rank_by], keys)
-        check_names("set", names, self.sets)
+        check_names("set", [REFERENCE], self.sets)
         for row in self.rows:
+            check_names("set", (run_label(row.name, number) for number in range(row.runs)), self.sets)
             check_names("number", row.scores, keys)
             check_names("number", keys, row.scores)
         for one in self.criteria:

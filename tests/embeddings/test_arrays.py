@@ -49,9 +49,7 @@ def test_what_is_no_array_of_numbers_is_told(array, message):
 def test_a_number_beyond_float32_is_not_called_infinite():
     rows = ROWS.astype(np.float64)
     rows[2, 1] = 1e200
-    with pytest.raises(
-        DataError, match=r"row 2 has the entry 1e\+200, and distances of float32 take norms up to 1e\+18: scale"
-    ):
+    with pytest.raises(DataError, match=r"row 2 has the entry 1e\+200, more than float32 can hold .*: scale"):
         rows_of(rows)
     rows[1, 1] = np.inf
     with pytest.raises(DataError, match="row 1 is not finite"):

@@ -6,7 +6,6 @@ import torch
 from sklearn.metrics.pairwise import polynomial_kernel as sklearn_kernel
 
 import finc_eval as fe
-from finc_eval.measures import kid as kid_module
 from finc_eval.measures import mmd as module
 from finc_eval.measures.kid import jedi, kid, kid_interval, polynomial_kernel
 
@@ -31,7 +30,7 @@ def test_all_pairs_give_the_u_statistic_whatever_the_blocks(block, monkeypatch):
 
 @pytest.mark.parametrize(("subsets", "block"), [(4, 2048), (9, 2048), (9, 7)], ids=["each", "all pairs", "blocks"])
 def test_the_mean_over_subsets_is_that_of_u_statistics_of_the_subsets_drawn(subsets, block, monkeypatch):
-    monkeypatch.setattr(kid_module, "KERNEL_BLOCK", block)
+    monkeypatch.setattr(module, "KERNEL_BLOCK", block)
     x, y = drawn(50, 0.2), drawn(33, seed=1)
     draw, values = np.random.RandomState(5), []
     for _ in range(subsets):

@@ -20,7 +20,7 @@ REFUSED = [
     (("kinds", 0, "children", 0), "comparison", "x", "names the kind 'x', which it does not have"),
     (("kinds", 0, "shares", "gen", NAME), "comparison", "x", "names the set "),
     (("sets", "ref", NAME), "leaderboard", "x", "names the set 'ref', which it does not have"),
-    (("rows", 0, "name"), "leaderboard", "x", "names the set 'x', which it does not have"),
+    (("rows", 0, "name"), "leaderboard", "x", "names the set 'model 2', which it does not have"),
     (("rank_by",), "leaderboard", "x", "names the number 'x', which it does not have"),
     (("criteria", 0, "key"), "leaderboard", "x", "names the number "),
     (("criteria", 0, "names", 0), "leaderboard", "x", "names the model 'x', which it does not have"),
