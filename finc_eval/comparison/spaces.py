@@ -199,17 +199,14 @@ def compare_in_spaces(
 def _common(
     opened: Mapping[str, OpenSets], comparisons: Mapping[str, Comparison]
 ) -> dict[tuple[str, str], NDArray[np.int64]]:
-    """Count the samples of each kind of one space in each kind of another, batch by batch, by pair of spaces."""
+    """Count the samples of each kind of one space in each kind of another, by pair of spaces."""
     pairs = list(permutations(comparisons, 2))
     found = {(a, b): np.zeros((len(comparisons[a].kinds), len(comparisons[b].kinds)), np.int64) for a, b in pairs}
     for label in SET_NAMES:
-        for batches in zip(*(one.sets[label].at_hand.batches() for one in opened.values()), strict=True):
-            places = {
-                name: one.counted_kinds.places(batch.rows)
-                for (name, one), batch in zip(comparisons.items(), batches, strict=True)
-            }
-            for a, b in pairs:
-                np.add.at(found[a, b], (places[a], places[b]), 1)
+        # Batches of wide rows have fewer rows than those of another space.
+        places = {name: one.counted_kinds.assign(opened[name].sets[label].at_hand) for name, one in comparisons.items()}
+        for a, b in pairs:
+            np.add.at(found[a, b], (places[a], places[b]), 1)
     return found
 
 

@@ -1,7 +1,7 @@
 """Calls in processes of their own, whose time and memory have limits: nothing else stops a decoder in C.
 
 The first call starts a template: a Python that imports the callee, and forks a worker for each caller. So further
-workers cost some milliseconds, no thread of the caller's is forked, and a worker that a limit ends is replaced at once.
+workers start without imports, no thread of the caller's is forked, and a worker that a limit ends is replaced at once.
 Workers end with the process that asked for them. Messages are JSON, followed by bytes: nothing is unpickled.
 """
 

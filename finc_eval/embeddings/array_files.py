@@ -223,20 +223,20 @@ def _parquet(path: Path) -> Arrays:
     lists = [field.name for field in schema if any(is_one(field.type) for is_one in are_lists)]
     numbers = [field.name for field in schema if types.is_floating(field.type)]
     arrays: dict[str, NDArray[Any]] = {}
-    start = 0
+    entries, start = None, 0
     for piece in parquet_pieces(path):
         for name in schema.names:
-            if name in lists or not lists or name not in numbers:
+            if name not in numbers:
                 column = piece.column(name)
                 part = _matrix(column) if name in lists else column.to_numpy(zero_copy_only=False)
                 arrays[name] = _filled(arrays.get(name), start, part, rows, path)
+        if numbers and not lists:
+            columns = [piece.column(name).to_numpy(zero_copy_only=False) for name in numbers]
+            entries = _filled(entries, start, np.stack(columns, 1), rows, path)
         start += len(piece)
     if start != rows:
         raise ValueError(f"{start:,} of {rows:,} rows are there")
-    if lists or not numbers:
-        return arrays
-    columns = [arrays.pop(name) for name in numbers if name in arrays]
-    return arrays | ({"embeddings": np.stack(columns, 1)} if columns else {})
+    return arrays if entries is None else arrays | {"embeddings": entries}
 
 
 def _matrix(column: Any) -> NDArray[Any]:

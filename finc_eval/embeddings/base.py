@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 VIDEO = "video"  # name of the grouping of windows by their video
 PORTION = 16 * BATCH_SIZE  # ids that are read together
-DIGEST_ENTRIES = 1 << 24  # entries of an array that are copied from a device at once, for its digest: 64 MB
-BATCH_ENTRIES = 1 << 25  # entries of a batch of rows at most, where wide rows would make it larger: 134 MB
+BATCH_ENTRIES = 1 << 22
+"""Entries that 2048 rows may have together, as those of the widest common network do: 17 MB. Of wider rows, fewer are
+read at once, because a set of few samples may take all the memory that is allowed."""
+
 IdsAt = Callable[[NDArray[np.int64]], Sequence[str]]  # function from indices of samples to their ids
 
 
@@ -92,12 +94,14 @@ class Embeddings(ABC):
     def batches(self, size: int = BATCH_SIZE, place: Place | None = None) -> Iterator[Batch]:
         """Yield all rows in order; the next batch is read and put in its place while the caller works on one.
 
+        Batches have `size` rows, and fewer if the rows are wide (`rows_together`).
+
         The reader applies `place` to the rows of a batch, such as to send them to a device.
         """
 
         def batches() -> Iterator[Batch]:
             keys, start = self.id_keys(), 0
-            for rows in self._rows_in_order(size):
+            for rows in self._rows_in_order(rows_together(size, self.dim)):
                 stop, rows = start + len(rows), rows if place is None else place(rows)
                 yield Batch(start, keys[start:stop], rows, self.ids_at)
                 start = stop
@@ -198,6 +202,11 @@ class Embeddings(ABC):
         return ((start, min(start + PORTION, self.n)) for start in range(0, self.n, PORTION))
 
 
+def rows_together(size: int, dim: int) -> int:
+    """Return how many rows are read at once: `size`, or fewer if they are wide."""
+    return min(size, max(1, max(1, size // BATCH_SIZE) * BATCH_ENTRIES // dim))
+
+
 class ArrayEmbeddings(Embeddings):
     """Embeddings in an array or tensor of shape (n, d); the ids are the row numbers unless names are given."""
 
@@ -217,7 +226,7 @@ class ArrayEmbeddings(Embeddings):
         """SHA-256 of shape and float32 values, computed by any pass over all rows, and of the ids that were given."""
         if self._digest is None:
             sha = hashlib.sha256(str((self.n, self.dim)).encode())
-            for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
+            for start in range(0, self.n, step := max(BATCH_ENTRIES // self.dim, 1)):
                 sha.update(array_bytes(self._finite(self._rows[start : start + step], range(start, self.n))))
             self._digest = sha.hexdigest()
         return self._digest if self._names is None else sha256_of(self._digest, "\0".join(self._names))
@@ -236,11 +245,10 @@ class ArrayEmbeddings(Embeddings):
         return self._finite(self._rows[send(torch.from_numpy(indices), self._rows.device)], indices)
 
     def _rows_in_order(self, size: int) -> Iterator[torch.Tensor]:
-        size = min(size, max(1, BATCH_ENTRIES // self.dim))
         if self._rows.device.type != "cpu":
             # Checked all at once: for every check, the host waits for the GPU.
             if not self._checked:
-                for start in range(0, self.n, step := max(DIGEST_ENTRIES // self.dim, 1)):
+                for start in range(0, self.n, step := max(BATCH_ENTRIES // self.dim, 1)):
                     self._finite(self._rows[start : start + step], range(start, self.n))
                 self._checked = True
             for start in range(0, self.n, size):

@@ -62,18 +62,21 @@ def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
     return byte_hashes([text_bytes(name) for name in names])
 
 
-HASHED_ENTRIES = 1 << 20  # entries of these rows at most: wide ones would take six times their memory
+HASHED_ENTRIES = 1 << 18  # entries that are hashed together at most: they take several times their memory
 HASHED_ROWS = 256  # rows that are hashed together: their integers stay in the memory next to the processor
 
 
 def hash_rows(rows: torch.Tensor) -> torch.Tensor:
     """Return a hash of the bits of each row of 32-bit floats, shape (n,) int64, on the device of the rows."""
-    odd = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-    weights = send(torch.from_numpy(odd.view(np.int64)), rows.device)
-    # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
-    step = min(HASHED_ROWS, max(1, HASHED_ENTRIES // max(1, rows.shape[1])))
-    parts = ((part + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF for part in torch.split(rows, step))
-    return torch.cat([((bits ^ (bits >> 15)) * weights).sum(1) for bits in parts])
+    random, hashes = np.random.default_rng(0), []
+    for columns in torch.split(rows, HASHED_ENTRIES, 1):
+        odd = random.integers(2**63, size=columns.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        weights = send(torch.from_numpy(odd.view(np.int64)), rows.device)
+        # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
+        step = min(HASHED_ROWS, max(1, HASHED_ENTRIES // max(1, columns.shape[1])))
+        parts = ((part + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF for part in torch.split(columns, step))
+        hashes.append(torch.cat([((bits ^ (bits >> 15)) * weights).sum(1) for bits in parts]))
+    return hashes[0] if len(hashes) == 1 else torch.stack(hashes).sum(0)
 
 
 def byte_hashes(names: Sequence[bytes]) -> NDArray[np.uint64]:

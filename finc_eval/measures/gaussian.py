@@ -97,7 +97,7 @@ def from_embeddings(embeddings: Embeddings, *, run: Run | None = None) -> Gaussi
         return _from_moments(moments, center, embeddings.name, embeddings.space)
     rows = torch.cat([rows for _, rows in row_blocks(embeddings, run.torch_device, run.portion)])
     mean = rows.mean(0)
-    rows = (rows - mean) / (n - 1) ** 0.5
+    rows.sub_(mean).div_((n - 1) ** 0.5)
     return GaussianStatistics(n, mean, rows.T @ rows, embeddings.name, embeddings.space, rows)
 
 

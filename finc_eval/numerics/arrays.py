@@ -14,6 +14,7 @@ from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.tensors import MEAN, Shapes
 
 ROWS_SEEN = 4096  # rows of float64 that are looked at for digits that float32 would lose
+ENTRIES_SEEN = 1 << 22  # entries that are copied to be looked at: a set may take all the memory that is allowed
 MOST_LOST = 1e-3  # rounding of an entry by float32, in parts of its standard deviation, from which distances are wrong
 LEAST_SPREAD = 1e-14  # spread of an entry, in parts of its size, that is more than the rounding of float64
 
@@ -33,8 +34,9 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -
         return rows
     if (
         len(rows) == rows.shape[1] > 2
-        and is_covariance(matrix := rows.detach().double().cpu().numpy())
-        and np.any(matrix - np.diag(matrix.diagonal()))  # a diagonal or constant matrix is none of pairs
+        and is_covariance(matrix := _in_numpy(rows))
+        # A diagonal or constant matrix is none of pairs.
+        and np.count_nonzero(matrix) > np.count_nonzero(matrix.diagonal())
         and matrix.max() > matrix.min()
     ):
         raise UsageError(
@@ -45,7 +47,7 @@ def as_rows(array: ArrayLike | torch.Tensor, name: str, *, whole: bool = True) -
         return rows
     # So far from zero, float32 would lose how float64 embeddings differ.
     seen = rows.detach()[:: -(-len(rows) // ROWS_SEEN)]
-    size, spread = seen.abs().amax(0), seen.std(0)
+    size, spread = _size_and_spread(seen)
     lost = (size * torch.finfo(torch.float32).eps > MOST_LOST * spread) & (spread > size * LEAST_SPREAD)
     if lost.any() and size.isfinite().all() and float(size.max()) <= torch.finfo(torch.float32).max:
         entry = int(lost.nonzero()[0])
@@ -168,13 +170,31 @@ def is_covariance(matrix: NDArray[Any]) -> bool:
     """Return whether a matrix of several rows is symmetric, with a diagonal that is not negative."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or len(matrix) < 2:
         return False
-    values = matrix.astype(np.float64)
-    scale = float(np.abs(values).max())
-    return bool(
-        np.isfinite(scale)
-        and np.abs(values - values.T).max() <= SYMMETRY * scale
-        and values.diagonal().min() >= -SYMMETRY * scale
+    step = max(1, ENTRIES_SEEN // len(matrix))
+    parts = [slice(start, start + step) for start in range(0, len(matrix), step)]
+    scale = float(np.max([np.abs(matrix[part]).max() for part in parts]))
+    return (
+        bool(np.isfinite(scale))
+        and float(matrix.diagonal().min()) >= -SYMMETRY * scale
+        and all(_difference(matrix[part], matrix[:, part].T) <= SYMMETRY * scale for part in parts)
     )
+
+
+def _difference(x: NDArray[Any], y: NDArray[Any]) -> float:
+    return float(np.abs(x.astype(np.float64) - y).max())
+
+
+def _in_numpy(rows: torch.Tensor) -> NDArray[Any]:
+    """Return a tensor as an array, without a copy if numpy has its kind of float."""
+    rows = rows.detach()
+    found: NDArray[Any] = (rows if rows.dtype in (torch.float32, torch.float64) else rows.float()).cpu().numpy()
+    return found
+
+
+def _size_and_spread(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the largest magnitude and the standard deviation of each column."""
+    parts = torch.split(rows, max(1, ENTRIES_SEEN // len(rows)), 1)
+    return torch.cat([part.abs().amax(0) for part in parts]), torch.cat([part.std(0) for part in parts])
 
 
 def _pair_of(

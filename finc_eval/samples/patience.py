@@ -10,7 +10,7 @@ SECONDS = 3
 `assets/clips` opens in 0.02 s."""
 
 SECONDS_PER_UNIT = 5e-8
-"""Further seconds for each pixel of a frame, or byte of a file that is opened: decoders take up to 2e-8."""
+"""Further seconds for each pixel of a frame, or byte of a file that is opened."""
 
 BRIEF_BYTES = 64 << 10
 """Bytes of an image that is decoded without a look at the clock: its loops are short, and the looks would take 15 % of

@@ -25,18 +25,18 @@ from finc_eval.samples.patience import SECONDS, SECONDS_PER_UNIT, Watch
 from finc_eval.samples.source import reason
 from finc_eval.samples.traits import Traits
 
-OPENING_BYTES = 256 << 20  # bytes that the index of a video may take: a million frames take about 100 MB
+OPENING_BYTES = 256 << 20  # bytes that the index of a video may take in memory
 FRAMES_BYTES = 512 << 20
 """Bytes beyond FINC_EVAL_MAX_DECODED that a decoder may take, for the frames on which others build."""
 
 SMALL_INDEX = 128 << 10
-"""Bytes outside of the media data of an ordinary file: 10,000 frames with sound. FFmpeg takes 0.1 s for an AVI whose
-index has as many bytes in the worst order."""
+"""Bytes outside of the media data of an ordinary file. The order of the entries of an AVI decides how
+long FFmpeg takes."""
 
 FEW_STREAMS = 16  # streams of an ordinary file: FFmpeg looks at all of them for each of the first packets
 STREAM = re.compile(rb"trak|strh")
 
-FEW_ENTRIES = 200_000  # samples that all tables of an ordinary MP4 state together; FFmpeg takes 0.1 s for them
+FEW_ENTRIES = 200_000  # samples that all tables of an ordinary MP4 state together: FFmpeg lists them all
 EDIT = 10_000  # samples as which an entry of an edit list counts: FFmpeg goes over all frames for each
 
 RUNS = {b"stts": (2, 0), b"ctts": (2, 0), b"stsc": (3, 1)}

@@ -198,7 +198,7 @@ class Sketch(Shown):
         hashes, videos = hashes_of(names)
         keys = keys_of(hashes, videos)
         self._count_groups(embeddings.n, videos, VIDEO)
-        checked = next(embeddings.batches(embeddings.n, self.feature_map.prepared)).rows
+        checked = self.feature_map.prepared(embeddings.rows_at(np.arange(embeddings.n)))
         self.sample.add(keys, names, checked)
         for fold in (0, 1):
             chosen = send(rows_of(torch.from_numpy(fold_of(keys)), fold), checked.device)

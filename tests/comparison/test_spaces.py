@@ -7,6 +7,7 @@ import torch
 import finc_eval as fe
 from finc_eval.comparison.spaces import SAME, difference_of_kernels
 from finc_eval.core.errors import FincEvalError
+from finc_eval.embeddings import base
 from finc_eval.extractors.settings import extractions_by_space
 from finc_eval.numerics.eigen import extreme_eigenpairs
 
@@ -76,6 +77,14 @@ def test_the_overlap_of_kinds_is_counted_over_all_samples(moved):
             default=0.0,
         )
         assert one.elsewhere["content"].jaccard == pytest.approx(best)
+
+
+def test_a_space_of_wide_rows_is_compared_with_one_of_narrow_rows(monkeypatch):
+    narrow = sets(motion=MORE)
+    wide = [{**one, "content": np.hstack([one["content"]] * 3)} for one in narrow]
+    whole = fe.compare(*wide, features=200)
+    monkeypatch.setattr(base, "BATCH_ENTRIES", 10_000)
+    assert seen(fe.compare(*wide, features=200)) == seen(whole)
 
 
 def test_alpha_is_shared_by_the_spaces(moved):

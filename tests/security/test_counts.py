@@ -3,6 +3,7 @@
 import io
 import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pyarrow as arrow
@@ -216,9 +217,34 @@ def test_pages_of_lmdb_that_are_read_twice_are_refused(tmp_path):
     assert "lead in a circle" in bounded(ids_of, path)
 
 
-def test_wide_rows_are_hashed_in_bounded_memory():
-    rows = torch.zeros(64, 1_000_000)
-    assert bounded(lambda: len(hash_rows(rows))) == "64"
+@pytest.mark.parametrize(("n", "dim"), [(64, 1_000_000), (4, 16_000_000)])
+def test_wide_rows_are_hashed_in_bounded_memory(n, dim):
+    rows = torch.zeros(n, dim)
+    assert bounded(lambda: len(hash_rows(rows))) == str(n)
+
+
+def most_that_reading_adds(path):
+    """Return by how much the memory of a process grows beyond the rows of a file, in MB, while they are read."""
+    here = Path("/proc/self")
+    (here / "clear_refs").write_text("5")  # the highest mark begins anew
+    before = int(re.search(r"VmHWM:\s+(\d+)", (here / "status").read_text())[1])
+    found = StoredArrays(path)
+    for _ in found.batches():
+        pass
+    most = int(re.search(r"VmHWM:\s+(\d+)", (here / "status").read_text())[1])
+    return (1024 * (most - before) - found._rows.nbytes) // 10**6
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize(("n", "dim", "dtype"), [(80, 500_000, "f4"), (20, 1_000_000, "f8"), (1000, 40_000, "f4")])
+def test_wide_lists_are_read_without_a_second_copy(n, dim, dtype, fixed, tmp_path, monkeypatch):
+    monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "1GB")
+    values = arrow.array(np.random.default_rng(0).permutation(n * dim).astype(dtype))
+    kind = arrow.FixedSizeListArray if fixed else arrow.ListArray
+    lists = kind.from_arrays(values, dim) if fixed else kind.from_arrays(np.arange(0, n * dim + 1, dim, "i4"), values)
+    parquet.write_table(arrow.table({"e": lists}), tmp_path / "a.parquet")
+    del values, lists
+    assert int(bounded(most_that_reading_adds, tmp_path / "a.parquet")) < 120
 
 
 @pytest.mark.parametrize(

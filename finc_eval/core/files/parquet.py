@@ -19,6 +19,7 @@ from finc_eval.core.memory import check_decoded
 
 ROWS_AT_ONCE = 64  # rows that are decoded at once: their texts may be much larger than what the file holds of them
 BYTES_AT_ONCE = 1 << 24  # bytes of rows that are decoded at once, where 64 rows are more
+READ_BYTES = 1 << 16  # bytes of a column that are read ahead: otherwise all that the file has of it is read at once
 MAX_FOOTER_BYTES = 1 << 24  # bytes of a footer: it takes up to 35 times as many in memory
 
 MAX_DEPTH, MAX_ENTRY_BYTES = 8, 1 << 20
@@ -53,7 +54,7 @@ def parquet_pieces(path: Path, copies: int = 1) -> Iterator[Any]:
             schema = file.schema_arrow
             texts, size = _check_pages(stream, path, file, copies)
             at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * file.metadata.num_rows // max(1, size)))
-        with parquet.ParquetFile(stream, read_dictionary=texts) as file:
+        with parquet.ParquetFile(stream, read_dictionary=texts, buffer_size=READ_BYTES, pre_buffer=False) as file:
             size = rows = 0
             for batch in file.iter_batches(at_once):
                 size, rows = size + copies * sum(map(_size, batch.columns)), rows + len(batch)
@@ -82,7 +83,7 @@ def parquet_batches(path: Path, column: str, rows: Sequence[int] | None = None) 
 
     with open_file(path) as stream:
         _check_footer(stream, path)
-        with parquet.ParquetFile(stream) as file:
+        with parquet.ParquetFile(stream, buffer_size=READ_BYTES, pre_buffer=False) as file:
             _check_pages(stream, path, file, 1)
             first = 0
             for group in range(file.num_row_groups):
