@@ -244,7 +244,7 @@ def test_wide_lists_are_read_without_a_second_copy(n, dim, dtype, fixed, tmp_pat
     lists = kind.from_arrays(values, dim) if fixed else kind.from_arrays(np.arange(0, n * dim + 1, dim, "i4"), values)
     parquet.write_table(arrow.table({"e": lists}), tmp_path / "a.parquet")
     del values, lists
-    assert int(bounded(most_that_reading_adds, tmp_path / "a.parquet")) < 120
+    assert int(bounded(most_that_reading_adds, tmp_path / "a.parquet")) < 80
 
 
 @pytest.mark.parametrize(
