@@ -563,7 +563,12 @@ PICKLES = {
 }
 
 
-@pytest.mark.parametrize("case", PICKLES)
+LONG_PICKLES = ("six million lists", "a million numbers by name")  # of a kind that quick cases have, too
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG_PICKLES)) for one in PICKLES]
+)
 def test_pickles_of_torch(case, tmp_path):
     program, told = PICKLES[case]
     found = bounded(use, pickled(program)(tmp_path))
