@@ -21,6 +21,7 @@ from finc_eval.samples.video_files import open_clips
 CLIP = Clip(frames=4, stride=1, windows=1, short="loop")
 TOO_LONG = "took more than 0.3 seconds"
 NO_MEMORY = "cannot allocate memory|of memory to decode"
+REFUSED = "not a video that can be read"  # the answer of the FFmpeg in PyAV 19 to such counts
 
 
 @pytest.fixture(autouse=True)
@@ -160,8 +161,8 @@ CLIPS = {
     "runs of times": (lambda: table(b"stts", (0, 1000), struct.pack(">II", 2**20, 1), 1000), "cut short"),
     "samples that share bytes": (shared_samples, f"share their bytes|damaged|{TOO_LONG}"),
     "600,000 boxes": (lambda: film("mp4") + box(b"free") * 600_000, f"None|{TOO_LONG}"),
-    "a fragment of many samples": (lambda: fragments(60_000_000, 1), NO_MEMORY),
-    "fragments of many samples": (lambda: fragments(1_000_000, 1000), f"{NO_MEMORY}|{TOO_LONG}"),
+    "a fragment of many samples": (lambda: fragments(60_000_000, 1), f"{NO_MEMORY}|{REFUSED}"),
+    "fragments of many samples": (lambda: fragments(1_000_000, 1000), f"{NO_MEMORY}|{TOO_LONG}|{REFUSED}"),
     "fragments": (lambda: fragments(1, 100_000), TOO_LONG),
     "streams": (lambda: many_streams(100), "None"),
     "cues": (lambda: cues(100_000), TOO_LONG),
