@@ -78,7 +78,7 @@ class Kind(Record, Shown):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        check_names("set", filter(None, (self.set_with_most, self.set_with_least)), self.shares)
+        check_names("set", (one for one in (self.set_with_most, self.set_with_least) if one is not None), self.shares)
         return self
 
     def _summary(self) -> str:

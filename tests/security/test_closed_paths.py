@@ -116,7 +116,8 @@ def is_told(text):
 def test_a_path_that_cannot_be_opened_is_one_sentence(place, tmp_path, command, path):
     name = PATHS[path](place)
     code, text = guarded(INPUTS[command], place, tmp_path / "told", seconds=60, name=name, before=without_privileges)
-    assert code == 0 or (code == 3 and ("Invalid value" in text or is_told(text))), f"{code}: {text}"
+    # A gate of few samples is undecided, which is 2.
+    assert code in (0, 2) or (code == 3 and ("Invalid value" in text or is_told(text))), f"{code}: {text}"
 
 
 def test_python_is_told_which_folder_of_samples_is_closed(place):
