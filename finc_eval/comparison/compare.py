@@ -20,6 +20,7 @@ from finc_eval.comparison.fits import baseline_fit, finc_fit
 from finc_eval.comparison.inputs import SKETCH, OpenSets, SketchedSet, sketch_sets
 from finc_eval.comparison.result import SET_NAMES, Comparison, Spectrum, as_comparison
 from finc_eval.comparison.score_pass import SCORE, ScoredSet, score_sets
+from finc_eval.comparison.sets_test import separate, sets_p_value, unit_features
 from finc_eval.comparison.settings import Clusters, Finc, Options, Settings, settings_of, without_clusters
 from finc_eval.comparison.spaces import Spaces, compare_in_spaces
 from finc_eval.core.errors import UsageError
@@ -28,6 +29,7 @@ from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import show_options
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
@@ -36,6 +38,7 @@ from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
+from finc_eval.naming.looks import LOOKS_ALPHA, Look, find_looks
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
@@ -195,10 +198,12 @@ def compare_opened(opened: OpenSets, settings: Settings, run: Run, kinds: KindTr
             pairing=opened.pairing,
         )
     fits = _fit(gen, ref, settings, run)
-    scored = score_sets(opened.sets, list(fits.values()), run)
+    units = {label: found for label in opened.sets if (found := unit_features(opened, label)) is not None}
+    scored = score_sets(opened.sets, list(fits.values()), units, run)
     is_paired = opened.pairing is not None and not opened.pairing.is_whole
     directions = assemble_directions(scored, fits, settings, is_paired=is_paired)
-    return _describe(opened, settings, fits, answer, scored, directions, run, kinds)
+    tested = None if settings.rho != 1 else sets_p_value(opened, units, settings.seed)
+    return _describe(opened, settings, fits, answer, scored, directions, run, kinds, tested)
 
 
 def _fit(gen: SketchedSet, ref: SketchedSet, settings: Settings, run: Run) -> dict[Role, CrossFit]:
@@ -224,10 +229,11 @@ def _describe(
     found_directions: Sequence[tuple[Direction, Members]],
     run: Run,
     kinds: KindTree | None,
+    sets_p: float | None,
 ) -> Comparison:
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
-    sets = {one.label: one.at_hand for one in (gen, ref)}
+    sets = {one.label: one.at_hand for one in (gen, ref) if one.has_rows or one.embeddings is not None}
     directions = name_directions(found_directions, gen, ref)
     listed: tuple[Kind, ...] = ()
     headings: tuple[Kind, ...] = ()
@@ -255,6 +261,9 @@ def _describe(
         difference=overall.value if overall else None,
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
+        sets_p_value=sets_p,
+        separability=separate(gen, ref) if sets_p is not None and sets_p <= LOOKS_ALPHA else None,
+        looks=_looks(sets, opened, settings, listed, divided),
         detectable=answer.choice.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
         gen=gen.info(),
         ref=ref.info(),
@@ -284,6 +293,24 @@ def _describe(
         return found  # no pictures to show
     most = found.showing(MAX_SHOWN)
     return replace(found, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
+
+
+def _looks(
+    sets: Mapping[str, Embeddings],
+    opened: OpenSets,
+    settings: Settings,
+    listed: Sequence[Kind],
+    divided: KindsOfSamples | None,
+) -> tuple[Look, ...]:
+    """Return the looks in which the sets differ, and which of the kinds each of them explains."""
+    if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
+        return ()
+
+    def kinds_of(rows: torch.Tensor) -> list[str]:
+        ids = [*(one.id for one in listed), ""]
+        return [] if divided is None else [ids[place] for place in divided.places(rows).tolist()]
+
+    return find_looks(sets, settings.seed, None if opened.pairing is None else opened.pairing.block, kinds_of)
 
 
 def _signature(

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from finc_eval.comparison.direction import Direction, Interval, significant
+from finc_eval.comparison.sets_test import Separability
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.words import join_words, percent, plural, points
 from finc_eval.embeddings.repeats import REPEATS_ITSELF
 from finc_eval.naming.evidence import UniqueNames
+from finc_eval.naming.looks import LOOKS_ALPHA, Look
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.table import PromptDifferences
+
+CHANCE = 0.5  # share of samples of two equal sets that a classifier assigns to their set
 
 
 class _Compared(Protocol):
@@ -42,6 +46,12 @@ class _Compared(Protocol):
     @property
     def prompts(self) -> PromptDifferences | None: ...
     @property
+    def looks(self) -> tuple[Look, ...]: ...
+    @property
+    def sets_p_value(self) -> float | None: ...
+    @property
+    def separability(self) -> Separability | None: ...
+    @property
     def tested(self) -> int: ...
     @property
     def kinds_tested(self) -> int: ...
@@ -50,11 +60,11 @@ class _Compared(Protocol):
 def headline(found: _Compared) -> str:
     """Return what was found, in a few sentences."""
     names = UniqueNames((*found.headings, *found.kinds))
-    sentences = [*on_prompts(found), *drift_alone(found), *overall(found), *_counts(found)]
+    sentences = [*on_looks(found), *on_prompts(found), *drift_alone(found), *overall(found), *_counts(found)]
     if (rho := found.settings.rho) != 1:
         sentences.append(f"A kind counts if one set has more than {rho:g} times the share of the other.")
     largest = []
-    for kind in top_level(found.kinds, found.headings)[:LARGEST]:
+    for kind in unexplained(found, top_level(found.kinds, found.headings))[:LARGEST]:
         low, high = kind.share_difference_interval
         shares = f"{percent(kind.share_gen, 1)} of generated, {percent(kind.share_ref, 1)} of reference"
         parts = f" ({plural(len(kind.children), 'kind')})" if kind.children else ""
@@ -62,6 +72,19 @@ def headline(found: _Compared) -> str:
     if largest:
         sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")
     return " ".join([*sentences, *qualify(found)])
+
+
+def on_looks(found: _Compared) -> list[str]:
+    """Return what every eye sees first: the looks in which the sets differ, in sentences, the clearest first."""
+    return [look.sentence for look in found.looks[:LARGEST]]
+
+
+def unexplained(found: _Compared, kinds: Sequence[Kind]) -> list[Kind]:
+    """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set."""
+    if any(look.whole for look in found.looks):
+        return []
+    looks = {one for look in found.looks for one in look.kinds}
+    return [kind for kind in kinds if kind.id not in looks and not (kind.children and set(kind.children) <= looks)]
 
 
 def on_prompts(found: _Compared, titles: tuple[str, str] = ("gen", "ref")) -> list[str]:
@@ -120,7 +143,7 @@ def drift_alone(found: _Compared) -> list[str]:
 
 
 def _drifts(found: _Compared) -> list[str]:
-    if found.explained is None or not (alone := drifts(found.directions)):
+    if found.explained is None or found.looks or not (alone := drifts(found.directions)):
         return []
     names = UniqueNames(found.directions)
     more = [f"{len(alone) - LARGEST} more"] if len(alone) > LARGEST else []
@@ -138,6 +161,8 @@ def overall(found: _Compared) -> list[str]:
     if found.difference_p_value is None:
         first = "A set has too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
+        if (unnamed := _say_unnamed(found)) is not None:
+            return [*collapsed, *unnamed]
         alike = "As a whole, the sets are not more different than two samples of the same source usually are"
         over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
         first = over_all if significant(found.kinds, ALPHA) or drift_alone(found) else alike
@@ -146,6 +171,32 @@ def overall(found: _Compared) -> list[str]:
     else:
         return [*collapsed, f"About {change} the sets alike."]
     return [*collapsed, f"{first}: an estimated {change} them alike."]
+
+
+def _say_unnamed(found: _Compared) -> list[str] | None:
+    """Return what is known of a difference that no kind shows, in sentences; None if kinds may say it.
+
+    The kinds that a look explains say nothing more than the look.
+    """
+    if unexplained(found, significant(found.kinds, ALPHA)):
+        return None
+    if found.sets_p_value is not None and found.sets_p_value <= LOOKS_ALPHA:
+        return say_apart(found)
+    return [] if found.looks else None
+
+
+def say_apart(found: _Compared) -> list[str]:
+    """Return that the sets differ though no kind does, and how well they can be told apart, in sentences."""
+    unnamed = ", but no kind does: everything may have changed a little, or a kind that is too rare to be found"
+    how = "" if found.looks else unnamed
+    sentences = [f"The sets differ (p = {found.sets_p_value:.2g}){how}."]
+    if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
+        low, high = (100 * end for end in apart.interval)
+        sentences.append(
+            f"A simple classifier assigns {percent(apart.value)} [{low:.0f}, {high:.0f}] of held-out samples to their "
+            "set; 50 % would be chance."
+        )
+    return sentences
 
 
 def say_untested(found: _Compared) -> str | None:
@@ -175,6 +226,9 @@ def _counts(found: _Compared) -> list[str]:
     parts = [f"{words} {plural(len(one), 'kind')}" for words, one in (("more of", more), ("less of", less)) if one]
     if parts:
         return [f"The generated set has {join_words(parts)}."]
+    within_chance = found.difference_p_value is not None and found.difference_p_value > ALPHA
+    if found.looks or (within_chance and _say_unnamed(found) is not None):
+        return []
     return [
         say_untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."
     ]

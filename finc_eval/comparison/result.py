@@ -14,6 +14,7 @@ from pydantic import computed_field, model_validator
 
 from finc_eval.comparison.direction import Direction, Interval, SetLabel, significant
 from finc_eval.comparison.headline import headline, more_and_less, short
+from finc_eval.comparison.sets_test import Separability
 from finc_eval.comparison.settings import StoredSettings
 from finc_eval.core.errors import UsageError
 from finc_eval.core.files.reading import StoredFile
@@ -27,6 +28,7 @@ from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.feature_maps.approximation import KernelError
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.gallery.pictured import Captions, Pictured, check_captions, store_captions
+from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairs
 from finc_eval.partitions.counts import KindsOfSamples, read_kinds
@@ -85,8 +87,8 @@ class Comparison(Pictured):
             kinds, in [0, 1], without the part that chance makes; None without kinds. Differences within kinds do not
             count.
         difference_interval: its 95 % interval.
-        difference_p_value: p-value of "both sets have one law"; None if a set has too few independent
-            samples to test it.
+        difference_p_value: p-value of "both sets have one law", by the shares of kinds; None if a set has too few
+            independent samples to test it.
         detectable: smallest share of a separate kind, absent from one set, that would have been found with
             probability 0.8; None if kinds were not asked for.
         gen, ref: the two sets.
@@ -102,6 +104,12 @@ class Comparison(Pictured):
         pairs: how the sets are paired; None for independent sets.
         by: shares of the values of the column `by`, such as labels; None if none was asked for.
         prompts: the prompts, and the words of prompts, whose images differ; None for sets that are not paired.
+        sets_p_value: p-value of "both sets are samples of one law", by the means of φ, which sees a slight change of
+            every sample; None if a set has too few independent samples to test it, and for ρ other than 1.
+        separability: how well a simple classifier tells held-out samples of both sets apart; None unless
+            `sets_p_value` is significant.
+        looks: what the pictures of one set look like more often than the other's, significant at `LOOKS_ALPHA`, the
+            clearest first; empty without pictures.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.
         divided: the tree of kinds, to which fresh samples can be assigned; None without kinds.
@@ -142,6 +150,9 @@ class Comparison(Pictured):
     pairs: Pairs | None = field(default=None, kw_only=True)
     by: SharesBy | None = field(default=None, kw_only=True)
     prompts: PromptDifferences | None = field(default=None, kw_only=True)
+    sets_p_value: float | None = field(default=None, kw_only=True)
+    separability: Separability | None = field(default=None, kw_only=True)
+    looks: tuple[Look, ...] = field(default=(), kw_only=True)
     feature_map: Annotated[FeatureMap, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True)
     divided: Annotated[KindsOfSamples | None, *NOT_IN_JSON] = field(default=ABSENT, kw_only=True, repr=False)
     captions: Annotated[Captions, *NOT_IN_JSON] = field(default_factory=dict, kw_only=True, repr=False)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from finc_eval.comparison.directions import CrossFit
 from finc_eval.comparison.estimates import Masses
 from finc_eval.comparison.inputs import SketchedSet
+from finc_eval.comparison.sets_test import UnitFeatures
 from finc_eval.core.device import send
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
@@ -218,10 +219,13 @@ class ScoredSet:
         return count, self.sample[:, column] * least_of_samples.sign() >= least_of_samples.abs()
 
 
-def score_sets(sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], run: Run) -> dict[str, ScoredSet]:
+def score_sets(
+    sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], units: Mapping[str, UnitFeatures], run: Run
+) -> dict[str, ScoredSet]:
     """Score sets on the directions of all fits, side by side in columns, in one pass over the embeddings of each.
 
-    For a sketch, its own sample is scored; the masses are exact, and the sample gives their variances.
+    For a sketch, its own sample is scored; the masses are exact, and the sample gives their variances. The same pass
+    adds φ to the sums of units.
     """
     phi = next(iter(sets.values())).sketch.feature_map
     none = torch.empty(phi.size, 0, device=phi.device)
@@ -229,7 +233,8 @@ def score_sets(sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], run: R
     first, second = (torch.cat([none, *(one.scoring[fold] for one in fits)], 1) for fold in (0, 1))
     runs = run.over(SCORE, [0 if one.embeddings is None else one.embeddings.n for one in sets.values()])
     passed = {
-        label: _pass(one, shown, (first, second), each) for (label, one), each in zip(sets.items(), runs, strict=True)
+        label: _pass(one, shown, (first, second), units.get(label), each)
+        for (label, one), each in zip(sets.items(), runs, strict=True)
     }
     effects = _effects({label: one for label, (one, _) in passed.items() if sets[label].embeddings is not None})
     found = {}
@@ -249,7 +254,11 @@ def score_sets(sets: Mapping[str, SketchedSet], fits: Sequence[CrossFit], run: R
 
 
 def _pass(
-    one: SketchedSet, shown: torch.Tensor, scoring: tuple[torch.Tensor, torch.Tensor], run: Run
+    one: SketchedSet,
+    shown: torch.Tensor,
+    scoring: tuple[torch.Tensor, torch.Tensor],
+    units: UnitFeatures | None,
+    run: Run,
 ) -> tuple[Scores, Far | None]:
     """Score a set, and look for samples far from all others; of a sketch, score the bottom-k sample."""
     phi, hashes = one.sketch.feature_map, None if one.embeddings is None else one.embeddings.group_hashes()
@@ -265,7 +274,10 @@ def _pass(
     far = FarSamples(one.sketch.sample.rows, phi.device)
     for chunk in fold_chunks(one.embeddings, run, phi.prepared, SCORE):
         own = None if numbers is None else numbers[chunk.index]
-        found.update(phi.apply(chunk.rows), chunk.fold, chunk.index, own)
+        features = phi.apply(chunk.rows)
+        found.update(features, chunk.fold, chunk.index, own)
+        if units is not None:
+            units.update(features, chunk.index)
         far.update(chunk)
     return found.result(), far.result(one.embeddings)
 

@@ -9,11 +9,13 @@ from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.headline import (
     drift_alone,
     more_and_less,
+    on_looks,
     on_prompts,
     overall,
     qualify,
     say_untested,
     top_level,
+    unexplained,
 )
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.words import join_words, percent, plural
@@ -34,7 +36,7 @@ def verdict(comparison: Comparison, titles: tuple[str, str]) -> str:
     gen, ref = titles
     rho = comparison.settings.rho
     text = _of_kinds(comparison, titles) if comparison.kinds else _of_directions(comparison, titles)
-    prompts = " ".join(on_prompts(comparison, titles))
+    prompts = " ".join([*on_looks(comparison), *on_prompts(comparison, titles)])
     if text is None and prompts:
         return prompts
     if text is None:
@@ -73,10 +75,11 @@ def such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]])
 def _of_kinds(comparison: Comparison, titles: tuple[str, str]) -> str | None:
     """Return the largest kinds that differ, a heading instead of its kinds; None if no kind differs."""
     names = UniqueNames((*comparison.headings, *comparison.kinds))
-    found = significant(comparison.kinds, ALPHA)
+    found = unexplained(comparison, significant(comparison.kinds, ALPHA))
+    headings = unexplained(comparison, comparison.headings)
     parts = []
     for words, kinds, first in zip(
-        TOO.values(), more_and_less(found), more_and_less(top_level(found, comparison.headings)), strict=True
+        TOO.values(), more_and_less(found), more_and_less(top_level(found, headings)), strict=True
     ):
         if len(first) > NAMED:
             largest = sorted(kinds, key=lambda kind: -abs(kind.difference))

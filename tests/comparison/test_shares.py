@@ -95,7 +95,7 @@ def test_shares_are_fractions_of_held_out_members(n):
     sets = opened.sets
     fit = finc_fit(opened.settings, sets["gen"], sets["ref"])
     fits = {"over": fit(sets["gen"], sets["ref"]), "under": fit(sets["ref"], sets["gen"])}
-    found = assemble_directions(score_sets(sets, list(fits.values()), Run()), fits, opened.settings)
+    found = assemble_directions(score_sets(sets, list(fits.values()), {}, Run()), fits, opened.settings)
     assert {one.role for one, _ in found} == {"over", "under"}
     for one, members in found:
         # The bottom-k sample is the whole set. A histogram is exact to a bin.

@@ -1,0 +1,374 @@
+"""Looks of whole sets: what every eye sees first, such as gray, blurred or dark pictures, with a test of all looks.
+
+Each picture is measured; a set is described by the means of these traits, and by the shares of samples in the tails of
+both sets together. All columns are one family: a p-value is the part of exchanges of the sets whose largest |z| over
+all columns is as large (Westfall and Young 1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.core.record import Record
+from finc_eval.core.words import percent
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.repeats import REPEATS
+from finc_eval.naming.evidence import MOST
+from finc_eval.naming.properties import smallest_hashes
+from finc_eval.naming.traits import TRAITS, Array, Trait, measure_looks
+from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked, step_down
+from finc_eval.numerics.exchanges import SAME, Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
+
+Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
+
+LOOKED = 1000  # samples of a set whose pictures are read: a part of 5 % has 50 of these
+READ_AT_ONCE = 64  # pictures that are held in memory
+TAIL = 0.05  # share of both sets together beyond which a sample is in a tail
+MIN_MEASURED = 4  # samples of a set that no look explains yet, below which nothing more is said
+EXCHANGES = 999  # random exchanges behind the p-values of looks
+LOOKS_ALPHA = 0.025
+"""Level of the looks, and of the test of the sets: half of α each, so that both together keep α."""
+
+CLIPPED = 4.0  # standard deviations at which values count no further
+EXAMPLES = 8  # samples of a look that are shown
+
+REPEAT = "repeat"  # trait of the pictures that a set repeats
+REPEATED = 0.01  # share of a set that is one picture from which it is worth a word
+
+
+@dataclass(frozen=True)
+class Look(Record):
+    """A look that pictures of one set have more often than pictures of the other.
+
+    Attributes:
+        name: what they look like, such as "blurred"; of a whole set, a comparative such as "darker".
+        whole: whether the whole set has moved, rather than a part of it.
+        more_in: label of the set that has more of it.
+        share_gen: share of the generated samples that look so; of a whole set, beyond the middle of both sets.
+        share_ref: share of the reference samples that look so.
+        p_value: p-value of "both sets look alike", adjusted for all looks.
+        middle_gen: median of the trait in the generated set.
+        middle_ref: median of the trait in the reference set.
+        examples: ids of samples that look so, by set, the clearest first.
+        kinds: ids of the kinds that it explains: most of their members look so, and fewer of the other samples.
+    """
+
+    name: str
+    whole: bool
+    more_in: str
+    share_gen: float
+    share_ref: float
+    p_value: float
+    trait: str
+    middle_gen: float
+    middle_ref: float
+    examples: dict[str, tuple[str, ...]]
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """Say it of the generated set, with the shares."""
+        if self.whole:
+            return f"The whole generated set is {self.name}."
+        shares = f"{percent(self.share_gen)} of the generated set", f"{percent(self.share_ref)} of the reference"
+        return f"{shares[0]} is {self.name} ({shares[1]})."
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Traits of some samples of a set."""
+
+    rows: NDArray[np.int64]  # indices of the samples in the set, shape (m,)
+    values: Array  # shape (m, traits)
+
+
+def measure_set(one: Embeddings) -> Measured | None:
+    """Measure at most `LOOKED` samples of a set, drawn by their ids; None where its pictures cannot be had."""
+    rows = smallest_hashes(one, LOOKED)
+    found: list[Array] = []
+    for start in range(0, len(rows), READ_AT_ONCE):
+        images = one.images_at(rows[start : start + READ_AT_ONCE])
+        if images is None:
+            return None
+        found += [measure_looks(image) for image in images]
+    return Measured(rows, np.array(found))
+
+
+def find_looks(
+    sets: Mapping[str, Embeddings],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None = None,
+    kinds: Callable[[torch.Tensor], Sequence[str]] | None = None,
+) -> tuple[Look, ...]:
+    """Return the looks that two sets, "gen" and "ref", have significantly more or less of, the clearest first.
+
+    A look that the samples of another look explain is left out: gray pictures are pale, too.
+
+    Args:
+        sets: embeddings, by label; sets whose pictures are not at hand have no looks.
+        seed: random seed of the exchanges.
+        blocks: block of each sample of paired sets, such as its prompt, by label; exchanges keep to blocks.
+        kinds: function that returns the id of the kind of each of some embeddings, shape (n, d).
+    """
+    measured = {label: one for label, each in sets.items() if (one := measure_set(each)) is not None}
+    if len(measured) < 2:
+        return ()
+    table, columns = _columns(measured)
+    rows = {label: one.rows for label, one in measured.items()}
+    exchanged = _exchange(table, sets, rows, seed, blocks, EXCHANGES)
+    z = np.zeros((1, 0)) if exchanged is None else exchanged.z
+    p_values = step_down(z[0], z[1:].astype(np.float32)) if z.size else np.empty(0)
+    order = [index for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= LOOKS_ALPHA]
+    critical = min((abs(z[0, index]) for index in order), default=0.0)
+    found = [] if blocks is not None else _repeated(sets, measured)
+    left = {label: np.ones(len(one.rows), bool) for label, one in measured.items()}
+    for _, has in found:
+        left = {label: mask & ~has[label] for label, mask in left.items()}
+    known: set[str] = set()
+    for index in order:
+        trait = columns[index].trait
+        of_rest = abs(_of_rest(index, left, table, sets, rows, seed, blocks))
+        if trait.name in known or of_rest < critical * (1 - SAME):
+            continue
+        tails = (abs(z[0, other]) for other, one in enumerate(columns) if one.trait is trait and one.tail)
+        tail = max(tails, default=0.0)
+        look, has = _describe(columns[index], float(p_values[index]), z[0, index], tail, sets, measured)
+        if look is not None:
+            found.append((look, has))
+            known |= {trait.name, *trait.brings}
+            left = {label: mask & ~has[label] for label, mask in left.items()}
+    if kinds is None or not found:
+        return tuple(look for look, _ in found)
+    names = {label: kinds(sets[label].rows_at(one.rows)) for label, one in measured.items()}
+    return tuple(replace(look, kinds=_explained(has, names)) for look, has in found)
+
+
+def _explained(has: Has, kinds: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the kinds most of whose members have a look."""
+    names, looks = (np.concatenate([np.asarray(each[label]) for label in kinds]) for each in (kinds, has))
+    if len(names) != len(looks):
+        return ()  # the comparison has no kinds
+    each_kind = [name for name in dict.fromkeys(names.tolist()) if name]
+    return tuple(name for name in each_kind if looks[names == name].mean() >= MOST > looks.mean())
+
+
+def _repeated(sets: Mapping[str, Embeddings], measured: Mapping[str, Measured]) -> list[tuple[Look, Has]]:
+    """Return, for each set, the look of pictures that it repeats more often than the other set, by equal pixels.
+
+    A picture counts that makes up at least `REPEATED` of a set. Given that c of all n + m samples equal it, their
+    number in a set of n independent draws is binomial with the part n/(n + m); Bonferroni over all repeated pictures.
+    """
+    from scipy.special import betainc
+
+    free = {label: one for label, one in sets.items() if one.grouping in (None, REPEATS)}
+    contents = {label: pixels for label, one in free.items() if (pixels := one.content()) is not None}
+    if len(contents) < 2:
+        return []
+    values, place = np.unique(np.concatenate([*contents.values()]), return_inverse=True)
+    ends = np.cumsum([len(one) for one in contents.values()])[:-1]
+    of_set = dict(zip(contents, np.split(place, ends), strict=True))
+    counts = {label: np.bincount(one, minlength=len(values)) for label, one in of_set.items()}
+    total = sum(counts.values(), np.zeros(len(values), int))
+    found: list[tuple[Look, Has]] = []
+    for label, own in counts.items():
+        n = len(of_set[label])
+        # The upper tail of a binomial distribution is an incomplete beta function.
+        p_values = betainc(np.maximum(own, 1), total - own + 1, n / len(place)) * max(1, int((total > 1).sum()))
+        often = (own >= max(2, REPEATED * n)) & (p_values <= LOOKS_ALPHA)
+        if often.any():
+            found.append(_of_repeated(label, often, float(p_values[often].min()), of_set, sets, measured))
+    return found
+
+
+def _of_repeated(
+    label: str,
+    often: NDArray[np.bool_],
+    p_value: float,
+    of_set: Mapping[str, NDArray[np.int64]],
+    sets: Mapping[str, Embeddings],
+    measured: Mapping[str, Measured],
+) -> tuple[Look, Has]:
+    """Describe the pictures that a set repeats as a look."""
+    several = int(often.sum())
+    name = "one and the same picture" if several == 1 else f"{several} pictures, each repeated"
+    shares = {one: float(often[places].mean()) for one, places in of_set.items()}
+    shown = {one: sets[one].ids_at(np.flatnonzero(often[places])[:EXAMPLES]) for one, places in of_set.items()}
+    has = {one: often[of_set[one][each.rows]] for one, each in measured.items()}
+    # The trait is whether a picture is repeated: its median says whether most pictures are.
+    middle = {one: float(share > 0.5) for one, share in shares.items()}
+    look = Look(name, False, label, shares["gen"], shares["ref"], p_value, REPEAT, middle["gen"], middle["ref"], shown)
+    return look, has
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the family: a trait, or one of its tails."""
+
+    place: int
+    trait: Trait
+    tail: int  # 0 for the values, −1 and 1 for the indicators of the lower and of the upper tail
+
+
+def _columns(measured: Mapping[str, Measured]) -> tuple[dict[str, Array], list[_Column]]:
+    """Return values and indicators of tails, standardized over both sets, (m, columns) by set, and what they are."""
+    both = np.concatenate([one.values for one in measured.values()])
+    parts, columns = [], []
+    for place, trait in enumerate(TRAITS):
+        values = both[:, place]
+        if np.ptp(values) == 0:
+            continue
+        low, high = np.quantile(values, [TAIL, 1 - TAIL])
+        scale = 1.4826 * np.median(np.abs(values - np.median(values))) or values.std()
+        standard = np.clip((values - np.median(values)) / scale, -CLIPPED, CLIPPED)
+        choices = (
+            [(0, standard), (-1, values < low), (1, values > high)]
+            if trait.least is None
+            else [(1, values >= trait.least)]
+        )
+        for tail, numbers in choices:
+            if np.ptp(numbers.astype(float)):
+                parts.append(numbers.astype(float))
+                columns.append(_Column(place, trait, tail))
+    table = np.stack(parts, 1) if parts else np.empty((len(both), 0))
+    ends = np.cumsum([len(one.rows) for one in measured.values()])[:-1]
+    return dict(zip(measured, np.split(table, ends), strict=True)), columns
+
+
+def _exchange(
+    table: Mapping[str, Array],
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+    exchanges: int,
+) -> Exchanged | None:
+    """Exchange units between the sets, or both sets within blocks; None if there are too few samples or blocks."""
+    if min(map(len, rows.values())) < MIN_MEASURED:
+        return None
+    if blocks is None:
+        first, second = (
+            _sum_units(table[label], unit_numbers(sets[label].unit_keys()[rows[label]])) for label in ("gen", "ref")
+        )
+        return exchange_units(first, second, seed, exchanges=exchanges)
+    own = {label: blocks[label][rows[label]] for label in ("gen", "ref")}
+    shared = np.intersect1d(own["gen"], own["ref"])
+    if len(shared) < MIN_BLOCKS:
+        return None
+    inside = {label: np.isin(each, shared) for label, each in own.items()}
+    number = np.concatenate([np.searchsorted(shared, each[inside[label]]) for label, each in own.items()])
+    owner = np.repeat([0, 1], [inside[label].sum() for label in own])
+    values = np.concatenate([table[label][inside[label]] for label in own])
+    weights = Blocked(number, owner).contrasts[0]
+    return flip_blocks(_sum_units(values * weights[:, None], number).sums, seed, exchanges)
+
+
+def _of_rest(
+    column: int,
+    left: Has,
+    table: Mapping[str, Array],
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+) -> float:
+    """Return z of a column among the samples that no look explains yet."""
+    values = {label: table[label][mask, column : column + 1] for label, mask in left.items()}
+    rest = {label: rows[label][mask] for label, mask in left.items()}
+    found = _exchange(values, sets, rest, seed, blocks, 0)
+    return 0.0 if found is None else float(found.z[0, 0])
+
+
+def _sum_units(values: Array, units: NDArray[np.int64]) -> UnitSums:
+    count = int(units.max()) + 1
+    sums = np.zeros((count, values.shape[1]), np.float64)
+    np.add.at(sums, units, values)
+    return UnitSums(sums.astype(np.float32), np.bincount(units, minlength=count).astype(float))
+
+
+def _describe(
+    column: _Column,
+    p_value: float,
+    z: float,
+    largest_tail: float,
+    sets: Mapping[str, Embeddings],
+    measured: Mapping[str, Measured],
+) -> tuple[Look | None, Has]:
+    """Say which samples have a look, or that a whole set has moved; None if the trait has no word for it."""
+    trait = column.trait
+    values = {label: one.values[:, column.place] for label, one in measured.items()}
+    side = (1 if z > 0 else -1) if column.tail == 0 else column.tail
+    more_in = "gen" if column.tail == 0 or z > 0 else "ref"
+    other = "ref" if more_in == "gen" else "gen"
+    own, rest = side * values[more_in], side * values[other]
+    whole = False
+    if trait.least is None and column.tail == 0:
+        moved, more_in, side = _explain(own, rest, more_in, side)
+        whole = bool(moved and abs(z) > largest_tail)
+        if whole and more_in == "ref":  # said of the generated set, in the other direction
+            more_in, side = "gen", -side
+        own, rest = (side * values[label] for label in (more_in, "ref" if more_in == "gen" else "gen"))
+    threshold = np.median(np.concatenate([own, rest])) if whole else _threshold(own, rest, trait)
+    name = (trait.more if side > 0 else trait.less) if whole else (trait.high if side > 0 else trait.low)
+    has = {label: (side * one >= threshold) & (not whole) for label, one in values.items()}
+    if name is None:
+        return None, has
+    shares = {label: float((side * one >= threshold).mean()) for label, one in values.items()}
+    middle = {label: float(np.median(one)) for label, one in values.items()}
+    clear = {
+        label: sets[label].ids_at(measured[label].rows[np.argsort(-side * one, kind="stable")[:EXAMPLES]])
+        for label, one in values.items()
+    }
+    look = Look(
+        name, whole, more_in, shares["gen"], shares["ref"], p_value, trait.name, middle["gen"], middle["ref"], clear
+    )
+    return look, has
+
+
+def _threshold(own: Array, rest: Array, trait: Trait) -> float:
+    """Return the value from which samples have a look.
+
+    Shares of both sets differ most there, among the values that a tail of the other set exceeds at most.
+    """
+    if trait.least is not None:
+        return trait.least
+    values = np.unique(np.concatenate([own, rest]))
+    others = _above(rest, values)
+    gap = np.where(others <= TAIL, _above(own, values) - others, -np.inf)
+    return float(values[gap.argmax()])
+
+
+def _above(values: Array, thresholds: Array) -> Array:
+    return np.asarray(1 - np.searchsorted(np.sort(values), thresholds, "left") / len(values))
+
+
+def _explain(own: Array, rest: Array, more_in: str, side: int) -> tuple[bool, str, int]:
+    """Return whether all samples have moved, rather than a part of a set; and the set and the side of such a part.
+
+    `own` has the higher mean: all of it has moved, or it has a part with more, or the other set has a part with less.
+    The best explanation leaves the smallest Kolmogorov–Smirnov distance: to the other set shifted by the difference of
+    medians, or of what is left without the part to the other set.
+    """
+    other = "ref" if more_in == "gen" else "gen"
+    ways = [(_without_part(own, rest), more_in, side), (_without_part(-rest, -own), other, -side)]
+    distance, label, of_part = min(ways)
+    moved = _distance(own, rest + np.median(own) - np.median(rest)) < distance
+    return (True, more_in, side) if moved else (False, label, of_part)
+
+
+def _without_part(own: Array, rest: Array) -> float:
+    """Return how far a set is from the other without its upper part, which the other set lacks."""
+    threshold = _threshold(own, rest, TRAITS[-1])
+    base = float((rest >= threshold).mean())
+    part = max(0.0, (float((own >= threshold).mean()) - base) / max(1 - base, 1e-9))
+    left = np.sort(own)[: max(1, round((1 - part) * len(own)))]
+    return _distance(left, rest)
+
+
+def _distance(own: Array, rest: Array) -> float:
+    values = np.concatenate([own, rest])
+    return float(np.abs(_above(own, values) - _above(rest, values)).max())

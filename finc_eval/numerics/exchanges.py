@@ -1,0 +1,171 @@
+"""Exchanges of independent units between two sets: differences of means after each, and the test of the sets.
+
+A unit is what is independent: a sample, or a group of samples that are not independent of each other. With s_u the sum
+of the values of unit u, c_u its number of samples, and n = Σ c_u over the units of a set, the mean of the set is
+m = Σ s_u / n, and the variance of that mean is estimated by (G units)
+
+    V = G/(G − 1) · Σ_u (s_u − c_u·m)² / n²,
+
+column by column. The test of the sets compares Σ d² / Σ V over the columns, d the difference of both means, with its
+values after exchanges. Without the division, p-values of unequal groups do not hold:
+where the small set has large groups, 90 of 200 pairs of sets of one law were called different, and 6 to 10 with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.numerics.blocks import EXACT_BLOCKS
+
+Array = NDArray[np.float64]
+
+EXCHANGED = 499
+"""Random exchanges behind a p-value: a p-value of .05 has a standard error of .01."""
+
+MAX_UNITS = 4096
+"""Units of a set. Samples of more are joined at random: as many units give the null distribution as well."""
+
+SAME = 1e-6  # relative difference within which two statistics are equal: they are sums of rounded numbers
+
+
+@dataclass(frozen=True, eq=False)
+class UnitSums:
+    """Sums of values over the units of a set.
+
+    Attributes:
+        sums: sum of each of q values over the samples of a unit, shape (g, q).
+        sizes: number of samples of a unit, shape (g,).
+    """
+
+    sums: NDArray[np.float32]
+    sizes: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Exchanged:
+    """Differences of means, and the variances of both means together: as they are, and after r exchanges.
+
+    Attributes:
+        differences: shape (1 + r, q), the first row as it is.
+        variances: shape (1 + r, q), or (1 + r, 1) if only their sum is known.
+    """
+
+    differences: Array
+    variances: Array
+
+    @property
+    def z(self) -> Array:
+        """Differences in units of their standard errors, shape (1 + r, q); 0 for columns that are constant."""
+        known = self.variances > 0
+        scale = np.sqrt(np.where(known, self.variances, 1))
+        return np.where(known, self.differences / scale, 0.0)
+
+    def p_value(self) -> float:
+        """Return the p-value of "both sets are samples of one law", by the sum of squares over all columns."""
+        total = self.variances.sum(1)
+        statistic = np.where(total > 0, (self.differences**2).sum(1) / np.where(total > 0, total, 1), 0.0)
+        # Equal exchanges count as equal, whatever the order of the sums.
+        return float((statistic >= statistic[0] * (1 - SAME)).mean())
+
+
+def unit_numbers(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the number of the unit of each sample, shape (n,), from hashes of what is independent, shape (n,)."""
+    units, places = np.unique(keys, return_inverse=True)
+    if len(units) <= MAX_UNITS:
+        return places.reshape(-1)
+    # A hash decides, so that a unit does not depend on the order of samples.
+    joined: NDArray[np.int64] = np.unique((units >> np.uint64(8)) % np.uint64(MAX_UNITS), return_inverse=True)[1]
+    return joined.reshape(-1)[places]
+
+
+def exchange_units(
+    first: UnitSums, second: UnitSums, seed: int, *, by_column: bool = True, exchanges: int = EXCHANGED
+) -> Exchanged:
+    """Exchange the units of two sets at random; each set keeps its number of units, and each sample its weight.
+
+    Args:
+        first: one set.
+        second: the other set.
+        seed: random seed of the exchanges.
+        by_column: whether each column gets a variance; else only their sum is computed, which is faster.
+        exchanges: number of exchanges.
+    """
+    sums, sizes = np.concatenate([first.sums, second.sums]), np.concatenate([first.sizes, second.sizes])
+    # Centered, which changes no difference, and keeps the digits of variances.
+    sums = (sums - sizes[:, None] * (sums.sum(0, dtype=np.float64) / sizes.sum())).astype(np.float32)
+    rng = np.random.default_rng(seed)
+    own = np.zeros((1 + exchanges, len(sizes)), np.float32)
+    own[0, : len(first.sizes)] = 1
+    for row in own[1:]:
+        row[rng.choice(len(sizes), len(first.sizes), replace=False)] = 1
+    squares = sums**2 if by_column else (sums**2).sum(1, keepdims=True)
+    column = sizes[:, None].astype(np.float32)
+    parts = [sums, squares, column * sums, column, column**2]
+    # Products with c·s are those with s where all units are of one size.
+    chosen = [own @ part for number, part in enumerate(parts) if number != 2 or np.ptp(sizes)]
+    if not np.ptp(sizes):
+        chosen.insert(2, chosen[0] * sizes[0])
+    rest = [part.sum(0) - its for part, its in zip(parts, chosen, strict=True)]
+    units = own.sum(1, keepdims=True)
+    mean, variance = _moments(chosen, units)
+    other_mean, other_variance = _moments(rest, len(sizes) - units)
+    return Exchanged(mean - other_mean, variance + other_variance)
+
+
+def _moments(sums: Sequence[NDArray[Any]], units: NDArray[Any]) -> tuple[Array, Array]:
+    """Return means, (1 + r, q), and variances of these means, from the sums of s, s², c·s, c and c² over the units."""
+    total, squares, weighted, n, squared_sizes = (one.astype(np.float64) for one in sums)
+    mean = total / n
+    product, length = mean * weighted, mean**2
+    if squares.shape[1] == 1:
+        product, length = product.sum(1, keepdims=True), length.sum(1, keepdims=True)
+    spread = np.maximum(squares - 2 * product + length * squared_sizes, 0)
+    return mean, spread * units / np.maximum(units - 1, 1) / n**2
+
+
+def flip_blocks(parts: NDArray[np.float32], seed: int, exchanges: int = EXCHANGED) -> Exchanged:
+    """Exchange both sets within blocks, such as prompts: the difference of each block changes its sign.
+
+    Args:
+        parts: difference of the means of both sets in each block, times the weight of the block, shape (B, q).
+        seed: random seed of the exchanges.
+        exchanges: number of exchanges; all are tried where there are at most 2¹¹.
+    """
+    blocks = len(parts)
+    if blocks <= EXACT_BLOCKS:
+        signs = 1.0 - 2.0 * ((np.arange(1 << blocks)[:, None] >> np.arange(blocks)) & 1)
+    else:
+        signs = np.random.default_rng(seed).integers(0, 2, (1 + exchanges, blocks)) * 2.0 - 1
+        signs[0] = 1
+    found = signs @ parts
+    return Exchanged(found, np.broadcast_to((parts**2).sum(0), found.shape))
+
+
+def sketched_p_value(difference: float, covariance: Array, sizes: Sequence[int]) -> float:
+    """Return the p-value of "both sets are samples of one law" from moments alone, for independent samples.
+
+    n·m/(n + m)·‖difference‖² is a weighted sum of χ², whose first two moments follow from the covariance C of both sets
+    together: tr C and tr C², unbiased in Gaussian samples (Bai and Saranadasa 1996). A gamma distribution has these two
+    moments.
+
+    Args:
+        difference: ‖mean of the first set − mean of the second‖².
+        covariance: covariance of φ in both sets together, shape (q, q).
+        sizes: numbers of samples of both sets.
+    """
+    from scipy.special import gammaincc
+
+    total = sum(sizes)
+    spread = sum(1 / n for n in sizes)
+    trace = float(np.trace(covariance))
+    squares = float((covariance**2).sum())
+    unbiased = (total - 1) ** 2 / ((total - 2) * (total + 1)) * (squares - trace**2 / (total - 1))
+    if trace <= 0 or unbiased <= 0:
+        return 1.0
+    mean, variance = trace * spread, 2 * unbiased * spread**2
+    return float(gammaincc(mean**2 / variance, difference * mean / variance))
