@@ -1,5 +1,7 @@
 """Kinds of a comparison: shares that add up, what is found and what is not, FINC alone, files, order of the samples."""
 
+import re
+
 import numpy as np
 import pytest
 from _files import forge
@@ -201,7 +203,9 @@ def test_a_drift_of_all_samples_is_found_by_directions_and_told_as_one(digits, c
     found = fe.compare(gen, ref, features=200)
     drifts = [mode for mode in significant(found.directions, 0.05) if mode.firm and not mode.shown_by_kinds]
     assert found.significant() == () and drifts
-    assert "No single kind of samples is significantly more or less frequent" in found.headline
+    assert re.search(
+        "No single kind of samples is significantly more|The sets differ .*, but no kind does", found.headline
+    )
     assert "that no kind shows, such as a change of style or quality" in found.headline
     assert any(mode.title in found.headline for mode in drifts)
 
