@@ -163,7 +163,7 @@ def _score_folds(rows: torch.Tensor, owner: torch.Tensor, folds: torch.Tensor) -
             return None
         means = [part.mean(0) for part in parts]
         within = torch.stack([part.T.cov().reshape(axes, axes) for part in parts]).mean(0)
-        # Of all rows: within two sets of one point each there is no variance.
+        # The variance over all rows: two sets of one point each have none within.
         ridge = RIDGE * float(rows.square().mean()) * torch.eye(axes, dtype=torch.double)
         normal = torch.linalg.solve(within + ridge, means[0] - means[1])
         mine = folds == fold
