@@ -53,6 +53,9 @@ class VisibleStream(io.TextIOBase):
         """Send what is written on its way."""
         self.rich_proxied_file.flush()
 
+    def close(self) -> None:
+        """Leave the stream behind it, which belongs to others, as it is: Python closes streams that nobody uses."""
+
     def isatty(self) -> bool:
         """Return whether the stream behind it is a terminal."""
         return self.rich_proxied_file.isatty()

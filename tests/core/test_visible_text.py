@@ -1,5 +1,6 @@
 """Names and texts of others are shown on the terminal and cannot command it."""
 
+import io
 import json
 import sys
 
@@ -79,3 +80,12 @@ def test_names_of_files_reach_the_terminal_as_text(tmp_path):
     missing = CliRunner().invoke(app, ["extract", f"{tmp_path}/{CLEAR}{RTL}"])
     assert missing.exit_code == 3
     assert not {"\x1b", RTL} & set(result.output + missing.output + missing.stderr)
+
+
+def test_a_stream_that_others_have_closed_is_let_go_in_silence(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", stream)
+    with visible_output():
+        kept = sys.stdout
+    stream.close()
+    kept.close()
