@@ -83,7 +83,7 @@ def test_names_of_files_reach_the_terminal_as_text(tmp_path):
 
 
 def test_a_stream_that_others_have_closed_is_let_go_in_silence(monkeypatch):
-    stream = io.StringIO()
+    stream = io.TextIOWrapper(io.BytesIO())
     monkeypatch.setattr(sys, "stdout", stream)
     with visible_output():
         kept = sys.stdout
