@@ -107,6 +107,21 @@ def test_a_kind_of_one_network_has_no_names_and_no_options(kind, choice):
 # EfficientNet-Lite0
 
 
+@pytest.mark.parametrize(("height", "width"), [(64, 64), (65, 98), (33, 1)])
+def test_efficientnet_lite0_is_timms(tmp_path, height, width):
+    plain, card = stirred(timm.create_model("tf_efficientnet_lite0")).eval(), load_card("efficientnet-lite0")
+    torch.save(plain.state_dict(), tmp_path / "net.pth")
+    images = torch.randn(2, 3, height, width, generator=torch.Generator().manual_seed(0))
+    for options in ({}, {"drop_rate": 0.2}):  # ours, and timm's own, which the options need
+        network = load_backbone(with_weights(card, tmp_path / "net.pth", options=options), CPU, tmp_path / "net.pth")
+        with torch.inference_mode():
+            outputs = network(images)
+            features = plain.forward_head(plain.forward_features(images), pre_logits=True)
+            torch.testing.assert_close(outputs["features"], features, rtol=0, atol=0)
+            torch.testing.assert_close(outputs["logits"], plain(images), rtol=0, atol=0)
+    assert [*loader_module(card).create(card).state_dict()] == [*plain.state_dict()]
+
+
 @pytest.mark.long
 def test_efficientnet_lite0_recognizes_the_classes_of_photographs(assets):
     card = load_card("efficientnet-lite0")
