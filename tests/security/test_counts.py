@@ -1,5 +1,6 @@
 """Counts that files claim are asked before lists are made of them: many samples in few bytes are one sentence."""
 
+import ctypes
 import io
 import re
 import struct
@@ -13,6 +14,7 @@ from _bounded import bounded
 from PIL import Image
 from pyarrow import parquet
 
+from finc_eval.core import heap
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.lmdb import lmdb_values
 from finc_eval.core.memory import counted, numbered
@@ -226,6 +228,9 @@ def test_wide_rows_are_hashed_in_bounded_memory(n, dim):
 def most_that_reading_adds(path):
     """Return by how much the memory of a process grows beyond the rows of a file, in MB, while they are read."""
     here = Path("/proc/self")
+    # Both pools of memory keep freed parts for a while, which are not the reader's: these thresholds let go at once.
+    arrow.set_memory_pool(arrow.system_memory_pool())
+    heap._set(ctypes.CDLL(None).mallopt, {heap.M_MMAP_THRESHOLD: 1 << 20, heap.M_TRIM_THRESHOLD: 1 << 20})
     (here / "clear_refs").write_text("5")  # the highest mark begins anew
     before = int(re.search(r"VmHWM:\s+(\d+)", (here / "status").read_text())[1])
     found = StoredArrays(path)
@@ -236,7 +241,7 @@ def most_that_reading_adds(path):
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-@pytest.mark.parametrize(("n", "dim", "dtype"), [(80, 500_000, "f4"), (20, 1_000_000, "f8"), (1000, 40_000, "f4")])
+@pytest.mark.parametrize(("n", "dim", "dtype"), [(80, 250_000, "f4"), (20, 500_000, "f8"), (1000, 20_000, "f4")])
 def test_wide_lists_are_read_without_a_second_copy(n, dim, dtype, fixed, tmp_path, monkeypatch):
     monkeypatch.setenv("FINC_EVAL_MAX_DECODED", "1GB")
     values = arrow.array(np.random.default_rng(0).permutation(n * dim).astype(dtype))
@@ -244,7 +249,7 @@ def test_wide_lists_are_read_without_a_second_copy(n, dim, dtype, fixed, tmp_pat
     lists = kind.from_arrays(values, dim) if fixed else kind.from_arrays(np.arange(0, n * dim + 1, dim, "i4"), values)
     parquet.write_table(arrow.table({"e": lists}), tmp_path / "a.parquet")
     del values, lists
-    assert int(bounded(most_that_reading_adds, tmp_path / "a.parquet")) < 80
+    assert int(bounded(most_that_reading_adds, tmp_path / "a.parquet")) < 70
 
 
 @pytest.mark.parametrize(
