@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.device import Device
-from finc_eval.core.errors import DataError
+from finc_eval.core.errors import DataError, check_seed
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -82,7 +82,7 @@ def fld(gen: object, train: object, test: object, *, seed: int = 0, run: Run | N
     if y.n < 4:
         raise DataError(f"train has too few samples, {y.n}: the baseline needs at least 4")
     fitted = fit(x, y, device)
-    order = np.random.default_rng(seed).permutation(y.n)
+    order = np.random.default_rng(check_seed(seed)).permutation(y.n)
     centers = min(x.n, y.n // 2)
     base = fit(y.part(order[:centers]), y.part(order[centers:]), device)
     own, others = -fitted.log_likelihood(z) / z.dim, -base.log_likelihood(z) / z.dim

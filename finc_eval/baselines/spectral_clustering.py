@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from finc_eval.baselines.fld import Likelihoods
 from finc_eval.baselines.rarity import Rarity
 from finc_eval.core.device import Device
-from finc_eval.core.errors import DataError, check_count, check_fraction
+from finc_eval.core.errors import DataError, check_count, check_fraction, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.search.neighbors import nearest
@@ -45,7 +45,7 @@ def spectral_clustering(
     chosen = as_embeddings(as_embeddings(embeddings).rows_at(np.array(samples, np.int64)), "the novel samples")
     neighbors = min(ceil(log2(len(samples))) + 1, len(samples) - 1)
     matrix = affinity(chosen, neighbors, Run.of(run).torch_device)
-    found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=seed)
+    found = SpectralClustering(clusters, affinity="precomputed", assign_labels="kmeans", random_state=check_seed(seed))
     with warnings.catch_warnings():
         # Clusters without a link between them are what is looked for.
         warnings.filterwarnings("ignore", message="Graph is not fully connected")

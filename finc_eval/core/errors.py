@@ -117,6 +117,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {hints}?)" if matches else ""
 
 
+MAX_COUNT = 2**63 - 1  # largest whole number that arrays and files hold
+MAX_SEED = 2**32 - 1  # largest seed that every library takes
+
+MIN_POSITIVE, MAX_POSITIVE = 1e-100, 1e100
+"""Smallest and largest positive number of a setting: its square, and one over its square, are numbers, too."""
+
+
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raise UsageError unless the value is one of the choices."""
     if value not in tuple(choices):
@@ -124,22 +131,31 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
         raise UsageError(f"{name} must be one of {', '.join(choices)}, got {value!r}{hint}")
 
 
-def check_positive(name: str, value: Any, most: float = inf) -> float:
-    """Return a finite number above 0 and at most `most`, or raise UsageError."""
+def check_positive(name: str, value: Any, most: float = MAX_POSITIVE, least: float = MIN_POSITIVE) -> float:
+    """Return a number from `least` to `most`, both above 0, or raise UsageError."""
     number = _number(value)
     if not 0 < number < inf:
         raise UsageError(f"{name} must be a positive number, got {_show(value)}")
     if number > most:
-        raise UsageError(f"{name} must be at most {most:g}, got {number:g}")
+        raise UsageError(f"{name} must be at most {most:g}, got {_show(value)}")
+    if number < least:
+        raise UsageError(f"{name} must be at least {least:g}, got {_show(value)}")
     return number
 
 
-def check_count(name: str, value: Any, least: int = 1) -> int:
-    """Return a whole number of at least `least`, or raise UsageError."""
+def check_count(name: str, value: Any, least: int = 1, most: int = MAX_COUNT) -> int:
+    """Return a whole number from `least` to `most`, or raise UsageError."""
     number = _number(value)
     if number != number // 1 or number < least:
         raise UsageError(f"{name} must be a whole number of at least {least}, got {_show(value)}")
+    if number > most:
+        raise UsageError(f"{name} must be a whole number of at most {most}, got {_show(value)}")
     return int(number)
+
+
+def check_seed(value: Any) -> int:
+    """Return a seed of random numbers, or raise UsageError."""
+    return check_count("seed", value, least=0, most=MAX_SEED)
 
 
 def check_fraction(name: str, value: Any, *, zero: bool = False, one: bool = False) -> float:

@@ -71,11 +71,12 @@ def write_whole(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def write_together() -> Iterator[Together]:
+def write_together(*, and_list: bool = False) -> Iterator[Together]:
     """Put all files that are written in the block in place when it ends well, and none of them otherwise.
 
     Files of an earlier run that they replace are removed first, the last written one first. So a kill leaves the old
-    files, the new ones, or the first few of either: never a mix of new and old files.
+    files, the new ones, or the first few of either: never a mix of new and old files. With `and_list`, the last file
+    is a list of files to which the others are added: it is replaced last, and a kill leaves the old or the new list.
     """
     if outer := _together.get():
         yield outer
@@ -84,7 +85,7 @@ def write_together() -> Iterator[Together]:
         together = Together(held, {})
         held.callback(_together.reset, _together.set(together))
         yield together
-        for target in [*together.temporaries][:0:-1]:
+        for target in [] if and_list else [*together.temporaries][:0:-1]:
             with disk_errors(target):
                 remove(target)
         for target, temporary in together.temporaries.items():

@@ -7,7 +7,6 @@ A card says everything that decides the numbers of an embedding. It has the fiel
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 from collections.abc import Iterator
@@ -18,9 +17,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from finc_eval.core.doors import FORBIDDEN
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_positive
 from finc_eval.core.record import Record
-from finc_eval.samples.clips import CLIPS, Clip
+from finc_eval.samples.clips import CLIPS, MAX_FPS, MIN_FPS, Clip
 
 NetworkPrecision = Literal["float32", "bfloat16", "float16"]
 """Arithmetic of a network: float32 is exact on every device, the others run under autocast."""
@@ -263,9 +262,11 @@ class Card(Record):
                 f"fps {fps:g} and seconds {seconds:g} are both given: a window of {self.name} has {self.clip.frames} "
                 "frames, so that one of them gives the other"
             )
-        if not 0 < (fps or seconds or 0) < math.inf:
-            raise UsageError(f"{given.partition(' ')[0]} must be a positive number, got {given.partition(' ')[2]}")
-        rate = fps if seconds is None else self.clip.frames * self.clip.stride / seconds
+        if fps is not None:
+            rate = check_positive("fps", fps, MAX_FPS, MIN_FPS)
+        else:
+            frames = self.clip.frames * self.clip.stride
+            rate = frames / check_positive("seconds", seconds, frames / MIN_FPS, frames / MAX_FPS)
         return replace(self, clip=replace(self.clip, fps=rate))
 
 

@@ -15,6 +15,7 @@ from finc_eval.core.errors import (
     check_count,
     check_fraction,
     check_positive,
+    check_seed,
 )
 from finc_eval.core.files.parsed import read_toml
 from finc_eval.core.record import Record, about, read_table
@@ -250,7 +251,7 @@ class Policy(Record):
         self._store(
             alpha=check_fraction("alpha", self.alpha),
             looks=check_count("looks", self.looks),
-            seed=check_count("seed", self.seed, 0),
+            seed=check_seed(self.seed),
         )
 
     @classmethod

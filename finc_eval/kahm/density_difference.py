@@ -12,7 +12,7 @@ from math import pi, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_count
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_count, check_seed
 from finc_eval.core.record import Record
 
 MAX_CENTERS = 300  # maximum number of Gaussians, as in the paper
@@ -94,7 +94,7 @@ def density_difference(
     deviation = float(deviations.prod())
     if standardize:
         pooled = (pooled - pooled.mean(0)) / deviations
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     centers = pooled[rng.choice(len(pooled), min(MAX_CENTERS, len(pooled)), replace=False)]
     orders = [np.arange(len(pooled)), *(rng.permutation(len(pooled)) for _ in range(permutations))]
     parts = np.stack([_parts(order, len(x), rng) for order in orders])

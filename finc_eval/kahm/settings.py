@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated, Literal
 
-from finc_eval.core.errors import UsageError, check_count, did_you_mean
+from finc_eval.core.errors import UsageError, check_count, check_seed, did_you_mean
 from finc_eval.core.record import Record, about
 
 Lambda = float | Literal["fixed_point"] | tuple[Literal["relative"], float]
@@ -64,7 +64,7 @@ class KahmSettings(Record):
             components=check_count("components", self.components),
             depth=check_count("depth", self.depth),
             branches=None if self.branches is None else check_count("branches", self.branches),
-            seed=check_count("seed", self.seed, least=0),
+            seed=check_seed(self.seed),
         )
         if self.depth > self.components:
             raise UsageError(

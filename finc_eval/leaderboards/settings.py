@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypedDict
 
-from finc_eval.core.errors import check_count
+from finc_eval.core.errors import check_seed
 from finc_eval.core.record import Configured, about
 from finc_eval.sketches.settings import ByColumn, Groups, PairColumn
 
@@ -44,8 +44,7 @@ class LeaderboardSettings(Configured):
         from finc_eval.measures.registry import get_metric  # loads torch, which help does not need
 
         self._store(
-            metrics=tuple(get_metric(name).name for name in dict.fromkeys(self.metrics)),
-            seed=check_count("seed", self.seed, least=0),
+            metrics=tuple(get_metric(name).name for name in dict.fromkeys(self.metrics)), seed=check_seed(self.seed)
         )
 
     def signature(self) -> tuple[tuple[str, str], ...]:

@@ -179,7 +179,7 @@ class Board:
         }
         self._refuse_unlike(both, "models of a board share one reference; pass that one")
         entries = reference.entries(by_model(sources, opened), ref_set, warnings, run)
-        with self._alone():
+        with self._alone(), write_together(and_list=True):
             self._refuse_known(sources)
             self._write(None, entries)
         return tuple(sources)
@@ -312,7 +312,7 @@ class Board:
         for entry in entries:
             file = _entry(entry.name)
             models[entry.name] = Listed(file, entry.save(inside(self.folder, file)))
-        # The index last, in one step: a kill before leaves the board as it was, and files that nobody lists.
+        # The index last, in one step: a kill just before leaves the board as it was, and files that nobody lists.
         write_text(self.folder / INDEX, Index(signature, models).to_text())
 
     def _refuse_known(self, names: Mapping[str, object]) -> None:

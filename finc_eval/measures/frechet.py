@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from finc_eval.core.errors import DataError, IncompatibleError
+from finc_eval.core.errors import DataError, IncompatibleError, check_seed
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
@@ -287,7 +287,7 @@ def fd_infinity(gen: object, ref: object, *, seed: int = 0, run: Run | None = No
             "more, or take the corrected distance of frechet_interval"
         )
     numbers = np.linspace(smallest, x.n, SUBSET_SIZES).astype(np.int64)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     distances = []
     for number in numbers:
         subset = rng.choice(x.n, number, replace=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.core.errors import DataError, UsageError, check_count
+from finc_eval.core.errors import DataError, UsageError, check_count, check_seed
 from finc_eval.core.words import plural
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs
@@ -59,7 +59,7 @@ def inception_score(logits: object, *, splits: int = SPLITS, seed: int = SEED) -
     if splits > n:
         raise DataError(f"{source.name}: {n} samples do not make {splits} splits, ask for 1 to {n}")
     split_of = torch.empty(n, dtype=torch.long)
-    order = np.random.RandomState(seed).permutation(n)
+    order = np.random.RandomState(check_seed(seed)).permutation(n)
     for split in range(splits):
         split_of[torch.from_numpy(order[split * n // splits : (split + 1) * n // splits])] = split
     classes = torch.zeros(splits, source.dim, dtype=torch.double)

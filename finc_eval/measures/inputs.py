@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError, IncompatibleError, UsageError
+from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_seed
 from finc_eval.core.files.front import file_type
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
@@ -138,7 +138,7 @@ def reference_bandwidth(ref: Embeddings) -> float:
 
 def split_reference(ref: Embeddings, n_gen: int, *, least: int = 1, seed: int = 0) -> tuple[Embeddings, Embeddings]:
     """Split the reference at random into n_gen samples (at most half of them) and the rest, to measure a floor."""
-    order, part = np.random.default_rng(seed).permutation(ref.n), min(n_gen, ref.n // 2)
+    order, part = np.random.default_rng(check_seed(seed)).permutation(ref.n), min(n_gen, ref.n // 2)
     if part < least:
         raise DataError(
             f"{ref.name} has {plural(ref.n, 'sample')} for a floor at {n_gen}: it needs at least {2 * least}"

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from finc_eval.core.errors import DataError, UsageError, check_count, check_positive
+from finc_eval.core.errors import DataError, UsageError, check_count, check_positive, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, biased_floor, open_samples
@@ -131,7 +131,7 @@ def _rows(x: Embeddings, rows: NDArray[np.int64]) -> Embeddings:
 
 def _drawn(sets: tuple[Embeddings, Embeddings], subsets: int, size: int, seed: int) -> NDArray[np.int64]:
     """Draw the rows of each subset of each set, (subsets, 2, size)."""
-    draw = np.random.RandomState(seed)
+    draw = np.random.RandomState(check_seed(seed))
     return np.array([[np.sort(draw.choice(one.n, size, replace=False)) for one in sets] for _ in range(subsets)])
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from finc_eval.core.errors import check_count
+from finc_eval.core.errors import check_count, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, split_reference
@@ -42,7 +42,7 @@ def mind(
     """Compute MIND with the directions and the random part that torch-fidelity draws for the same seed."""
     check_count("projections", projections)
     x, y = open_samples(gen, ref, least=1)
-    draw = torch.Generator().manual_seed(seed)
+    draw = torch.Generator().manual_seed(check_seed(seed))
     n = min(x.n, y.n)
     parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]
     directions = torch.randn(projections, x.dim, generator=draw)

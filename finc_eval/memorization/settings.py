@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypedDict, get_args
 
-from finc_eval.core.errors import UsageError, check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.errors import UsageError, check_choice, check_count, check_fraction, check_positive, check_seed
 from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import INDEXES, SearchIndex
 
@@ -58,7 +58,7 @@ class AuditSettings(Configured):
             raise UsageError("a stated guarantee is an epsilon with a delta (0 if it is pure): pass both, or neither")
         if epsilon is not None and delta is not None:
             epsilon, delta = check_guarantee(epsilon, delta)
-        pairs, seed = check_count("pairs", self.pairs), check_count("seed", self.seed, least=0)
+        pairs, seed = check_count("pairs", self.pairs), check_seed(self.seed)
         suspects = check_count("suspects", self.suspects, least=0)
         check_choice("index", self.index, get_args(SearchIndex))
         self._store(stated_epsilon=epsilon, stated_delta=delta, pairs=pairs, suspects=suspects, seed=seed)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from finc_eval.core.errors import check_seed
 from finc_eval.core.record import Record
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, normal_quantile
@@ -168,7 +169,9 @@ def permutation_p_value(
     m = int(total.sum()) - n
     if min(n, m) < least:
         return None
-    draws = np.random.default_rng(seed).multivariate_hypergeometric(total, n, PERMUTATIONS, method="marginals")
+    draws = np.random.default_rng(check_seed(seed)).multivariate_hypergeometric(
+        total, n, PERMUTATIONS, method="marginals"
+    )
     difference, _, by_chance = _variances(a, b)
     share = total / (n + m)
     permuted = _squares(draws / n - (total - draws) / m, share * (1 - share) * (1 / n + 1 / m))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypedDict
 
-from finc_eval.core.errors import check_count
+from finc_eval.core.errors import check_seed
 from finc_eval.core.record import Configured, about
 from finc_eval.sketches.settings import ByColumn, GroupArrays, Groups, PairColumn
 
@@ -35,7 +35,7 @@ class KindSettings(Configured):
     seed: Annotated[int, about("random seed of the division into kinds")] = 0
 
     def __post_init__(self) -> None:
-        self._store(seed=check_count("seed", self.seed, least=0))
+        self._store(seed=check_seed(self.seed))
 
     def signature(self) -> tuple[tuple[str, str], ...]:
         """Return the fields of a signature."""

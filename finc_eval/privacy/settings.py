@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Annotated, ClassVar, Literal, TypedDict, get_args
 
-from finc_eval.core.errors import UsageError, check_choice, check_count, check_fraction, check_positive
+from finc_eval.core.errors import UsageError, check_choice, check_count, check_fraction, check_positive, check_seed
 from finc_eval.core.record import Record, about, by_name
 from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 
@@ -233,7 +233,7 @@ class SynthesisSettings(PrivacySettings):
             method=by_name("method", self.method, SYNTHESIS_METHODS),
             count=None if self.count is None else check_count("count", self.count),
             steps=check_count("steps", self.steps),
-            seed=check_count("seed", self.seed, least=0),
+            seed=check_seed(self.seed),
         )
 
     @property

@@ -30,6 +30,9 @@ WINDOW = re.compile(r"#\d+$")
 
 MAX_RATE_DENOMINATOR = 10_000  # largest denominator of a frame rate as a fraction: 29.97002997 is 30000/1001
 
+MIN_FPS, MAX_FPS = 1 / MAX_RATE_DENOMINATOR, 1e6
+"""Frames a second to which videos are resampled: from a frame in 3 hours to the rate of the fastest cameras."""
+
 
 CLIPS = (
     "choose an extractor for clips: motion (how things move) and transnetv2 (where shots end) come with finc-eval, "
@@ -169,7 +172,7 @@ class Clip:
     stride: PositiveInt
     windows: PositiveInt
     short: Literal["loop", "hold", "refuse"]
-    fps: Annotated[FiniteFloat, Field(gt=0)] | None = None
+    fps: Annotated[FiniteFloat, Field(ge=MIN_FPS, le=MAX_FPS)] | None = None
 
     @property
     def words(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypedDict
 
-from finc_eval.core.errors import UsageError, check_choice, check_count, check_positive
+from finc_eval.core.errors import UsageError, check_choice, check_count, check_positive, check_seed
 from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import FREQUENCIES, KERNELS, PRECISIONS, Frequencies, Kernel, Precision
 
@@ -103,7 +103,7 @@ class SketchSettings(Configured):
                 f"two folds, got {features:,}"
             )
         self._store(
-            seed=check_count("seed", self.seed, least=0),
+            seed=check_seed(self.seed),
             sigma=None if self.sigma is None else check_positive("sigma", self.sigma),
             features=features,
         )

@@ -181,6 +181,24 @@ def test_a_removed_model_is_gone_with_its_file_also_where_a_command_before_was_k
             board.remove([name])
 
 
+@pytest.mark.parametrize("full", ["Org", "board.json"])
+def test_a_full_disk_leaves_the_board_as_it_was_whatever_file_has_no_room(board, monkeypatch, full):
+    """The index did not fit in, and left the file of a model that no index lists."""
+    before, real = contents(board), os.fsync
+
+    def no_room(descriptor):
+        if full in os.readlink(f"/proc/self/fd/{descriptor}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", no_room)
+    with pytest.raises(DataError, match="the disk is full while writing"):
+        board.add({"new": MODELS["good"], "Org/Twin": MODELS["Org/Twin"]}, REF)
+    assert contents(board) == before
+    monkeypatch.undo()
+    assert board.add({"new": MODELS["good"]}, REF) == ("new",)
+
+
 def test_locks_that_fail_are_one_sentence(board, monkeypatch):
     def failing(*_):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
