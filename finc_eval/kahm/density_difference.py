@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_count, check_seed
+from finc_eval.core.memory import check_list
 from finc_eval.core.record import Record
 
 MAX_CENTERS = 300  # maximum number of Gaussians, as in the paper
@@ -22,6 +23,7 @@ WIDTHS = (0.25, 0.5, 0.75, 1.0, 1.2, 1.5, 2.0, 2.2, 2.5, 3.0, 5.0)
 PENALTIES = tuple(float(value) for value in np.logspace(-3, 1, 9))
 """The paper's grids of s and λ, made for data of deviation 1."""
 
+BYTES_PER_POINT = 16  # bytes that a point takes for each permutation: its place in the order, and its fold
 MAX_MASK_ENTRIES = 1 << 22  # numbers held at a time that assign points to samples
 
 
@@ -91,6 +93,7 @@ def density_difference(
     deviations = pooled.std(0)
     if not (deviations > 1e-12 * np.abs(pooled).max(0)).all():
         raise DataError("all points are equal in one coordinate: they have no density to compare")
+    check_list(permutations, "the null", "permutations", BYTES_PER_POINT * len(pooled))
     deviation = float(deviations.prod())
     if standardize:
         pooled = (pooled - pooled.mean(0)) / deviations

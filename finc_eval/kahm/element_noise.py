@@ -94,8 +94,7 @@ class ElementNoise(Record):
         self._store(
             epsilon=check_positive("epsilon", self.epsilon), delta=check_fraction("delta", self.delta, zero=True)
         )
-        low, high = self.bounds
-        if not -math.inf < low < high < math.inf:
+        if len(self.bounds) != 2 or not -math.inf < self.bounds[0] < self.bounds[1] < math.inf:
             raise UsageError(f"bounds must be two finite numbers, the lower first, got {self.bounds}")
         check_choice("adjacency", self.adjacency, get_args(Adjacency))
 

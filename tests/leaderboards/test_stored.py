@@ -187,7 +187,7 @@ def test_a_full_disk_leaves_the_board_as_it_was_whatever_file_has_no_room(board,
     before, real = contents(board), os.fsync
 
     def no_room(descriptor):
-        if full in os.readlink(f"/proc/self/fd/{descriptor}"):
+        if full in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(descriptor)
 

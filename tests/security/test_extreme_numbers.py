@@ -1,4 +1,4 @@
-"""Numbers of settings beyond all sense end in one sentence, and the largest and smallest that are allowed in a result."""
+"""Numbers of settings beyond all sense end in one sentence, the largest and smallest that are allowed in a result."""
 
 import re
 from dataclasses import fields
@@ -9,7 +9,7 @@ import pytest
 
 import finc_eval as fe
 from finc_eval.comparison.settings import METHODS
-from finc_eval.core.errors import MAX_COUNT, MAX_POSITIVE, MAX_SEED, MIN_POSITIVE, FincEvalError, UsageError
+from finc_eval.core.errors import MAX_COUNT, MAX_POSITIVE, MAX_SEED, MIN_POSITIVE, DataError, FincEvalError, UsageError
 from finc_eval.extractors.catalog import load_card
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, KindLimits, MetricLimit, Policy
@@ -127,3 +127,22 @@ def test_a_rate_of_frames_has_bounds_which_are_told(options, told):
 def test_clips_are_resampled_to_the_slowest_and_the_fastest_rate(fps, tmp_path):
     clips = np.random.default_rng(0).integers(0, 256, (2, 4, 16, 16, 3), dtype=np.uint8)
     assert fe.extract(clips, extractor="motion", fps=fps, out=tmp_path / "x.h5").n == 2
+
+
+LISTS = {
+    "permutations": lambda: fe.kahm.density_difference(GEN, REF, permutations=10**12),
+    "synthetic records": lambda: SynthesisSettings(epsilon=1.0, count=10**12),
+}
+"""Counts for which lists are made."""
+
+
+@pytest.mark.parametrize("call", LISTS.values(), ids=LISTS)
+def test_a_count_of_what_is_listed_is_asked_before_the_list_is_made(call):
+    with pytest.raises(DataError, match=r"the list of 1,000,000,000,000 (permutations|records) takes"):
+        call()
+
+
+@pytest.mark.parametrize("bounds", [(), (1.0,), (1.0, 2.0, 3.0), (2.0, 1.0), (1.0, 1.0), (0.0, float("inf"))])
+def test_bounds_are_two_finite_numbers(bounds):
+    with pytest.raises(UsageError, match="bounds must be two finite numbers, the lower first, got"):
+        fe.kahm.ElementNoise(epsilon=1.0, bounds=bounds)
