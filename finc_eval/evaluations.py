@@ -173,13 +173,7 @@ def evaluate(
     x, y = sets["gen"], sets["ref"]
     small = all(isinstance(one, Embeddings) and one.n <= MAX_KEN_SAMPLES for one in (x, y))
     methods = (*BASELINES, "ken") if small else BASELINES
-    stages = {
-        "comparison": stages_of(settings),
-        "metrics": (LOOK, *[COMPUTE] * len(chosen)),
-        "methods": (LOOK, SKETCH, *(DIRECTIONS, SCORE) * len(methods)),
-        **({} if train is None else {"audit": AUDIT_STAGES}),
-    }
-    run = run.planned(*(Stage.of_parts(name, parts) for name, parts in stages.items()))
+    run = run.planned(*_stages(settings, len(chosen), len(methods), audits=train is not None))
     missing = {"audit": NO_AUDIT} if train is None else {}
     for label in (label for label, one in opened.items() if not isinstance(one, Embeddings)):
         if as_sketch(given[label]) is None:
@@ -190,29 +184,45 @@ def evaluate(
         found.value  # noqa: B018  # raises if no metric could be computed
         return found
 
-    def part(name: PartName, compute: Callable[[], T]) -> T | None:
-        if name in missing:
-            return None
-        try:
-            return compute()
-        except DataError as error:
-            missing[name] = str(error)
-            return None
-
     return Evaluation(
         comparison=None if "comparison" in missing else compare(x, y, settings, run=run.prefixed("comparison")),
-        scores=part("scores", score),
-        methods=part("methods", lambda: compare_methods(x, y, methods, settings, run=run.prefixed("methods"))),
-        audit=part(
+        scores=_part("scores", score, missing),
+        methods=_part(
+            "methods", lambda: compare_methods(x, y, methods, settings, run=run.prefixed("methods")), missing
+        ),
+        audit=_part(
             "audit",
             lambda: audit(
                 x, sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run.prefixed("audit")
             ),
+            missing,
         ),
         encodings=_encodings(x, y),
         missing=missing,
         provenance=Provenance.here(run.device),
     )
+
+
+def _stages(settings: Settings, metrics: int, methods: int, *, audits: bool) -> list[Stage]:
+    """Return the stages of all parts, from the numbers of metrics and of methods."""
+    stages = {
+        "comparison": stages_of(settings),
+        "metrics": (LOOK, *[COMPUTE] * metrics),
+        "methods": (LOOK, SKETCH, *(DIRECTIONS, SCORE) * methods),
+        **({"audit": AUDIT_STAGES} if audits else {}),
+    }
+    return [Stage.of_parts(name, parts) for name, parts in stages.items()]
+
+
+def _part(name: PartName, compute: Callable[[], T], missing: dict[str, str]) -> T | None:
+    """Compute a part, or add to `missing` why these sets do not allow it; None if it is missing."""
+    if name in missing:
+        return None
+    try:
+        return compute()
+    except DataError as error:
+        missing[name] = str(error)
+        return None
 
 
 def _encodings(*sets: object) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "finc_eval"
-MAX_MODULES, MAX_LINES = 20, 400
+MAX_MODULES, MAX_LINES, MAX_BODY = 20, 400, 40
 
 STEP_UP = ("finc_eval.core.serialize", "report")
 """The one lazy import that goes up: a result draws its page."""
@@ -80,6 +80,27 @@ def test_a_folder_has_at_most_twenty_modules(folder):
 def test_no_module_is_longer_than_four_hundred_lines():
     lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function's body without its docstring; those of functions inside it count."""
+    body = function.body[ast.get_docstring(function, clean=False) is not None :]
+    return function.end_lineno - body[0].lineno + 1 if body else 0
+
+
+LONG_BODIES = {"finc_eval.comparison.compare._describe", "finc_eval.report.comparison.page"} | {
+    "finc_eval.report.comparison._directions_on_page"
+}
+
+
+def test_no_function_has_more_than_forty_lines_in_its_body():
+    long = {
+        f"{name_of(path)}.{node.name}"
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and body_lines(node) > MAX_BODY
+    }
+    assert long - LONG_BODIES == set()
 
 
 def test_only_the_step_from_results_to_their_pages_is_a_lazy_import_upwards():

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -47,89 +47,175 @@ def assemble_directions(
     Directions, significant or not, are one family: adjusted by Holm's procedure, p-values are 1 if a set has too few
     independent samples. Paired sets have the same groups.
     """
-    family = sum(fit.full.vectors.shape[1] for fit in fits.values())
-    if not family:
+    if not any(fit.full.vectors.shape[1] for fit in fits.values()):
         return []
-    rho, stop = settings.rho, 0
-    columns, estimates, p_values = [], [], []
-    for role, fit in fits.items():
-        start, stop = stop, stop + fit.full.vectors.shape[1]
-        own, other = (sets[label] for label in SETS_OF[role])
-        paired = own.scores.paired_variance(other.scores) if is_paired else None
-        columns.append(range(start, stop))
-        estimates.append(Estimates.of(own.masses, other.masses, rho, paired))
-        p_values.append(estimates[-1].p_values()[start:stop])
-    is_testable = all(one.sketched.is_testable for one in sets.values())
-    adjusted = holm(torch.cat(p_values), settings.parts[0])
-    # Intervals of shares hold simultaneously, each from two correlated halves.
-    width = critical_value(settings.families * family) * sqrt(1 + HALVES_CORRELATION)
-    confidence = 1 - 2 * upper_tail(width)
-    found = []
-    for (role, fit), estimate, places in zip(fits.items(), estimates, columns, strict=True):
-        own, other = (sets[label] for label in SETS_OF[role])
-        thresholds = thresholds_of(own.scores.fitted, other.scores.fitted, slice(places.start, places.stop))
-        for rank, column in enumerate(places[: settings.modes]):
-            in_sample, excess = float(fit.full.excess[rank]), float(estimate.excess[column])
-            least = float(fit.full.eigenvalues[rank]) if settings.by_eigenvalue else min(in_sample, excess)
-            if least <= NUMERICAL_ZERO:
-                continue
-            counted = {label: one.members(column, thresholds[:, rank]) for label, one in sets.items()}
-            members = {label: mask for label, (_, mask) in counted.items()}
-            shares = {label: share_of(one, column, counted[label][0], confidence) for label, one in sets.items()}
-            more, less = (shares[label][1] for label in SETS_OF[role])
-            if not settings.by_eigenvalue and more <= rho * less:
-                continue
-            gen, ref = shares["gen"], shares["ref"]
-            low, high = mover(gen, ref)
-            # Means of s₊² and of s₋² over each set.
-            mean, mean_of_other = (one.scores.energy[:, column] / one.scores.n for one in (own, other))
-            energy = mean - rho * mean_of_other
-            sign = 1 if energy[0] >= energy[1] else -1
-            vector = sign * fit.full.vectors[:, rank]
-            masses = dict(zip(SETS_OF[role], (estimate.mass_first[column], estimate.mass_second[column]), strict=True))
-            drawn = {label: one.sketched.drawn(members[label])[:MAX_SHOWN] for label, one in sets.items()}
-            direction = Direction(
-                id="",
-                role=role,
-                name=None,
-                evidence=(),
-                cause=None,
-                looks_different=None,
-                kinds=(),
-                shown_by_kinds=False,
-                share_gen=gen[1],
-                share_ref=ref[1],
-                share_gen_interval=(gen[0], gen[2]),
-                share_ref_interval=(ref[0], ref[2]),
-                share_difference=gen[1] - ref[1],
-                share_difference_interval=(float(low), float(high)),
-                p_value=float(adjusted[column]) if is_testable else 1.0,
-                stability=None if fit.stability is None else float(fit.stability[rank]),
-                threshold=float(thresholds[:, rank].abs().mean()),
-                mass_gen=float(masses["gen"]),
-                mass_ref=float(masses["ref"]),
-                excess=excess,
-                interval=estimate.interval(column, family, rho) if is_testable else (-rho, 1.0),
-                standard_error=float(estimate.error[column]),
-                fitted_excess=in_sample,
-                tails=_tails(sets, energy, sign, column),
-                drawn_gen=sets["gen"].sketched.ids_at(drawn["gen"]),
-                drawn_ref=sets["ref"].sketched.ids_at(drawn["ref"]),
-                direction=vector.float().cpu().numpy(),
-            )
-            found.append((direction, less - more, [*own.sketched.typical(vector), str(column)], members))
+    family = _Family.of(sets, fits, settings, is_paired=is_paired)
+    found = [one for role in fits for one in family.found(role)]
     if not settings.by_eigenvalue:
-        found.sort(key=lambda entry: (entry[0].p_value > ALPHA, entry[1]))
+        found.sort(key=lambda one: (one.direction.p_value > ALPHA, -one.lead))
     named: dict[str, tuple[Direction, Members]] = {}
-    for direction, _, samples, members in found:
+    for one in found:
         # Directions can share their best sample: the id is the first by a sample that is free, such as "over-1f09ab".
-        digests = (hashlib.blake2b(text_bytes(sample), digest_size=3).hexdigest() for sample in samples)
-        name = next(name for digest in digests if (name := f"{direction.role}-{digest}") not in named)
-        named[name] = replace(direction, id=name), members
+        digests = (hashlib.blake2b(text_bytes(sample), digest_size=3).hexdigest() for sample in one.samples)
+        name = next(name for digest in digests if (name := f"{one.direction.role}-{digest}") not in named)
+        named[name] = replace(one.direction, id=name), one.members
     return list(named.values())
 
 
-def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> tuple[float, float, float]:
+Interval = tuple[float, float, float]
+"""A share between the ends of its interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """The members of a direction in each set, and their shares, by label."""
+
+    threshold: float  # score from which on a sample is a member, mean of both folds
+    members: Members
+    shares: Mapping[str, Interval]
+
+    def lead(self, own: str, other: str) -> float:
+        """Return the share of members in one set minus their share in another."""
+        return self.shares[own][1] - self.shares[other][1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A direction that shows something."""
+
+    direction: Direction  # without an id
+    members: Members
+    lead: float  # share of its members in the set that has more mass, minus their share in the other
+    samples: list[str]  # texts that can give it an id, the best first
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """The directions of all roles, which are tested together.
+
+    Attributes:
+        columns: columns of the directions of a role among all directions.
+        estimates: masses and excesses of all directions, as a role sees them.
+        p_values: adjusted p-value of each direction; of no meaning if a set is not testable.
+        confidence: confidence of the interval of one share, at which all intervals hold together.
+        is_testable: whether all sets have enough independent samples.
+    """
+
+    sets: Mapping[str, ScoredSet]
+    fits: Mapping[Role, CrossFit]
+    settings: Settings
+    columns: Mapping[Role, range]
+    estimates: Mapping[Role, Estimates]
+    p_values: torch.Tensor
+    confidence: float
+    is_testable: bool
+
+    @classmethod
+    def of(
+        cls, sets: Mapping[str, ScoredSet], fits: Mapping[Role, CrossFit], settings: Settings, *, is_paired: bool
+    ) -> _Family:
+        """Estimate the excess of each direction, and adjust the p-values of all."""
+        columns: dict[Role, range] = {}
+        estimates: dict[Role, Estimates] = {}
+        stop = 0
+        for role, fit in fits.items():
+            start, stop = stop, stop + fit.full.vectors.shape[1]
+            own, other = (sets[label] for label in SETS_OF[role])
+            paired = own.scores.paired_variance(other.scores) if is_paired else None
+            columns[role] = range(start, stop)
+            estimates[role] = Estimates.of(own.masses, other.masses, settings.rho, paired)
+        p_values = [estimates[role].p_values()[one.start : one.stop] for role, one in columns.items()]
+        # Intervals of shares hold simultaneously, each from two correlated halves.
+        width = critical_value(settings.families * stop) * sqrt(1 + HALVES_CORRELATION)
+        return cls(
+            sets=sets,
+            fits=fits,
+            settings=settings,
+            columns=columns,
+            estimates=estimates,
+            p_values=holm(torch.cat(p_values), settings.parts[0]),
+            confidence=1 - 2 * upper_tail(width),
+            is_testable=all(one.sketched.is_testable for one in sets.values()),
+        )
+
+    def found(self, role: Role) -> Iterator[_Found]:
+        """Yield the directions of a role that have an excess and members."""
+        settings, fit, places = self.settings, self.fits[role], self.columns[role]
+        own, other = (self.sets[label].scores.fitted for label in SETS_OF[role])
+        thresholds = thresholds_of(own, other, slice(places.start, places.stop))
+        for rank, column in enumerate(places[: settings.modes]):
+            excess = min(float(fit.full.excess[rank]), float(self.estimates[role].excess[column]))
+            least = float(fit.full.eigenvalues[rank]) if settings.by_eigenvalue else excess
+            if least <= NUMERICAL_ZERO:
+                continue
+            counted = {label: one.members(column, thresholds[:, rank]) for label, one in self.sets.items()}
+            shares = {
+                label: share_of(one, column, counted[label][0], self.confidence) for label, one in self.sets.items()
+            }
+            more, less = (shares[label][1] for label in SETS_OF[role])
+            if not settings.by_eigenvalue and more <= settings.rho * less:
+                continue
+            members = {label: mask for label, (_, mask) in counted.items()}
+            yield self._describe(role, rank, _Counted(float(thresholds[:, rank].abs().mean()), members, shares))
+
+    def _describe(self, role: Role, rank: int, counted: _Counted) -> _Found:
+        """Describe a direction by its place among those of its role, without an id and a name."""
+        fit, estimate, column = self.fits[role], self.estimates[role], self.columns[role][rank]
+        vector, tails = self._turned(role, rank)
+        gen, ref = counted.shares["gen"], counted.shares["ref"]
+        low, high = mover(gen, ref)
+        masses = dict(zip(SETS_OF[role], (estimate.mass_first[column], estimate.mass_second[column]), strict=True))
+        drawn = {label: _drawn(one, counted.members[label]) for label, one in self.sets.items()}
+        direction = Direction(
+            id="",
+            role=role,
+            name=None,
+            evidence=(),
+            cause=None,
+            looks_different=None,
+            kinds=(),
+            shown_by_kinds=False,
+            share_gen=gen[1],
+            share_ref=ref[1],
+            share_gen_interval=(gen[0], gen[2]),
+            share_ref_interval=(ref[0], ref[2]),
+            share_difference=gen[1] - ref[1],
+            share_difference_interval=(float(low), float(high)),
+            p_value=float(self.p_values[column]) if self.is_testable else 1.0,
+            stability=None if fit.stability is None else float(fit.stability[rank]),
+            threshold=counted.threshold,
+            mass_gen=float(masses["gen"]),
+            mass_ref=float(masses["ref"]),
+            excess=float(estimate.excess[column]),
+            interval=self._interval_of_excess(role, column),
+            standard_error=float(estimate.error[column]),
+            fitted_excess=float(fit.full.excess[rank]),
+            tails=tails,
+            drawn_gen=drawn["gen"],
+            drawn_ref=drawn["ref"],
+            direction=vector.float().cpu().numpy(),
+        )
+        typical = self.sets[SETS_OF[role][0]].sketched.typical(vector)
+        return _Found(direction, counted.members, counted.lead(*SETS_OF[role]), [*typical, str(column)])
+
+    def _turned(self, role: Role, rank: int) -> tuple[torch.Tensor, tuple[Tail, Tail]]:
+        """Return the vector of a direction, turned so that its first tail has most of the excess, and its tails."""
+        column = self.columns[role][rank]
+        # Means of s₊² and of s₋² over each set.
+        mean, mean_of_other = (
+            one.scores.energy[:, column] / one.scores.n for one in (self.sets[label] for label in SETS_OF[role])
+        )
+        energy = mean - self.settings.rho * mean_of_other
+        sign = 1 if energy[0] >= energy[1] else -1
+        return sign * self.fits[role].full.vectors[:, rank], _tails(self.sets, energy, sign, column)
+
+    def _interval_of_excess(self, role: Role, column: int) -> tuple[float, float]:
+        """Return an interval that holds together with those of all directions; all values without a test."""
+        rho = self.settings.rho
+        return self.estimates[role].interval(column, len(self.p_values), rho) if self.is_testable else (-rho, 1.0)
+
+
+def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> Interval:
     """Return the share of so many members of a direction, between the ends of its interval.
 
     Each sample is counted in the fold that is held out. The interval is that of Clopper and Pearson, of as many samples
@@ -144,6 +230,11 @@ def share_of(one: ScoredSet, column: int, members: int, confidence: float) -> tu
     effect = float(one.masses.effect[column])
     low, high = clopper_pearson(members / effect, n / effect, confidence)
     return float(low), members / n, float(high)
+
+
+def _drawn(one: ScoredSet, members: torch.Tensor) -> tuple[str, ...]:
+    """Return the ids of some members of a set, drawn at random."""
+    return one.sketched.ids_at(one.sketched.drawn(members)[:MAX_SHOWN])
 
 
 def _tails(sets: Mapping[str, ScoredSet], energy: torch.Tensor, sign: int, column: int) -> tuple[Tail, Tail]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import torch
@@ -61,14 +61,7 @@ def caveats(
             f"with features={phi.features}, the kernel has an error of {error.rms:.2f} (rms), so that modes and shares "
             "depend on the seed: take more, such as the default"
         )
-    for label, passed in scored.items():
-        if (far := passed.far) is not None:
-            (name,) = passed.sketched.ids_at(np.array([far.farthest]))
-            found.append(
-                f"{label} has {plural(far.count, 'sample')} more than {FAR:g} times as far from its middle as half of "
-                f"the set, {name!r} {far.distance:.3g} times: look whether {'it is' if far.count == 1 else 'they are'} "
-                "broken"
-            )
+    found += _far_samples(scored)
     if without := [one.label for one in sets if not one.has_rows]:
         found.append(
             f"the sketch of {' and '.join(without)} keeps too few samples to divide into kinds, or not which groups "
@@ -92,3 +85,15 @@ def caveats(
     if gen.cache and ref.cache:
         found += unlike_encodings(gen.cache.seen_profile, ref.cache.seen_profile)
     return found
+
+
+def _far_samples(scored: Mapping[str, ScoredSet]) -> Iterator[str]:
+    """Yield a sentence on the samples of each set that are far from all others."""
+    for label, passed in scored.items():
+        if (far := passed.far) is not None:
+            (name,) = passed.sketched.ids_at(np.array([far.farthest]))
+            yield (
+                f"{label} has {plural(far.count, 'sample')} more than {FAR:g} times as far from its middle as half of "
+                f"the set, {name!r} {far.distance:.3g} times: look whether {'it is' if far.count == 1 else 'they are'} "
+                "broken"
+            )

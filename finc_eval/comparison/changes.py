@@ -184,13 +184,7 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     """
     check_fraction("alpha", alpha)
     before, after = as_comparison(old, "old"), as_comparison(new, "new")
-    if before.ref.digest != after.ref.digest:
-        digests = f"{before.ref.digest[:12]} and {after.ref.digest[:12]}"
-        raise IncompatibleError(f"the references differ, {digests}: compare both releases with one")
-    if before.tree.digest != after.tree.digest:
-        raise IncompatibleError(
-            "the comparisons have unlike kinds: make the later by the kinds of the earlier (kinds=old, --kinds)"
-        )
+    _check_alike(before, after)
     tree = before.tree.tree
     nodes = {kind_id(node): node for node in range(tree.nodes)}
     both = {"new": after, "old": before}  # a change is the share of the first minus the share of the second
@@ -227,6 +221,17 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
         compared=(before, after),
         provenance=Provenance.here("cpu"),
     )
+
+
+def _check_alike(before: Comparison, after: Comparison) -> None:
+    """Raise IncompatibleError if two comparisons have unlike references or kinds."""
+    if before.ref.digest != after.ref.digest:
+        digests = f"{before.ref.digest[:12]} and {after.ref.digest[:12]}"
+        raise IncompatibleError(f"the references differ, {digests}: compare both releases with one")
+    if before.tree.digest != after.tree.digest:
+        raise IncompatibleError(
+            "the comparisons have unlike kinds: make the later by the kinds of the earlier (kinds=old, --kinds)"
+        )
 
 
 def _against_ref(one: Comparison) -> NDArray[np.float64]:

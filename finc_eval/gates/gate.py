@@ -205,14 +205,9 @@ def gate(
     """
     policy = Policy.of(policy)
     history = History.open(str(baseline)) if is_history(baseline) else None
-    if history is not None and anchor is None and history.anchor is not None:
+    if anchor is None and history is not None and history.anchor is not None:
         anchor = history.anchor.samples
-    if first and history is not None:
-        raise UsageError(f"{history.folder} has a first baseline already: compare the release with it, without first")
-    older = baseline if history is None else history.latest.samples
-    baselines = [] if first else list(older) if isinstance(older, list | tuple) else [older]
-    if not baselines and not first:
-        raise UsageError("the gate needs a baseline to compare with: pass the release before")
+    baselines = _baselines(baseline, history, first=first)
     run = Run.of(run).planned(*stages_of(policy, 1 + len(baselines) + (anchor is not None)))
     sets = GateSets.open(
         samples_of(gen),
@@ -230,11 +225,8 @@ def gate(
     limits = shown_limits(judged, found.all)
     limiting = [one.evidence for one in found.all if one.above is None]
     fine = too_fine(limiting, policy.alpha, policy.looks)
-    warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *fine, *([FIRST] if first else [])]
-    if history is not None:
-        warnings += history.never_fired(limits)
-        if history.latest.verdict.sets[REF].digest != sets.infos[REF].digest:
-            warnings.append("the baseline was promoted with another reference")
+    about = [] if history is None else [*history.never_fired(limits), *_another_reference(history, sets)]
+    warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *fine, *([FIRST] if first else []), *about]
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
@@ -251,6 +243,24 @@ def gate(
         tree=found.tree,
         provenance=Provenance.here(run.device),
     )
+
+
+def _baselines(baseline: object, history: History | None, *, first: bool) -> list[object]:
+    """Return the releases before: the training runs of one model; none of a first release."""
+    if first and history is not None:
+        raise UsageError(f"{history.folder} has a first baseline already: compare the release with it, without first")
+    older = baseline if history is None else history.latest.samples
+    baselines = [] if first else list(older) if isinstance(older, list | tuple) else [older]
+    if not baselines and not first:
+        raise UsageError("the gate needs a baseline to compare with: pass the release before")
+    return baselines
+
+
+def _another_reference(history: History, sets: GateSets) -> list[str]:
+    """Return a warning if the latest baseline was compared with another reference."""
+    if history.latest.verdict.sets[REF].digest == sets.infos[REF].digest:
+        return []
+    return ["the baseline was promoted with another reference"]
 
 
 def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> tuple[Limit, ...]:

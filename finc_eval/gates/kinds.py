@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -31,8 +31,9 @@ from finc_eval.gates.policy import KindLimits
 from finc_eval.gates.retraining import Retrained, between_shares
 from finc_eval.gates.sets import BASELINE, GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
+from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.partitions.answer import kind_counts, within_blocks
-from finc_eval.partitions.blocks import count_by_design, designs, missing_values
+from finc_eval.partitions.blocks import Pairing, count_by_design, designs, missing_values
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import EffectiveCounts
@@ -258,49 +259,24 @@ def _distance(
     Without a column, it is the difference of a comparison of these sets: they are divided into kinds of their own.
     Paired sets are compared within the blocks that both have, and what the release lacks of the others has moved.
     """
-    every = sets.all
     column = None if values is None else values.digest
-    rule, (last_label, *more) = sets.rule("kinds.moved"), sets.baselines
+    (last_label, *more) = sets.baselines
     to = BASELINE if more else last_label
-    judged = {GEN: sets.gen, **sets.baselines}
     pairing = sets.pairing(column)
     if pairing is not None:
-        within = within_blocks(pairing, column, seed, run)
-        whole, lacked = paired_variation(within)[0], pairing.info.lacked(GEN, sets.baselines)
-        low, value, high = (lacked + (1 - lacked) * end for end in (whole.interval[0], whole.value, whole.interval[1]))
-        moved = PairedMoved(
-            name=rule,
-            value=value,
-            margin=margin or 0.0,
-            n=sets.gen.n,
-            within=within,
-            lacked=lacked,
-            unchanged=0.0,
-            note=" ".join(pairing.info.missing()),
-        )
-        return Distance(to, within.shares.shape[1], value, (low, high)), moved
+        return _paired_distance(sets, pairing, within_blocks(pairing, column, seed, run), to, margin or 0.0)
+    judged = {GEN: sets.gen, **sets.baselines}
     found = designs(judged)
-
-    def counts_of(*labels: str) -> tuple[EffectiveCounts, EffectiveCounts]:
-        chosen = {label: every[label] for label in labels}
-        made = (
-            kind_counts(chosen, seed, run)
-            if values is None
-            else {label: count_by_design(values.tallies[label]) for label in labels}
-        )
-        last = (REF,) if REF in labels else tuple(sets.baselines)
-        firsts = [made[label] for label in labels if label not in last]
-        return reduce(add, firsts), reduce(add, [made[label] for label in last])
-
-    new, old = counts_of(GEN, *sets.baselines)
+    counts = partial(_pooled_counts, sets, values, seed=seed, run=run)
+    new, old = counts([GEN], [*sets.baselines])
     whole, notes = total_variation(new, old, seed, is_design=bool(found)), missing_values(judged, found)
     if margin is not None and whole.value > margin:
-        now, before = (total_variation(*counts_of(*labels, REF), seed).value for labels in ((GEN,), sets.baselines))
+        now, before = (total_variation(*counts([*own], [REF]), seed).value for own in ((GEN,), sets.baselines))
         if now < before:
             ends = f"from {in_percent(before, 2)} to {in_percent(now, 2)}"
             notes.append(f"towards the reference, {ends} away: if that was wanted, raise moved for this release")
     evidence = Moved(
-        name=rule,
+        name=sets.rule("kinds.moved"),
         value=whole.value,
         margin=margin or 0.0,
         n=sets.gen.n,
@@ -311,6 +287,37 @@ def _distance(
         note="; ".join(notes),
     )
     return Distance(to, len(new.members), whole.value, whole.interval), evidence
+
+
+def _paired_distance(
+    sets: GateSets, pairing: Pairing, within: WithinBlocks, to: str, margin: float
+) -> tuple[Distance, PairedMoved]:
+    """Return the distance of paired sets to the baseline, which has a label, and the evidence on its limit."""
+    whole, lacked = paired_variation(within)[0], pairing.info.lacked(GEN, sets.baselines)
+    low, value, high = (lacked + (1 - lacked) * end for end in (whole.interval[0], whole.value, whole.interval[1]))
+    moved = PairedMoved(
+        name=sets.rule("kinds.moved"),
+        value=value,
+        margin=margin,
+        n=sets.gen.n,
+        within=within,
+        lacked=lacked,
+        unchanged=0.0,
+        note=" ".join(pairing.info.missing()),
+    )
+    return Distance(to, within.shares.shape[1], value, (low, high)), moved
+
+
+def _pooled_counts(
+    sets: GateSets, values: CountedSets | None, first: Sequence[str], last: Sequence[str], *, seed: int, run: Run
+) -> tuple[EffectiveCounts, EffectiveCounts]:
+    """Count the kinds of two groups of sets: kinds of their own, or the values of a column."""
+    labels = [*first, *last]
+    if values is None:
+        made = kind_counts({label: sets.all[label] for label in labels}, seed, run)
+    else:
+        made = {label: count_by_design(values.tallies[label]) for label in labels}
+    return reduce(add, [made[label] for label in first]), reduce(add, [made[label] for label in last])
 
 
 def _judge_unmatched(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import hypot, inf, isfinite, sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
@@ -128,6 +130,7 @@ def _relative(
         paired = paired_distances(sets, name, run)
     new, old = measured[GEN], [measured[label] for label in sets.baselines]
     known = [one for one in old if isinstance(one, Measured)]
+    replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
     for rule, wanted in asked.items():
         title = sets.rule(f"metrics.{name}") + f" {rule}"
         stated = 0.0 if isinstance(wanted, str) else float(wanted)
@@ -135,50 +138,93 @@ def _relative(
             why = dict.fromkeys(one for one in (new, *old) if isinstance(one, str))
             yield Missing(name=title, margin=stated, note="; ".join(why))
             continue
-        if new.higher_is_better is None:
-            yield Missing(name=title, margin=stated, note=f"neither direction of {name} is better: use most or least")
-            continue
-        base, base_error = (
-            float(np.mean([one.value for one in known])),
-            hypot(*(one.error for one in known)) / len(known),
-        )
-        if rule == "worse" and abs(base) <= normal_quantile() * base_error:
-            note = (
-                f"{name} of the baseline, {figure(base, '.3g')}, cannot be distinguished from 0: limit its difference "
-                "in place of worse"
-            )
+        change = _Change(new, known, np.array(replicates), in_parts=rule == "worse")
+        if note := change.why_not(name):
             yield Missing(name=title, margin=stated, note=note)
             continue
-        unit, growth = (abs(base), new.value / base) if rule == "worse" else (1.0, 1.0)
-        replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
-        spread, degrees = between_scores(np.array(replicates), len(known))
-        # The noise of a release like the baseline, whatever the error of this one is.
-        n, old_n = sets.gen.n, sum(one.n for one in sets.baselines.values())
-        unchanged = max(base_error * sqrt(1 + old_n / n) / unit, spread / unit)
-        margin = 2 * upper_quantile(ALPHA, degrees) * unchanged if isinstance(wanted, str) else stated
-        if paired is not None:
-            change = difference(*paired, growth)
-            error, fixed, degrees = change.standard_error / unit, sqrt(change.variances[1]) / unit, change.degrees
-        else:
-            error = hypot(new.error, growth * base_error) / unit
-            fixed = hypot(new.fixed, growth * hypot(*(one.fixed for one in known)) / len(known)) / unit
-            # The wider bound counts: of sampling alone, or of the replicates.
-            if spread / unit * upper_quantile(alpha, degrees) > error * upper_quantile(alpha):
-                error = fixed = spread / unit
-            else:
-                degrees = inf
+        unchanged = change.noise_if_unchanged(sets.gen.n, sum(one.n for one in sets.baselines.values()))
+        error, fixed, degrees = change.error_in_pairs(*paired) if paired else change.error(alpha)
         yield Normal(
             name=title,
-            value=(-1.0 if new.higher_is_better else 1.0) * (new.value - base) / unit,
-            margin=margin,
+            value=(-1.0 if new.higher_is_better else 1.0) * (new.value - change.base) / change.unit,
+            margin=unchanged if isinstance(wanted, str) else stated,
             unchanged=0.0,
-            n=n,
+            n=sets.gen.n,
             error=error,
             fixed=fixed,
             degrees=degrees,
             growth=1.0 if new.higher_is_better else DISTANCE_GROWTH,
-            note=f"{figure(new.value)}, the baseline {figure(base)}",
+            note=f"{figure(new.value)}, the baseline {figure(change.base)}",
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """The score of a release against the mean score of the baseline's training runs."""
+
+    new: Measured
+    old: Sequence[Measured]
+    replicates: NDArray[np.float64]  # scores of the runs that show the noise of training
+    in_parts: bool  # whether the difference counts in parts of the baseline's score, or as it is
+
+    @cached_property
+    def base(self) -> float:
+        """The baseline's score."""
+        return float(np.mean([one.value for one in self.old]))
+
+    @cached_property
+    def base_error(self) -> float:
+        """Standard error of the baseline's score."""
+        return hypot(*(one.error for one in self.old)) / len(self.old)
+
+    @cached_property
+    def unit(self) -> float:
+        """Unit of the difference."""
+        return abs(self.base) if self.in_parts else 1.0
+
+    @cached_property
+    def growth(self) -> float:
+        """Factor of the baseline's error in the error of the difference."""
+        return self.new.value / self.base if self.in_parts else 1.0
+
+    @cached_property
+    def training(self) -> tuple[float, float]:
+        """Standard deviation of a difference that training alone makes, and its degrees of freedom."""
+        return between_scores(self.replicates, len(self.old))
+
+    def why_not(self, name: str) -> str:
+        """Return why no difference can be judged; "" if one can."""
+        if self.new.higher_is_better is None:
+            return f"neither direction of {name} is better: use most or least"
+        if self.in_parts and abs(self.base) <= normal_quantile() * self.base_error:
+            return (
+                f"{name} of the baseline, {figure(self.base, '.3g')}, cannot be distinguished from 0: limit its "
+                "difference in place of worse"
+            )
+        return ""
+
+    def noise_if_unchanged(self, n: int, old_n: int) -> float:
+        """Return the margin that a release like the baseline keeps, whatever the error of this one is."""
+        spread, degrees = self.training
+        unchanged = max(self.base_error * sqrt(1 + old_n / n) / self.unit, spread / self.unit)
+        return 2 * upper_quantile(ALPHA, degrees) * unchanged
+
+    def error_in_pairs(self, new: Estimate, old: Estimate) -> tuple[float, float, float]:
+        """Return the error of the difference of paired sets, the part that stays, and its degrees of freedom."""
+        change = difference(new, old, self.growth)
+        return change.standard_error / self.unit, sqrt(change.variances[1]) / self.unit, change.degrees
+
+    def error(self, alpha: float) -> tuple[float, float, float]:
+        """Return the error of the difference of other sets, the part that stays, and its degrees of freedom.
+
+        The wider bound counts: of sampling alone, or of the replicates.
+        """
+        spread, degrees = self.training
+        error = hypot(self.new.error, self.growth * self.base_error) / self.unit
+        if spread / self.unit * upper_quantile(alpha, degrees) > error * upper_quantile(alpha):
+            return spread / self.unit, spread / self.unit, degrees
+        of_old = hypot(*(one.fixed for one in self.old)) / len(self.old)
+        return error, hypot(self.new.fixed, self.growth * of_old) / self.unit, inf
 
 
 def paired_distances(sets: GateSets, name: str, run: Run) -> tuple[Estimate, Estimate] | None:

@@ -40,28 +40,7 @@ def assemble(
 ) -> Leaderboard:
     """Rank measured models."""
     check_order(asked.rank_by, reference.settings.metrics)
-    leaves = reference.leaves([reference.tally, *(run.tally for one in entries for run in one.runs)])
-    tallies = {one.name: [run.tally.at(leaves) for run in one.runs] for one in entries}
-    space = ("fx", reference.space)
-    shared = (space, *reference.shared, *asked.signature())
-    columns = [
-        metric_column(
-            "unmatched",
-            {one.name: [run.unmatched for run in one.runs] for one in entries},
-            Signature("unmatched", shared),
-            (0.0, 1.0),
-        ),
-        *share_columns(tallies, reference.tally.at(leaves), shared),
-        *(
-            metric_column(
-                metric,
-                {one.name: [run.measures.get(metric) for run in one.runs] for one in entries},
-                Signature(metric, (reference.shared[0], space)),
-            )
-            for metric in reference.settings.metrics
-        ),
-    ]
-    ranked = [_rank(one, [one.name for one in entries]) for one in columns]
+    ranked = [_rank(one, [one.name for one in entries]) for one in _columns(reference, entries, asked)]
     infos = {label: run.info for one in entries for label, run in zip(one.labels(), one.runs, strict=True)} | {
         REFERENCE: reference.info
     }
@@ -86,6 +65,27 @@ def assemble(
         warnings=tuple(dict.fromkeys([*_same_samples(entries), *few, *warnings, *of_entries])),
         provenance=reference.provenance,
     )
+
+
+def _columns(reference: BoardReference, entries: Sequence[Entry], asked: LeaderboardSettings) -> list[Column]:
+    """Return the numbers of all models: what is unmatched, what shares of kinds say, and metrics."""
+    leaves = reference.leaves([reference.tally, *(run.tally for one in entries for run in one.runs)])
+    tallies = {one.name: [run.tally.at(leaves) for run in one.runs] for one in entries}
+    space = ("fx", reference.space)
+    shared = (space, *reference.shared, *asked.signature())
+    unmatched = {one.name: [run.unmatched for run in one.runs] for one in entries}
+    return [
+        metric_column("unmatched", unmatched, Signature("unmatched", shared), (0.0, 1.0)),
+        *share_columns(tallies, reference.tally.at(leaves), shared),
+        *(
+            metric_column(
+                metric,
+                {one.name: [run.measures.get(metric) for run in one.runs] for one in entries},
+                Signature(metric, (reference.shared[0], space)),
+            )
+            for metric in reference.settings.metrics
+        ),
+    ]
 
 
 def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metrics") -> None:

@@ -132,15 +132,7 @@ class BoardReference:
     ) -> list[Entry]:
         """Measure models, each by its training runs; of paired sets, what is unmatched is measured within blocks."""
         flat = {run_label(name, number): one for name, runs in models.items() for number, one in enumerate(runs)}
-        measures: dict[str, dict[str, Measure]] = {label: {} for label in flat}
-        done, total = 0, len(self.settings.metrics) * len(flat)
-        for metric in self.settings.metrics:
-            measuring = Measuring(get_metric(metric), ref, run.prefixed(MEASURE))
-            for label, one in flat.items():
-                run.progress(MEASURE, done, total)
-                measures[label][metric] = measuring.measure(label, one.embeddings)
-                done += 1
-        run.progress(MEASURE, done, total)
+        measures = self._measures(flat, ref, run)
         found = self.found or count(ref, self.kinds, far=True, run=run.named(COUNT_REFERENCE))
         kinds = self.kinds if self.found is None else _near(self.kinds)
         runs = run.over(COUNT_MODELS, [one.embeddings.n for one in flat.values()])
@@ -176,6 +168,19 @@ class BoardReference:
             )
             for name, runs in models.items()
         ]
+
+    def _measures(self, models: Mapping[str, OpenedSet], ref: Embeddings, run: Run) -> dict[str, dict[str, Measure]]:
+        """Compute all metrics of training runs, by label and metric."""
+        measures: dict[str, dict[str, Measure]] = {label: {} for label in models}
+        done, total = 0, len(self.settings.metrics) * len(models)
+        for metric in self.settings.metrics:
+            measuring = Measuring(get_metric(metric), ref, run.prefixed(MEASURE))
+            for label, one in models.items():
+                run.progress(MEASURE, done, total)
+                measures[label][metric] = measuring.measure(label, one.embeddings)
+                done += 1
+        run.progress(MEASURE, done, total)
+        return measures
 
     def _unmatched(
         self,

@@ -274,22 +274,10 @@ def compute_scores(
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue
-        stored = tuple(
-            note
-            for label, one in sets.items()
-            if label in used
-            and metric.compute is METRICS["fd"].compute
-            and (note := note_beside(sources[label], one, used[label], run))
-        )
-        assumed = tuple(
-            f"{one.name} does not say which extractor made it: {metric.extractor} is assumed"
-            for one in used.values()
-            if metric.extractor and _is_anonymous(one)
-        )
-        about = tuple(note for labels, notes in of_sets.items() if used.keys() >= set(labels) for note in notes)
+        notes = _notes(metric, sources, sets, used, run)
+        about = [note for labels, own in of_sets.items() if used.keys() >= set(labels) for note in own]
         scores += [
-            replace(score, notes=tuple(dict.fromkeys((*score.notes, *assumed, *stored, *about, *missing))))
-            for score in computed
+            replace(score, notes=tuple(dict.fromkeys((*score.notes, *notes, *about, *missing)))) for score in computed
         ]
         scores += by_class
     run.progress(COMPUTE, len(chosen), len(chosen))
@@ -300,6 +288,25 @@ def compute_scores(
         failures,
         provenance=Provenance.here(run.device),
     )
+
+
+def _notes(
+    metric: Metric,
+    sources: Mapping[str, object],
+    sets: Mapping[str, MetricSet],
+    used: Mapping[str, MetricSet],
+    run: Run,
+) -> list[str]:
+    """Return what to know of the sets of a metric: an extractor that is assumed, statistics beside embeddings."""
+    assumed = [
+        f"{one.name} does not say which extractor made it: {metric.extractor} is assumed"
+        for one in used.values()
+        if metric.extractor and _is_anonymous(one)
+    ]
+    if metric.compute is not METRICS["fd"].compute:
+        return assumed
+    beside = (note_beside(sources[label], one, used[label], run) for label, one in sets.items() if label in used)
+    return [*assumed, *(note for note in beside if note)]
 
 
 def choose_metrics(names: Sequence[str] | str | None, given: Mapping[str, object]) -> list[Metric]:

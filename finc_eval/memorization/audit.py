@@ -6,7 +6,7 @@ that cannot take a whole set says how many samples it takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Unpack
 
@@ -32,10 +32,11 @@ from finc_eval.embeddings.search.neighbors import (
     open_pair,
     recall_notes,
 )
-from finc_eval.embeddings.set_info import notes_on, set_info
+from finc_eval.embeddings.set_info import SetInfo, notes_on, set_info
 from finc_eval.extractors.settings import AnyExtractor
-from finc_eval.memorization.attacks import AttackedSets, run_attacks
+from finc_eval.memorization.attacks import Attack, AttackedSets, MembershipDifference, run_attacks
 from finc_eval.memorization.copying import (
+    CellTest,
     Closeness,
     Measure,
     authpct,
@@ -125,49 +126,23 @@ def audit(
     """
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
     sets = _open_audit(gen, train, holdout, reference, extractor, run)
-    x, members, others = sets["gen"], sets["train"], sets["holdout"]
     run = run.planned(*AUDIT_STAGES)
-    halves, k = (
-        {label: cut_in_two(sets[label]) for label in ("train", "holdout")},
-        min(CALIBRATION_NEIGHBORS, members.n // 2),
-    )
-    for label, both in halves.items():
-        least = min(one.n for one in both)
-        if least < MIN_AUDIT_SAMPLES // 4:
-            raise DataError(
-                f"{label} has {sets[label].n} samples, but one half of its videos has {least}: pass samples of many "
-                "videos"
-            )
-    half, rest = halves["train"]
-    measured, control, fresh, spaced = measure_all(sets, half, rest, k, run, settings.index)
-    overlap, spacings = int((fresh.distances[:, 0] == 0).sum()), np.sqrt(spaced.squared)
-    _check_overlap(int(((fresh.distances[:, 0] == 0) & (spacings[fresh.indices[:, 0]] > 0)).sum()), others)
+    found = _Distances.of(sets, settings, run)
     with run.step(SAME_LAW):
-        same_law = holdout_p_value(members, others, settings.seed, run)
-    recall = least_recall(*(one.recall for one in (fresh, measured.to_train, measured.to_non_members, spaced)))
-
-    copying, notes = _copying(sets, halves, measured, control, fresh, spacings, settings, run)
-    delta = settings.stated_delta or 0.0
-    attack_count = 3 + ("reference" in sets)
+        same_law = holdout_p_value(sets["train"], sets["holdout"], settings.seed, run)
+    copying, notes = _copying(found, settings, run)
     with run.step(ATTACKS):
-        attacks, membership = run_attacks(
-            (measured, AttackedSets(x, members, others)),
-            (control, AttackedSets(half, rest, others)),
-            sets.get("reference"),
-            delta=delta,
-            confidence=1 - (1 - AUDIT_CONFIDENCE) / (STATEMENTS_PER_ATTACK * attack_count),
-            seed=settings.seed,
-            device=run.device,
-        )
-    epsilon = settings.stated_epsilon
+        attacks, membership = _attack(found, settings, run)
+    stated = None
+    if settings.stated_epsilon is not None:
+        finds_training = copying.finds_training and same_law > AUDIT_ALPHA
+        stated = judge_guarantee(settings.stated_epsilon, settings.stated_delta or 0.0, attacks, finds_training)
     infos = {label: set_info(label, one, one.n, one.digest) for label, one in sets.items()}
     return Audit(
         copying=copying,
         attacks=attacks,
         membership=membership,
-        stated=None
-        if epsilon is None
-        else judge_guarantee(epsilon, delta, attacks, copying.finds_training and same_law > AUDIT_ALPHA),
+        stated=stated,
         holdout_p_value=same_law,
         gen=infos["gen"],
         train=infos["train"],
@@ -175,29 +150,108 @@ def audit(
         reference=infos.get("reference"),
         space=known_space(one.space for one in sets.values()),
         settings=settings,
-        warnings=(
-            *recall_notes(recall),
-            *set_warnings(infos, overlap, measured, spacings),
-            *(
-                note
-                for label, one in sets.items()
-                for note in notes_on(label, one)
-                if note not in infos[label].unread(label)
-            ),
-            *notes,
-            *attack_warnings(attacks, same_law),
-        ),
-        signature=Signature.of(
+        warnings=(*found.warnings(infos), *notes, *attack_warnings(attacks, same_law)),
+        signature=found.signature(settings),
+        provenance=Provenance.here(run.device),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Distances:
+    """The sets of an audit, and the distances of their samples.
+
+    Attributes:
+        halves: both halves of the training set, and of the holdout.
+        gen: distances of the generated set.
+        control: distances of the first half of the training set, which stands in for the generated set.
+        fresh: nearest training samples of the holdout.
+        spacings: distance of each training sample to its neighbors in the training set.
+        recall: smallest recall of the searches; None if all are exact.
+    """
+
+    sets: dict[str, Embeddings]
+    halves: dict[str, tuple[Subset, Subset]]
+    gen: SetDistances
+    control: SetDistances
+    fresh: Neighbors
+    spacings: NDArray[np.float64]
+    recall: float | None
+
+    @classmethod
+    def of(cls, sets: dict[str, Embeddings], settings: AuditSettings, run: Run) -> _Distances:
+        """Measure all distances, once it is known that training set and holdout are apart and can be cut in two."""
+        halves = {label: cut_in_two(sets[label]) for label in ("train", "holdout")}
+        for label, both in halves.items():
+            least = min(one.n for one in both)
+            if least < MIN_AUDIT_SAMPLES // 4:
+                raise DataError(
+                    f"{label} has {sets[label].n} samples, but one half of its videos has {least}: pass samples of "
+                    "many videos"
+                )
+        k = min(CALIBRATION_NEIGHBORS, sets["train"].n // 2)
+        gen, control, fresh, spaced = measure_all(sets, *halves["train"], k, run, settings.index)
+        recall = least_recall(*(one.recall for one in (fresh, gen.to_train, gen.to_non_members, spaced)))
+        found = cls(sets, halves, gen, control, fresh, np.sqrt(spaced.squared), recall)
+        _check_overlap(int((found.equal & (found.spacings[fresh.indices[:, 0]] > 0)).sum()), sets["holdout"])
+        return found
+
+    @property
+    def equal(self) -> NDArray[np.bool_]:
+        """Whether each sample of the holdout has the embedding of a training sample."""
+        return np.equal(self.fresh.distances[:, 0], 0)
+
+    @property
+    def neighbors(self) -> int:
+        """Number of training samples that calibrate a distance."""
+        return int(self.fresh.distances.shape[1])
+
+    def closeness(self) -> tuple[Closeness, Closeness]:
+        """Return how near the generated samples are to the training set, and how near the holdout is."""
+        gen, fresh = (
+            Closeness.of(one.distances, self.spacings[one.indices[:, 0]]) for one in (self.gen.to_train, self.fresh)
+        )
+        return gen, fresh
+
+    def warnings(self, infos: Mapping[str, SetInfo]) -> list[str]:
+        """Return what to know of the searches and of the sets."""
+        about = [
+            note
+            for label, one in self.sets.items()
+            for note in notes_on(label, one)
+            if note not in infos[label].unread(label)
+        ]
+        overlap = int(self.equal.sum())
+        return [*recall_notes(self.recall), *set_warnings(infos, overlap, self.gen, self.spacings), *about]
+
+    def signature(self, settings: AuditSettings) -> Signature:
+        """Return the signature of the audit."""
+        return Signature.of(
             "audit",
-            [one.n for one in sets.values()],
-            known_space(one.space for one in sets.values()),
-            ("ref", "+".join(one.digest[:12] for label, one in sets.items() if label != "gen")),
-            ("neighbors", str(k)),
-            *index_signature(recall),
+            [one.n for one in self.sets.values()],
+            known_space(one.space for one in self.sets.values()),
+            ("ref", "+".join(one.digest[:12] for label, one in self.sets.items() if label != "gen")),
+            ("neighbors", str(self.neighbors)),
+            *index_signature(self.recall),
             ("suspects", str(settings.suspects)),
             ("seed", str(settings.seed)),
-        ),
-        provenance=Provenance.here(run.device),
+        )
+
+
+def _attack(
+    found: _Distances, settings: AuditSettings, run: Run
+) -> tuple[tuple[Attack, ...], MembershipDifference | None]:
+    """Run the attacks on membership, of which all statements hold together."""
+    sets = found.sets
+    half, rest = found.halves["train"]
+    attack_count = 3 + ("reference" in sets)
+    return run_attacks(
+        (found.gen, AttackedSets(sets["gen"], sets["train"], sets["holdout"])),
+        (found.control, AttackedSets(half, rest, sets["holdout"])),
+        sets.get("reference"),
+        delta=settings.stated_delta or 0.0,
+        confidence=1 - (1 - AUDIT_CONFIDENCE) / (STATEMENTS_PER_ATTACK * attack_count),
+        seed=settings.seed,
+        device=run.device,
     )
 
 
@@ -230,64 +284,60 @@ class NearTraining:
         )
 
 
-def _copying(
-    sets: dict[str, Embeddings],
-    halves: dict[str, tuple[Subset, Subset]],
-    measured: SetDistances,
-    control: SetDistances,
-    fresh_neighbors: Neighbors,
-    spacings: NDArray[np.float64],
-    settings: AuditSettings,
-    run: Run,
-) -> tuple[Copying, list[str]]:
-    """Compute the first block, and a sentence about each measure that could not be computed.
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """The kinds of the training set, and of which kind the samples of two sets are."""
 
-    `fresh_neighbors` are the k nearest training samples of the whole holdout.
-    """
-    x, train, holdout = sets["gen"], sets["train"], sets["holdout"]
-    seed, k = settings.seed, fresh_neighbors.distances.shape[1]
-    gen, fresh = (
-        Closeness.of(found.distances, spacings[found.indices[:, 0]]) for found in (measured.to_train, fresh_neighbors)
-    )
-    with run.step(KINDS):
+    kinds: TrainingKinds
+    gen: NDArray[np.int64]
+    fresh: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sets: Mapping[str, Embeddings], seed: int, run: Run) -> _Cells:
+        """Divide the training set."""
         silently = replace(run, progress=silent)
-        kinds = TrainingKinds.of(train, seed, silently)
-        cells, fresh_cells = (kinds.assign(one, silently) for one in (x, holdout))
-        near, fresh_near = gen.authenticity.distances, fresh.authenticity.distances
-        test = cell_test(near, cells, fresh_near, fresh_cells)
-        ours, theirs = (one.rows for one in halves["holdout"])
-        control_test = cell_test(fresh_near[ours], fresh_cells[ours], fresh_near[theirs], fresh_cells[theirs])
-    by_embedding = (measured.to_train, fresh_neighbors)
+        kinds = TrainingKinds.of(sets["train"], seed, silently)
+        gen, fresh = (kinds.assign(sets[label], silently) for label in ("gen", "holdout"))
+        return cls(kinds, gen, fresh)
+
+    def tests(self, gen: Closeness, fresh: Closeness, halves: tuple[Subset, Subset]) -> tuple[CellTest, CellTest]:
+        """Test the generated set against the holdout, and one half of the holdout against the other."""
+        near, of_fresh = gen.authenticity.distances, fresh.authenticity.distances
+        ours, theirs = (one.rows for one in halves)
+        control = cell_test(of_fresh[ours], self.fresh[ours], of_fresh[theirs], self.fresh[theirs])
+        return cell_test(near, self.gen, of_fresh, self.fresh), control
+
+
+def _copying(found: _Distances, settings: AuditSettings, run: Run) -> tuple[Copying, list[str]]:
+    """Compute the first block, and a sentence about each measure that could not be computed."""
+    sets, seed = found.sets, settings.seed
+    x, train, holdout = sets["gen"], sets["train"], sets["holdout"]
+    gen, fresh = found.closeness()
+    with run.step(KINDS):
+        cells = _Cells.of(sets, seed, run)
+        test, control_test = cells.tests(gen, fresh, found.halves["holdout"])
+    by_embedding = (found.gen.to_train, found.fresh)
     nearness = find_nearness({"gen": x, "holdout": holdout}, train, by_embedding, settings, run)
+    fitted, unfitted = _fitted_measures(found, seed, run)
     measures = [
         authpct(gen, fresh, AUDIT_CONFIDENCE),
         c_t(test, control_test, AUDIT_CONFIDENCE),
-        dcr(measured, control, AUDIT_CONFIDENCE),
+        dcr(found.gen, found.control, AUDIT_CONFIDENCE),
         nndr(gen, fresh, AUDIT_CONFIDENCE),
         *(tail(name, way.gen, way.fresh, AUDIT_CONFIDENCE) for name, way in nearness.ways.items()),
+        *fitted,
     ]
-    notes = list(nearness.notes)
-    fitted: tuple[Callable[[], Measure], ...] = (
-        lambda: mifid(x, train, holdout, AUDIT_CONFIDENCE, seed, run),
-        lambda: fld_gap(x, halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
-    )
-    for name, compute in zip(FITTED, fitted, strict=True):
-        try:
-            with run.step(name):
-                measures.append(compute())
-        except DataError as error:
-            notes.append(f"{name} is left out: {error}")
     adjusted = holm(torch.tensor([one.p_value for one in measures], dtype=torch.double), MEASURES_PART).tolist()
     alpha = MEASURES_PART * AUDIT_ALPHA / len(measures)
+    k, device = found.neighbors, run.torch_device
     with run.step(PLANTED):
         power = power_table(
-            train, spacings, fresh.calibrated, x.n, neighbors=k, alpha=alpha, seed=seed, device=run.torch_device
+            train, found.spacings, fresh.calibrated, x.n, neighbors=k, alpha=alpha, seed=seed, device=device
         )
-    names = [kind_id(cell) for cell in cells]
-    threshold = suspicious_threshold(fresh.calibrated)
+    names, threshold = [kind_id(cell) for cell in cells.gen], suspicious_threshold(fresh.calibrated)
     checked, strata = against_holdout(
         [replace(one, adjusted=p) for one, p in zip(measures, adjusted, strict=True)],
-        copying_by_stratum(kinds, cells, fresh_cells, gen.calibrated, fresh.calibrated, threshold, test),
+        copying_by_stratum(cells.kinds, cells.gen, cells.fresh, gen.calibrated, fresh.calibrated, threshold, test),
         np.array(names, object),
         lambda: find_sides(sets, nearness, k, settings, run.prefixed("training set and holdout exchanged")),
     )
@@ -299,7 +349,24 @@ def _copying(
         strata=strata,
         power=power + nearness.power(x.n, alpha, seed),
         power_alpha=alpha,
-    ), notes
+    ), [*nearness.notes, *unfitted]
+
+
+def _fitted_measures(found: _Distances, seed: int, run: Run) -> tuple[list[Measure], list[str]]:
+    """Return the measures that fit a distribution, and a sentence about each that these sets do not allow."""
+    x, train, holdout = (found.sets[label] for label in ("gen", "train", "holdout"))
+    fitted: tuple[Callable[[], Measure], ...] = (
+        lambda: mifid(x, train, holdout, AUDIT_CONFIDENCE, seed, run),
+        lambda: fld_gap(x, found.halves["train"], holdout, AUDIT_CONFIDENCE, seed, run),
+    )
+    measures, notes = [], []
+    for name, compute in zip(FITTED, fitted, strict=True):
+        try:
+            with run.step(name):
+                measures.append(compute())
+        except DataError as error:
+            notes.append(f"{name} is left out: {error}")
+    return measures, notes
 
 
 def _open_audit(

@@ -6,7 +6,7 @@ do not vary as random counts do, and a prompt that a set lacks is not a matter o
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 
@@ -149,7 +149,7 @@ def _pair(
     column = pairs or groups
     if column is None or (pairs is None and not all(column in one.columns for one in sets.values())):
         return None, []
-    values = {label: _values(label, one, column) for label, one in sets.items()}
+    values, names = {label: _values(label, one, column) for label, one in sets.items()}, join_words(list(sets))
     own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
     shared = reduce(np.intersect1d, own.values())
     inside = {label: np.isin(one, shared) for label, one in values.items()}
@@ -157,7 +157,7 @@ def _pair(
         if pairs is None:
             return None, []
         raise DataError(
-            f"{join_words(list(sets))} have {plural(len(shared), 'value')} of {column!r} in common: at least "
+            f"{names} have {plural(len(shared), 'value')} of {column!r} in common: at least "
             f"{MIN_BLOCKS} are needed to pair by it"
         )
     is_whole = any(one.grouping not in (None, column) for one in sets.values())
@@ -166,11 +166,8 @@ def _pair(
             return None, []
         if column not in TEXT_COLUMNS:
             # One name need not be one thing: only what holds for unrelated groups too is concluded unasked.
-            sizes = [np.unique(values[label][inside[label]], return_counts=True)[1] for label in sets]
-            if len(sets) > 2 or not all(np.array_equal(one, sizes[0]) for one in sizes):
-                return None, [
-                    f"{join_words(list(sets))} share values of {column}: if these are the same things, pair by it"
-                ]
+            if not _are_alike([one[inside[label]] for label, one in values.items()]):
+                return None, [f"{names} share values of {column}: if these are the same things, pair by it"]
             is_whole = True
     every = np.unique(np.concatenate(list(own.values())))
     others = np.setdiff1d([*every, ""], shared)
@@ -179,9 +176,7 @@ def _pair(
     apart: dict[str, tuple[Embeddings, NDArray[np.int64]]] = {}
     for label, one in sets.items():
         rows = np.flatnonzero(inside[label])
-        kept = one if len(rows) == one.n else Subset(one, rows)
-        alone = kept.group_hashes() is not None or column not in one.columns
-        found[label] = kept if alone else kept.grouped(column)
+        found[label] = _grouped(one if len(rows) == one.n else Subset(one, rows), column)
         block[label] = np.searchsorted(shared, values[label][rows])
         if len(rows) < one.n:
             rest = np.flatnonzero(~inside[label])
@@ -190,6 +185,17 @@ def _pair(
         info[label] = PairedSet(len(rows), one.n - len(rows), len(lacks), tuple(lacks[:MAX_KEPT].tolist()))
     about_it = Pairs(column, len(shared), pairs is not None, info)
     return Pairing(about_it, shared, found, block, is_whole, apart), [about_it.sentence, *about_it.missing()]
+
+
+def _are_alike(values: Sequence[NDArray[np.str_]]) -> bool:
+    """Return whether there are at most two sets, with as many samples of each value."""
+    sizes = [np.unique(one, return_counts=True)[1] for one in values]
+    return len(values) <= 2 and all(np.array_equal(one, sizes[0]) for one in sizes)
+
+
+def _grouped(one: Embeddings, column: str) -> Embeddings:
+    """Return a set grouped by a column that it has, unless it has groups already."""
+    return one if one.group_hashes() is not None or column not in one.columns else one.grouped(column)
 
 
 def _values(label: str, one: Embeddings, column: str) -> NDArray[np.str_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,14 @@ from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
 from finc_eval.numerics.blocks import step_down
+from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree, directions
 
 Array = NDArray[np.float64]
+
+MAX_PAIRS = 20_000
+"""Pairs of images whose means are held, 10 MB a set; with more, the images of a prompt are put in fewer pairs, and
+their means vary less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +31,7 @@ class Images:
     # mean coordinates of the images of each pair, shape (pairs, k): image r of a prompt is of its pair r modulo their
     # number. Of a prompt, as many images are taken, the first, as the other set has too; one where a set repeats some.
     pairs: Array
+    paired: NDArray[np.int64]  # number of pairs of each prompt, shape (B,)
     mean: Array  # mean coordinates, shape (B, k)
     within: Array  # variance of one image around its prompt, summed over coordinates, shape (B,); NaN for one image
     alike: Array  # the same of as many images, the first, as the other set has too
@@ -72,7 +79,7 @@ class Images:
             squares += [np.bincount(block[part], length * each, blocks) for each in (1, is_kept[part])]
         mean, of_pairs = total.numpy() / n[:, None], sums.numpy() / np.bincount(pair[is_paired])[:, None]
         within, alike = _variance(squares[0], mean, n), _variance(squares[1], kept.numpy() / least[:, None], least)
-        return cls(n, of_pairs, mean, within, alike, squares[0], distinct, order, start)
+        return cls(n, of_pairs, pairs, mean, within, alike, squares[0], distinct, order, start)
 
     def rows(self, *blocks: int) -> NDArray[np.int64]:
         """Return the images of prompts."""
@@ -84,6 +91,31 @@ class Images:
         return np.asarray(
             np.add.reduceat(values[self.order] * (rank < np.repeat(most, self.n)), self.start[:-1]) / most
         )
+
+
+def images_of(pairing: Pairing, kinds: KindTree, run: Run) -> dict[str, Images]:
+    """Return the sums over the images of each prompt, by set."""
+    blocks = len(pairing.names)
+    sizes = np.stack([np.bincount(block, minlength=blocks) for block in pairing.block.values()])
+    least = sizes.min(0)
+    distinct = [
+        count_distinct(one, pairing.block[label], blocks, run.prefixed(f"images of {label}"))
+        for label, one in pairing.sets.items()
+    ]
+    # Copies of one image are not independent: one of each set is then tested.
+    alone = np.where((np.array(distinct) == sizes).all(0), least, 1)
+    pairs = np.ones_like(least) if pairing.is_whole else alone.clip(max=max(MAX_PAIRS // blocks, 1))
+    return {
+        label: Images.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
+        for (label, one), count in zip(pairing.sets.items(), distinct, strict=True)
+    }
+
+
+def unit_of(images: Collection[Images]) -> float:
+    """Return the root mean square distance of any two images of all sets."""
+    count = sum(one.n.sum() for one in images)
+    middle = sum((one.mean * one.n[:, None]).sum(0) for one in images) / count
+    return float(np.sqrt(max(2 * (sum(one.total.sum() for one in images) / count - middle @ middle), 1e-30)))
 
 
 def count_distinct(one: Embeddings, block: NDArray[np.int64], blocks: int, run: Run) -> NDArray[np.int64]:

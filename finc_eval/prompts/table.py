@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ from finc_eval.core.words import join_words
 from finc_eval.numerics.inference import student_quantile
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree
-from finc_eval.prompts.images import Images, Permuted, coordinates, count_distinct, vendi_score
+from finc_eval.prompts.images import Images, Permuted, coordinates, images_of, unit_of, vendi_score
 from finc_eval.prompts.text import CLIP_SCALE, Fit, ModelFit, mean_interval, mean_p_value, ratio_interval, scores_by_set
 from finc_eval.prompts.words import SIGNS, Chosen, Phrases, choose, whiten
 
@@ -32,10 +33,6 @@ PICTURES = 4  # images of a prompt and set that are shown
 MAX_KERNEL = 64
 """Images of a prompt up to which its Vendi score and its p-value are computed. With 4 a set, a prompt takes 0.3 ms on a
 core, with 64 it takes 21 ms, and with 256 320 ms."""
-
-MAX_PAIRS = 20_000
-"""Pairs of images whose means are held, 10 MB a set; with more, the images of a prompt are put in fewer pairs, and
-their means vary less."""
 
 
 @dataclass(frozen=True)
@@ -179,72 +176,17 @@ def prompt_differences(
     a text tower is: of the extractor that embedded them, or of the card that `text` names.
     """
     prompts = [str(one) for one in pairing.names]
-    sizes = np.stack([np.bincount(block, minlength=len(prompts)) for block in pairing.block.values()])
-    least = sizes.min(0)
-    distinct = [
-        count_distinct(one, pairing.block[label], len(prompts), run.prefixed(f"images of {label}"))
-        for label, one in pairing.sets.items()
-    ]
-    # Copies of one image are not independent: one of each set is then tested.
-    alone = np.where((np.array(distinct) == sizes).all(0), least, 1)
-    pairs = np.ones_like(least) if pairing.is_whole else alone.clip(max=max(MAX_PAIRS // len(prompts), 1))
-    images = {
-        label: Images.of(one, pairing.block[label], pairs, alone, least, count, kinds, run)
-        for (label, one), count in zip(pairing.sets.items(), distinct, strict=True)
-    }
-    (first, second), counts = images.values(), sizes.sum()
-    middle = sum((one.mean * one.n[:, None]).sum(0) for one in images.values()) / counts
-    unit = float(np.sqrt(max(2 * (sum(one.total.sum() for one in images.values()) / counts - middle @ middle), 1e-30)))
-    mean = (first.mean - second.mean) / unit
-    alike = [one.alike / unit**2 for one in images.values()]
-    total = alike[0] + alike[1]
-    diversity = np.where(total > 0, (alike[0] - alike[1]) / np.where(total > 0, total, 1), 0.0)
-    phrases = Phrases.of(prompts)
+    images = images_of(pairing, kinds, run)
     scores, unmeasured = _scores(pairing, prompts, text, run)
-    part = 1 / (3 if scores else 2)
-    table = _Table(prompts, images, scores, unit, pairing, kinds)
-    words = [
-        table.word(phrases, one, "content", _common_distance(mean[one.rows]))
-        for one in choose(
-            phrases, whiten(first.pairs - second.pairs), np.arange(len(prompts)).repeat(pairs), seed, part
-        )
-    ]
-    known = np.isfinite(diversity)
-    each, content = np.arange(len(prompts)), [one.text for one in words]
-    for one in choose(phrases, np.where(known, diversity, 0.0), each, seed, part, content) if known.any() else ():
-        words.append(table.word(phrases, one, "diversity", mean_interval(diversity[one.rows], 1.0)))
-    fits: dict[str, ModelFit] = {}
-    better = None
-    if scores:
-        same, fit = (table.fits(taken) for taken in ([least, least], list(sizes)))
-        for one in choose(phrases, same[0] - same[1], each, seed, part, content):
-            words.append(table.word(phrases, one, "fit", mean_interval((fit[0] - fit[1])[one.rows], CLIP_SCALE)))
-        fits = {
-            label: ModelFit(float(scores[label].mean()), ratio_interval(fit[place] * sizes[place], sizes[place]))
-            for place, label in enumerate(images)
-        }
-        better = Fit(*mean_interval(fit[0] - fit[1], CLIP_SCALE), mean_p_value(fit[0] - fit[1]))
-    chance = (first.within / first.n + second.within / second.n) / unit**2
-    distance = np.sqrt((mean**2).sum(1))
-    (p_values, p_fit), vendi = table.within_prompts(seed)
-    shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:MAX_PROMPTS]
-    found = []
-    for block in shown.tolist():
-        degrees = int(first.n[block] + second.n[block]) - 2
-        noise = float(chance[block])
-        half = student_quantile(degrees) * np.sqrt(noise) if degrees and np.isfinite(noise) else np.inf
-        unbiased = (
-            float(np.sqrt(max(distance[block] ** 2 - noise, 0))) if np.isfinite(noise) else float(distance[block])
-        )
-        ends = (max(float(distance[block] - half), 0.0), float(min(distance[block] + half, 2.0)))
-        p_value = None if np.isnan(p_values[block]) else float(p_values[block])
-        found.append(
-            Prompt(
-                prompts[block], unbiased, ends, p_value, table.fit_of(block, p_fit[block]), table.sets([block], vendi)
-            )
-        )
+    table = _Table(prompts, images, scores, unit_of(images.values()), pairing, kinds, Phrases.of(prompts), seed)
     return PromptDifferences(
-        pairing.info.column, tuple(words), len(phrases.texts), tuple(found), fits, better, unmeasured
+        pairing.info.column,
+        tuple(table.words()),
+        len(table.phrases.texts),
+        tuple(table.differing_prompts()),
+        table.model_fits(),
+        table.fit_of_sets(),
+        unmeasured,
     )
 
 
@@ -267,22 +209,107 @@ def _common_distance(mean: Array) -> tuple[float, tuple[float, float]]:
     return value, (low, high)
 
 
+def _unbiased(distance: float, chance: float, images: int) -> tuple[float, tuple[float, float]]:
+    """Return a distance of two means without the part of its square that chance makes, and its interval.
+
+    The variance of chance is not finite if a mean is of one image: nothing is then known of it.
+    """
+    if not np.isfinite(chance):
+        return distance, (0.0, 2.0)
+    half = student_quantile(images - 2) * np.sqrt(chance) if images > 2 else np.inf
+    ends = (max(float(distance - half), 0.0), float(min(distance + half, 2.0)))
+    return float(np.sqrt(max(distance**2 - chance, 0))), ends
+
+
 @dataclass(frozen=True, eq=False)
 class _Table:
+    """Two sets of images of the same prompts, and how they differ by prompt and by word."""
+
     prompts: Sequence[str]
     images: Mapping[str, Images]
-    scores: Mapping[str, Array]
-    unit: float
+    scores: Mapping[str, Array]  # CLIPScore of each image, by set; empty if the fit is not measured
+    unit: float  # root mean square distance of any two images
     pairing: Pairing
     kinds: KindTree
+    phrases: Phrases
+    seed: int
 
-    def word(self, phrases: Phrases, one: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
+    @cached_property
+    def mean(self) -> Array:
+        """Difference of the mean images of each prompt, shape (B, k), in units."""
+        first, second = self.images.values()
+        return np.asarray((first.mean - second.mean) / self.unit)
+
+    @cached_property
+    def diversity(self) -> Array:
+        """Difference of the mean squared distances a and b of the images of each prompt, (a − b) / (a + b), (B,)."""
+        a, b = (one.alike / self.unit**2 for one in self.images.values())
+        total = a + b
+        return np.where(total > 0, (a - b) / np.where(total > 0, total, 1), 0.0)
+
+    @cached_property
+    def fits(self) -> list[Array]:
+        """Mean CLIPScore of the images of each prompt, shape (B,), in each set."""
+        return self._fits([one.n for one in self.images.values()])
+
+    def words(self) -> list[Word]:
+        """Return the words whose images differ in content, diversity or fit, each chosen at a part of the level."""
+        each, part = np.arange(len(self.prompts)), 1 / (3 if self.scores else 2)
+        first, second = self.images.values()
+        pairs = whiten(first.pairs - second.pairs)
+        words = [
+            self._word(one, "content", _common_distance(self.mean[one.rows]))
+            for one in choose(self.phrases, pairs, each.repeat(first.paired), self.seed, part)
+        ]
+        content, known = [one.text for one in words], np.isfinite(self.diversity)
+        if known.any():
+            values = np.where(known, self.diversity, 0.0)
+            for one in choose(self.phrases, values, each, self.seed, part, content):
+                words.append(self._word(one, "diversity", mean_interval(self.diversity[one.rows], 1.0)))
+        if self.scores:
+            least = np.minimum(first.n, second.n)
+            of_first, of_second = self._fits([least, least])
+            better = self.fits[0] - self.fits[1]
+            for one in choose(self.phrases, of_first - of_second, each, self.seed, part, content):
+                words.append(self._word(one, "fit", mean_interval(better[one.rows], CLIP_SCALE)))
+        return words
+
+    def _word(self, one: Chosen, what: What, found: tuple[float, tuple[float, float]]) -> Word:
         """Describe a word."""
         examples = tuple(self.prompts[row] for row in one.rows[:PICTURES])
-        sets = self.sets(one.rows.tolist())
-        return Word(phrases.texts[one.phrase], what, len(one.rows), *found, one.p_value, sets, examples)
+        sets = self._sets(one.rows.tolist())
+        return Word(self.phrases.texts[one.phrase], what, len(one.rows), *found, one.p_value, sets, examples)
 
-    def sets(self, blocks: Sequence[int], vendi: Mapping[str, Array] | None = None) -> dict[str, PromptSet]:
+    def differing_prompts(self) -> Iterator[Prompt]:
+        """Yield the prompts that differ most, with the largest difference between the means of their images."""
+        first, second = self.images.values()
+        chance = (first.within / first.n + second.within / second.n) / self.unit**2
+        distance = np.sqrt((self.mean**2).sum(1))
+        (p_values, p_fit), vendi = self._within_prompts()
+        shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:MAX_PROMPTS]
+        for block in shown.tolist():
+            value, ends = _unbiased(float(distance[block]), float(chance[block]), int(first.n[block] + second.n[block]))
+            p_value = None if np.isnan(p_values[block]) else float(p_values[block])
+            fit = self._fit_of(block, p_fit[block])
+            yield Prompt(self.prompts[block], value, ends, p_value, fit, self._sets([block], vendi))
+
+    def model_fits(self) -> dict[str, ModelFit]:
+        """Return how well the images of each set fit their prompts; empty if it is not measured."""
+        if not self.scores:
+            return {}
+        return {
+            label: ModelFit(float(self.scores[label].mean()), ratio_interval(fit * one.n, one.n))
+            for (label, one), fit in zip(self.images.items(), self.fits, strict=True)
+        }
+
+    def fit_of_sets(self) -> Fit | None:
+        """Return how much better the first set's images fit their prompts; None if it is not measured."""
+        if not self.scores:
+            return None
+        better = self.fits[0] - self.fits[1]
+        return Fit(*mean_interval(better, CLIP_SCALE), mean_p_value(better))
+
+    def _sets(self, blocks: Sequence[int], vendi: Mapping[str, Array] | None = None) -> dict[str, PromptSet]:
         """Describe the images of prompts in both sets."""
         found = {}
         for label, one in self.images.items():
@@ -302,12 +329,12 @@ class _Table:
             )
         return found
 
-    def fits(self, most: Sequence[NDArray[np.int64]]) -> list[Array]:
+    def _fits(self, most: Sequence[NDArray[np.int64]]) -> list[Array]:
         """Return the mean CLIPScore of the first images of each prompt, shape (B,), in each set."""
         images = zip(self.images.items(), most, strict=True)
         return [one.means(self.scores[label], taken) for (label, one), taken in images]
 
-    def fit_of(self, block: int, p_value: float) -> Fit | None:
+    def _fit_of(self, block: int, p_value: float) -> Fit | None:
         """Return how much better the first set's images fit a prompt."""
         if not self.scores:
             return None
@@ -318,13 +345,13 @@ class _Table:
         low, high = (float(np.clip(end, -CLIP_SCALE, CLIP_SCALE)) for end in (difference - half, difference + half))
         return Fit(difference, (low, high), None if np.isnan(p_value) else float(p_value))
 
-    def within_prompts(self, seed: int) -> tuple[tuple[Array, Array], dict[str, Array]]:
+    def _within_prompts(self) -> tuple[tuple[Array, Array], dict[str, Array]]:
         """Return p-values of content and of fit, adjusted for all prompts, shape (B,), and Vendi scores in each set.
 
         The statistic of a prompt is the squared distance of its mean images, or of their mean fit, in units of its
         spread under permutations of its images; NaN if it has too many.
         """
-        blocks, rng = len(self.prompts), np.random.default_rng(seed)
+        blocks, rng = len(self.prompts), np.random.default_rng(self.seed)
         vendi = {label: np.full(blocks, np.nan) for label in self.images}
         sizes = np.stack([one.n for one in self.images.values()], 1)
         content, fit = Permuted(blocks), Permuted(blocks)

@@ -247,18 +247,9 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
     is_signed = mode == "L" and image.format == "TIFF" and tags.get(SAMPLE_FORMAT, (1,))[0] == SIGNED
     is_wide = mode in ("I", "F") or mode.startswith("I;16") or lower is not None or is_signed
     stated = reading.range is not None and is_wide
-    if is_signed and not stated:
-        raise ValueError("signed values of 8 bits: state their range (range=, --range), or save unsigned values")
-    if not stated and (mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM"))):
-        raise ValueError(f"mode {mode} has no 8-bit range: state it (range=, --range), or save it with 8 or 16 bits")
-    # Pillow takes long to count the frames.
-    if getattr(image, "is_animated", False) and image.format != "MPO":
-        raise ValueError("an animation: choose an extractor for clips, such as motion")
+    _check_range(image, is_signed=is_signed, is_stated=stated)
     image.load()
-    try:
-        turn = TURNS.get(image.getexif().get(ORIENTATION))
-    except Exception:  # Pillow's readers raise almost anything on damaged bytes, which should not spoil the image
-        turn = None
+    turn = _turn_of(image)
     upright = image if turn is None else image.transpose(turn)
     values: npt.NDArray[Any] = np.asarray(upright) if is_wide or mode == "RGB" else np.zeros(0)
     values = values.view(np.int8) if is_signed else values
@@ -283,11 +274,33 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
     if lower is not None and not stated:
         depth = depth or _depth(int(pixels.max(initial=0)) << 8)
         mode = f"{mode};16" if depth == 16 else f"{mode[:3]};16"
-    mode = f"{mode}/{depth}bit" if depth and depth < 16 else mode
+    return pixels, _traits(f"{mode}/{depth}bit" if depth and depth < 16 else mode, pixels, image.format or "array")
+
+
+def _check_range(image: Image.Image, *, is_signed: bool, is_stated: bool) -> None:
+    """Raise ValueError for an image whose values have a range that neither it nor the user states, or for several."""
+    mode = image.mode
+    if is_signed and not is_stated:
+        raise ValueError("signed values of 8 bits: state their range (range=, --range), or save unsigned values")
+    if not is_stated and (mode == "F" or (mode == "I" and image.format not in ("PNG", "PPM"))):
+        raise ValueError(f"mode {mode} has no 8-bit range: state it (range=, --range), or save it with 8 or 16 bits")
+    # Pillow takes long to count the frames.
+    if getattr(image, "is_animated", False) and image.format != "MPO":
+        raise ValueError("an animation: choose an extractor for clips, such as motion")
+
+
+def _turn_of(image: Image.Image) -> Image.Transpose | None:
+    """Return the turn that makes an image upright; None if it is upright or does not say."""
+    try:
+        return TURNS.get(image.getexif().get(ORIENTATION))
+    except Exception:  # Pillow's readers raise almost anything on damaged bytes, which should not spoil the image
+        return None
+
+
+def _traits(mode: str, pixels: Pixels, image_format: str) -> Traits:
+    """Return the traits of an image in RGB; a mode that has its depth already has no further mark."""
     height, width, _ = pixels.shape
-    return pixels, Traits(
-        image.format or "array", mark(mode, pixels) if "/" not in mode else mode, width, height, is_gray(pixels)
-    )
+    return Traits(image_format, mode if "/" in mode else mark(mode, pixels), width, height, is_gray(pixels))
 
 
 def _eight_bits(values: npt.NDArray[Any], image: Image.Image, tags: Any) -> tuple[Pixels, int]:

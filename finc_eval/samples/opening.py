@@ -189,20 +189,7 @@ def existing_path(given: str | Path) -> Path | None:
 def _open_path(path: Path | str, reading: Reading) -> Source:
     """Open a path that exists, or in a text the URL of a folder or a pattern."""
     if isinstance(path, str):
-        if BRACES.search(path):
-            return open_tar_pattern(path, reading)
-        if is_url(path) or (found := split_glob(path)) is None:
-            return _open_folder(UrlFiles(path), path, reading)
-        # The other files of the folder are not a part of the set.
-        folder, pattern = found
-        if not folder.is_dir():
-            raise DataError(f"{path}: the folder {folder} does not exist")
-        files = FolderFiles(folder)
-        reading.refuse(str(folder), files=True)
-        ids, ignored = sort_out(files, only(pattern, files.names()), reading)
-        if not ids:
-            raise DataError(f"{path} matches {f'no images, only {in_short(ignored)}' if ignored else 'nothing'}")
-        return ImageFiles(files, ids, ignored)
+        return _open_pattern(path, reading)
     if path.is_dir():
         if is_saved(path):
             reading.refuse(str(path), keys=True)
@@ -213,12 +200,8 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
         return _open_folder(FolderFiles(path), path, reading)
     suffix = path.suffix.lower()
     if suffix == ".zip":
-        zipped = ZipFiles(path)
         reading.refuse(str(path), files=True)
-        ids, ignored = sort_out(zipped, reading=reading)
-        if not ids:
-            raise NoImagesError(zipped.name, ignored)
-        return ImageFiles(zipped, ids, ignored)
+        return _image_files(ZipFiles(path), reading)
     if suffix == ".tar":
         return TarSource(place_of(path), [(path.stem, path)], reading)
     reading.refuse(str(path), keys=True)
@@ -231,13 +214,44 @@ def _open_path(path: Path | str, reading: Reading) -> Source:
     if suffix in (".mdb", ".lmdb"):
         reading.refuse(str(path))
         return LmdbSource(place_of(path), path, reading)
+    raise _not_samples(path, suffix)
+
+
+def _open_pattern(text: str, reading: Reading) -> Source:
+    """Open the URL of a folder, or a pattern of files or shards."""
+    if BRACES.search(text):
+        return open_tar_pattern(text, reading)
+    if is_url(text) or (found := split_glob(text)) is None:
+        return _open_folder(UrlFiles(text), text, reading)
+    # The other files of the folder are not a part of the set.
+    folder, pattern = found
+    if not folder.is_dir():
+        raise DataError(f"{text}: the folder {folder} does not exist")
+    files = FolderFiles(folder)
+    reading.refuse(str(folder), files=True)
+    ids, ignored = sort_out(files, only(pattern, files.names()), reading)
+    if not ids:
+        raise DataError(f"{text} matches {f'no images, only {in_short(ignored)}' if ignored else 'nothing'}")
+    return ImageFiles(files, ids, ignored)
+
+
+def _image_files(files: Files, reading: Reading) -> Source:
+    """Return the images among files, of which some must be images."""
+    ids, ignored = sort_out(files, reading=reading)
+    if not ids:
+        raise NoImagesError(files.name, ignored)
+    return ImageFiles(files, ids, ignored)
+
+
+def _not_samples(path: Path, suffix: str) -> DataError:
+    """Return why a file is not a set of samples."""
     refuse_compressed(path)
     if suffix in IMAGE_SUFFIXES:
-        raise DataError(f"{path} is a single image: pass the folder that holds the set")
+        return DataError(f"{path} is a single image: pass the folder that holds the set")
     if suffix in VIDEO_SUFFIXES:
-        raise DataError(f"{path} is a video: {CLIPS}")
+        return DataError(f"{path} is a video: {CLIPS}")
     check_type(path, str(path), "samples")
-    raise DataError(
+    return DataError(
         f"{path} is not a set of samples: pass a folder, a .zip, a .tar, an .npz or a numpy array of images"
     )
 

@@ -173,10 +173,12 @@ def unlike_encodings(gen: Profile, ref: Profile, name: str = "ref") -> list[str]
     """Return one warning for each way in which two sets are encoded so differently that scores move."""
     if not gen.n or not ref.n:
         return []
-    return [*_unlike_pictures(gen, ref, name), *_unlike_videos(gen, ref, name)]
+    looks_at = (_unlike_compression, _unlike_shapes, _unlike_colors, _unlike_videos)
+    return [warning for look in looks_at for warning in look(gen, ref, name)]
 
 
-def _unlike_pictures(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+def _unlike_compression(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+    """Yield warnings on traces of compression that one set has more of."""
     lossy = [one.share(sum(count for name, count in one.formats.items() if name not in LOSSLESS)) for one in (gen, ref)]
     if abs(lossy[0] - lossy[1]) > MAX_SHARE_DIFFERENCE:
         yield (
@@ -194,6 +196,10 @@ def _unlike_pictures(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"the JPEGs of gen have the median quality {quality[0]}, those of {name} {quality[1]}: the traces of "
             "compression differ and move the scores; save both sets with one quality, best without loss"
         )
+
+
+def _unlike_shapes(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+    """Yield warnings on sizes, and on widths to heights."""
     if _unlike(gen.widths, ref.widths, MAX_SIZE_RATIO) or _unlike(gen.heights, ref.heights, MAX_SIZE_RATIO):
         yield (
             f"samples are {_span(gen.widths)} pixels wide and {_span(gen.heights)} high in gen, {_span(ref.widths)} "
@@ -209,6 +215,10 @@ def _unlike_pictures(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"width to height is {_span(gen.aspects)} in gen and {_span(ref.aspects)} in {name} (from the 10th to the "
             "90th percentile): extractors squash or crop the two sets differently; crop both to one shape"
         )
+
+
+def _unlike_colors(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
+    """Yield warnings on gray samples, and on alpha channels."""
     gray = gen.share(gen.gray), ref.share(ref.gray)
     if abs(gray[0] - gray[1]) > MAX_SHARE_DIFFERENCE:
         yield (

@@ -154,14 +154,24 @@ def sketch(
     result.shards = tuple(replace(one, command=shard_command()) for one in result.shards)
     make_room(out, "sketch", force)
     result.save(out)
-    samples_of_set = result.shards[0].n if result.shards else result.n
-    size, rows = out.stat().st_size, 4 * samples_of_set * result.dim
+    _warn_of_size(out, result)
+    _show_sketch(out, result, as_json)
+
+
+def _warn_of_size(out: Path, result: fe.Sketch) -> None:
+    """Warn if a sketch takes more space than the embeddings of its set."""
+    samples = result.shards[0].n if result.shards else result.n
+    size, rows = out.stat().st_size, 4 * samples * result.dim
     if size > rows:
         warnings.warn(
             f"{out} has {size / 1e6:,.1f} MB, and the embeddings have {rows / 1e6:,.1f} MB: a sketch pays from about "
             f"{size // (4 * result.dim):,} samples on, or if embeddings may not be kept or shared",
             stacklevel=1,
         )
+
+
+def _show_sketch(out: Path, result: fe.Sketch, as_json: bool) -> None:
+    """Print what a sketch has, as JSON or in a line or two."""
     phi = result.feature_map
     if as_json:
         print_json({"path": str(out), **result.to_dict()})

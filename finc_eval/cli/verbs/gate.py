@@ -5,21 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
 import finc_eval as fe
 from finc_eval.cli.app import VerdictExit
 from finc_eval.cli.options import Json, Ref, Work, check_given, embeds
-from finc_eval.cli.output import Force, Out, check_suffix, emit, output_folder, refuse_loss
+from finc_eval.cli.output import Force, Out, Output, check_suffix, emit, output_folder, refuse_loss
 from finc_eval.core.errors import UsageError
 from finc_eval.core.marks import job_digest, mark, mark_of, mark_text
 from finc_eval.core.storage import write_text
 from finc_eval.extractors.settings import Extraction
 from finc_eval.gates.policy import Policy
+
+if TYPE_CHECKING:
+    from finc_eval.gates.verdict import Verdict
 
 
 @embeds
@@ -76,43 +80,23 @@ def gate(
     """
     from finc_eval.gates.baseline import History, samples_of
 
-    if init and (first or promote or gen is not None):
-        raise UsageError("--init writes a policy and judges no release: leave out --gen, --first and --promote")
-    promote = promote or first
-    if reason is not None and not promote:
-        raise UsageError("--reason is why a release is promoted: pass --promote, too")
-    if promote and len(baseline) > 1:
+    _check_options(init=init, promote=first or promote, judges=first or promote or gen is not None, reason=reason)
+    if (first or promote) and len(baseline) > 1:
         raise UsageError("--promote needs one history: pass its folder as the only --baseline")
     check_given([] if first else baseline, None)
-    history = History.open(baseline[0]) if promote else None
+    history = History.open(baseline[0]) if first or promote else None
     if history is not None:
         history.check_new() if first else history.check_begun()
     labels = ["baseline"] if len(baseline) == 1 else [f"baseline-{i}" for i in range(1, len(baseline) + 1)]
     older = {} if first else {name: str(samples_of(one)) for name, one in zip(labels, baseline, strict=True)}
-    sources = {**older, "ref": ref}
     if init:
-        from finc_eval.gates.first_policy import first_policy
-
-        check_given(sources.values(), extraction.extractor)
-        check_suffix(policy, ".toml", option="--policy")
-        job = job_digest("gate --init", sources)
-        own = mark("policy", job)
-        refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
-        with work.running() as run:
-            text = mark_text("policy", job, first_policy(list(older.values()), ref, extractor=extraction, run=run))
-        write_text(policy, text)
-        print(text, end="")
+        _write_policy(policy, older, ref, extraction, work, force=force)
         return
     if gen is None:
         raise UsageError("the gate needs the new release: pass --gen, or --init to write a policy")
-    if not policy.exists():
-        places = " ".join(f"--baseline {shlex.quote(one)}" for one in baseline)
-        raise UsageError(
-            f"no release is judged without a policy, and {policy} does not exist: write it from the baseline by "
-            f"finc-eval gate --init {places} --ref {shlex.quote(ref)} --policy {shlex.quote(str(policy))}"
-        )
+    _check_policy(policy, baseline, ref)
     given = {"anchor": anchor, "train": train}
-    sources = {"gen": gen, **sources} | {label: source for label, source in given.items() if source is not None}
+    sources = {"gen": gen, **older, "ref": ref} | {name: source for name, source in given.items() if source is not None}
     check_given(sources.values(), extraction.extractor)
     limits = Policy.of(policy)
     limits = limits if looks is None else replace(limits, looks=looks)
@@ -124,6 +108,53 @@ def gate(
     with work.running() as run:
         old = baseline if len(baseline) > 1 else baseline[0]
         verdict = fe.gate(gen, old, ref, limits, anchor=anchor, train=train, first=first, extractor=extraction, run=run)
+    notes = _emit(verdict, output, as_json=as_json)
+    if history is not None:
+        made = history.promote(verdict, gen, reason=reason, extractor=extraction)
+        print(
+            f"promoted: {made}" if made else "not promoted: pass --reason TEXT to promote it all the same", file=notes
+        )
+    raise VerdictExit(verdict.exit_code)
+
+
+def _check_options(*, init: bool, promote: bool, judges: bool, reason: str | None) -> None:
+    """Raise UsageError if options contradict each other."""
+    if init and judges:
+        raise UsageError("--init writes a policy and judges no release: leave out --gen, --first and --promote")
+    if reason is not None and not promote:
+        raise UsageError("--reason is why a release is promoted: pass --promote, too")
+
+
+def _write_policy(
+    policy: Path, older: Mapping[str, str], ref: str, extraction: Extraction, work: Work, *, force: bool
+) -> None:
+    """Write the first policy, from the baselines by label, and print it."""
+    from finc_eval.gates.first_policy import first_policy
+
+    sources = {**older, "ref": ref}
+    check_given(sources.values(), extraction.extractor)
+    check_suffix(policy, ".toml", option="--policy")
+    job = job_digest("gate --init", sources)
+    own = mark("policy", job)
+    refuse_loss(policy, lambda found: mark_of(found) == own, force, option="--policy")
+    with work.running() as run:
+        text = mark_text("policy", job, first_policy(list(older.values()), ref, extractor=extraction, run=run))
+    write_text(policy, text)
+    print(text, end="")
+
+
+def _check_policy(policy: Path, baseline: Sequence[str], ref: str) -> None:
+    """Raise UsageError if the policy does not exist."""
+    if not policy.exists():
+        places = " ".join(f"--baseline {shlex.quote(one)}" for one in baseline)
+        raise UsageError(
+            f"no release is judged without a policy, and {policy} does not exist: write it from the baseline by "
+            f"finc-eval gate --init {places} --ref {shlex.quote(ref)} --policy {shlex.quote(str(policy))}"
+        )
+
+
+def _emit(verdict: Verdict, output: Output | None, *, as_json: bool) -> TextIO:
+    """Print and write the verdict, also for GitHub; return the stream that takes further notes."""
     from finc_eval.gates.verdict import annotation_lines, junit_xml, tell_github
 
     emit(verdict, output, as_json, {".xml": junit_xml(verdict)})
@@ -131,9 +162,4 @@ def gate(
     notes = sys.stderr if as_json else sys.stdout
     if os.environ.get("GITHUB_ACTIONS") == "true":
         print(*annotation_lines(verdict), sep="\n", file=notes)
-    if history is not None:
-        made = history.promote(verdict, gen, reason=reason, extractor=extraction)
-        print(
-            f"promoted: {made}" if made else "not promoted: pass --reason TEXT to promote it all the same", file=notes
-        )
-    raise VerdictExit(verdict.exit_code)
+    return notes

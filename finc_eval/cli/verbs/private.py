@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -269,6 +270,36 @@ def generate(
     With --table the records are the rows of a table, whose ranges and values come from --table alone, never from the
     data. Without it the records are images. Every run on the same data spends epsilon again.
     """
+    _check_sources(data, table, classes)
+    check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
+    inputs = {"data": str(data)} | ({} if table is None else {"table": str(table)})
+    output = Output(out.parent, "synthesis", out.stem, job_digest("dp-generate", inputs), force)
+    check_free(out)
+    output.check()
+    claim(output.files[".html"])
+    book = open_ledger(ledger, budget, settings)
+    with work.running() as run:
+        private = _private_images(data, classes) if table is None else _private_table(data, table)
+        with reserve(out, (settings.count or private.records) * private.bytes_each) as write:
+            made: Any = private.synthesize(settings, ledger=book, run=run)
+            synthesis = made.synthesis.marked(output.job)
+            if table is not None:
+                arrays, pictures = made.values, {}
+            else:
+                arrays, pictures = {"images": made.images}, {"synthetic": made.images}
+                arrays |= {} if made.labels is None else {"labels": made.labels}
+            # The same command replaces a page that has no data, and never data that were paid for.
+            try:
+                output.write(synthesis, {}, pictures)
+            finally:
+                write(partial(write_arrays, arrays=arrays))
+    emit(synthesis, None, as_json)
+    if not as_json:
+        print("", *reversed(output.files.values()), out, sep="\n")
+
+
+def _check_sources(data: Path, table: Path | None, classes: Any) -> None:
+    """Raise UsageError if the files and options cannot belong together."""
     check_given([data, table])
     if data.is_dir():
         raise UsageError(
@@ -284,51 +315,40 @@ def generate(
         raise UsageError(
             "--classes is for images: the classes of a table are its label in --table, so pass only one of the two"
         )
-    check_suffix(out, *(SUFFIXES if table is not None else SUFFIXES[1:]))
-    inputs = {"data": str(data)} | ({} if table is None else {"table": str(table)})
-    output = Output(out.parent, "synthesis", out.stem, job_digest("dp-generate", inputs), force)
-    check_free(out)
-    output.check()
-    claim(output.files[".html"])
-    book = open_ledger(ledger, budget, settings)
-    synthesize: Callable[..., Any]
-    with work.running() as run:
-        if table is not None:
-            columns, described = read_columns(data), fe.privacy.Table.load(table)
-            if irregular := irregular_lines(data):
-                warnings.warn(
-                    f"{data} has {plural(irregular, 'record')} with more or fewer cells than its line of names: "
-                    "missing cells count as empty, and cells beyond it are dropped. No noise protects this number: "
-                    "keep it to yourself",
-                    stacklevel=1,
-                )
-            records, size = len(next(iter(columns.values()))), len(described.levels) * BYTES_OF_A_CELL
-            synthesize = partial(fe.privacy.synthesize_table, columns, described)
-        else:
-            images, labels = read_images(data)
-            if labels is not None and classes is None:
-                raise UsageError(
-                    f"{data} has labels: pass --classes, the public list of classes, or a file without labels for "
-                    "images alone"
-                )
-            if classes is not None and labels is None:
-                raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")
-            records, size = len(images), prod(images.shape[1:]) + BYTES_OF_A_CELL
-            names = None if labels is None else list(labels)
-            synthesize = partial(fe.privacy.synthesize_images, images, names, classes=classes or ())
-        with reserve(out, (settings.count or records) * size) as write:
-            made: Any = synthesize(settings, ledger=book, run=run)
-            synthesis = made.synthesis.marked(output.job)
-            if table is not None:
-                arrays, pictures = made.values, {}
-            else:
-                arrays, pictures = {"images": made.images}, {"synthetic": made.images}
-                arrays |= {} if made.labels is None else {"labels": made.labels}
-            # The same command replaces a page that has no data, and never data that were paid for.
-            try:
-                output.write(synthesis, {}, pictures)
-            finally:
-                write(partial(write_arrays, arrays=arrays))
-    emit(synthesis, None, as_json)
-    if not as_json:
-        print("", *reversed(output.files.values()), out, sep="\n")
+
+
+@dataclass(frozen=True)
+class _Private:
+    """Private data that were read."""
+
+    synthesize: Callable[..., Any]  # of settings, a ledger and a run
+    records: int
+    bytes_each: int  # bytes that a synthetic record may take on the disk
+
+
+def _private_table(data: Path, table: Path) -> _Private:
+    """Read a private table by its public description."""
+    columns, described = read_columns(data), fe.privacy.Table.load(table)
+    if irregular := irregular_lines(data):
+        warnings.warn(
+            f"{data} has {plural(irregular, 'record')} with more or fewer cells than its line of names: "
+            "missing cells count as empty, and cells beyond it are dropped. No noise protects this number: "
+            "keep it to yourself",
+            stacklevel=1,
+        )
+    synthesize = partial(fe.privacy.synthesize_table, columns, described)
+    return _Private(synthesize, len(next(iter(columns.values()))), len(described.levels) * BYTES_OF_A_CELL)
+
+
+def _private_images(data: Path, classes: Sequence[str] | None) -> _Private:
+    """Read private images, with labels exactly if their classes are public."""
+    images, labels = read_images(data)
+    if labels is not None and classes is None:
+        raise UsageError(
+            f"{data} has labels: pass --classes, the public list of classes, or a file without labels for images alone"
+        )
+    if classes is not None and labels is None:
+        raise UsageError(f"--classes needs the class of each image, and {data} has no array labels: add it")
+    names = None if labels is None else list(labels)
+    synthesize = partial(fe.privacy.synthesize_images, images, names, classes=classes or ())
+    return _Private(synthesize, len(images), prod(images.shape[1:]) + BYTES_OF_A_CELL)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 import finc_eval as fe
 from finc_eval.cli.class_tables import is_table_of
@@ -44,13 +46,11 @@ def score(
     check_suffix(out, ".csv")
     from finc_eval.embeddings.opening import as_embeddings, open_sets  # loads torch: wrong options need not wait
     from finc_eval.embeddings.set_info import notes_on, set_info
-    from finc_eval.numerics.inference import ALPHA
 
     result = fe.Comparison.load(comparison)
     columns = [*BEFORE, *(mode.id for mode in result.directions)]
     refuse_loss(out, lambda found: is_table_of(found, [columns]), force)
-    named = [(kind.id, str(cell(kind.name or ""))) for kind in result.kinds]
-    counts = np.zeros(len(result.kinds) + 1, int)
+    counts = np.zeros(len(result.kinds) + 1, int)  # samples of no kind, and of each
     with work.running() as run:
         sources = {"samples": samples}
         embeddings = open_sets(sources, as_embeddings, extraction, run, [result.space])["samples"]
@@ -59,36 +59,59 @@ def score(
             writer.writerow(columns)
             for batch, scores in result.score_batches(embeddings, result.directions):
                 places = result.assign(batch.rows) if result.kinds else np.full(len(batch.ids), -1)
-                owns = [("", "") if place < 0 else named[place] for place in places]
-                lines = [
-                    [name, *own, *(f"{value:.6f}" for value in line)]
-                    for name, own, line in zip(batch.ids, owns, scores, strict=True)
-                ]
+                lines = _lines(result, batch.ids, places, scores)
                 if not batch.start:
                     refuse_loss(out, partial(is_table_of, lines=[columns, *lines], rows=embeddings.n), force)
                 counts += np.bincount(places + 1, minlength=len(counts))
                 writer.writerows(lines)
                 run.progress("score", batch.start + len(batch.ids), embeddings.n)
-    found = [*zip(result.kinds, counts[1:].tolist(), strict=True)]
     about = [*set_info("samples", embeddings, embeddings.n, "").warnings("the set"), *notes_on("the set", embeddings)]
-    notes = [*dict.fromkeys(about), *([] if result.kinds else ["the comparison has no kinds to assign samples to"])]
+    notes = [*dict.fromkeys(about), *_notes(result)]
+    members = counts[1:].tolist()
+    if as_json:
+        fields = ("id", "title", "share_gen", "share_ref")
+        kinds = [
+            {**{name: getattr(one, name) for name in fields}, "count": count}
+            for one, count in zip(result.kinds, members, strict=True)
+        ]
+        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": kinds, "warnings": notes})
+        return
+    _print_kinds(result, members, embeddings.n)
+    print_notes(notes)
+    on = plural(len(result.directions), "direction")
+    print(f"{out}: kinds of {plural(embeddings.n, 'sample')}, and their scores on {on}")
+
+
+def _lines(
+    result: fe.Comparison, ids: Sequence[str], places: NDArray[np.int64], scores: NDArray[np.float32]
+) -> list[list[str]]:
+    """Return the rows of samples in the table, from the places of their kinds, −1 for none, and their scores."""
+    named = [(kind.id, str(cell(kind.name or ""))) for kind in result.kinds]
+    owns = [("", "") if place < 0 else named[place] for place in places]
+    return [
+        [name, *own, *(f"{value:.6f}" for value in line)] for name, own, line in zip(ids, owns, scores, strict=True)
+    ]
+
+
+def _notes(result: fe.Comparison) -> list[str]:
+    """Return what to know of the kinds and directions that samples are scored on."""
+    from finc_eval.numerics.inference import ALPHA  # loads torch: wrong options need not wait
+
+    notes = [] if result.kinds else ["the comparison has no kinds to assign samples to"]
     if not result.directions:
         notes.append("the comparison found no directions: samples have no scores")
     elif unsure := sum(mode.p_value > ALPHA for mode in result.directions):
         of = f"{unsure} of {plural(len(result.directions), 'direction')}"
         notes.append(f"{of} {'is' if unsure == 1 else 'are'} not significant, and may be chance")
-    if as_json:
-        fields = ("id", "title", "share_gen", "share_ref")
-        kinds = [{**{name: getattr(one, name) for name in fields}, "count": count} for one, count in found]
-        print_json({"path": str(out), "n": embeddings.n, "columns": columns, "kinds": kinds, "warnings": notes})
-        return
-    if found:
-        rows = []
-        for one, count in found:
-            shares = [percent(share, 1) for share in (count / embeddings.n, one.share_gen, one.share_ref)]
-            rows.append([with_id(one), f"{count:,}", *shares])
+    return notes
+
+
+def _print_kinds(result: fe.Comparison, members: Sequence[int], n: int) -> None:
+    """Print the number of samples of each kind, if there are kinds."""
+    rows = []
+    for one, count in zip(result.kinds, members, strict=True):
+        shares = [percent(share, 1) for share in (count / n, one.share_gen, one.share_ref)]
+        rows.append([with_id(one), f"{count:,}", *shares])
+    if rows:
         headings = ["kind", "samples", "share", "of gen", "of ref"]
-        print_table(f"Kinds of {plural(embeddings.n, 'sample')}", headings, rows, names=["kind"])
-    print_notes(notes)
-    on = plural(len(result.directions), "direction")
-    print(f"{out}: kinds of {plural(embeddings.n, 'sample')}, and their scores on {on}")
+        print_table(f"Kinds of {plural(n, 'sample')}", headings, rows, names=["kind"])

@@ -86,31 +86,16 @@ def _join_histograms(
     count.
     """
     both = valid[:, 1:] & valid[:, :-1]
-    per_pixel = [
-        _polar(velocity, SPEED, 4, 1.5),
-        _polar(velocity.diff(dim=1) * rate[:, 1:, None, None, None], FORCE, 3, 2),
-    ]
-    cells = _over_time(_pool(per_pixel[0], CELLS), valid)
-    forces = _over_time(per_pixel[1].mean((3, 4)), both)
-    lengths = velocity.norm(dim=2)
-    speed = _log(lengths, SPEED).mean((2, 3))
-    third = _thirds(valid)
-    light, change = gray.mean((2, 3)), gray.diff(dim=1).abs().mean((2, 3))
-    alike = light.diff(dim=1).abs() / change.clamp_min(1e-6)  # 1 if all pixels change alike; less where they move
-    brighter, drift = light.diff(dim=1) * alike * rate, torch.where(valid, light.diff(dim=1), 0.0).sum(1, keepdim=True)
-    sharp = _log_sharpness(gray)[:, 1:]
-    before, after = ((sharp * (third == part)).sum(1, keepdim=True) for part in (0, 2))
-    sharper = (after - before) / (third == 0).sum(1, keepdim=True).clamp_min(1)
-    left = torch.where(valid, unexplained, 0.0)
-    above_mean = left.amax(1, keepdim=True) - left.sum(1, keepdim=True) / valid.sum(1, keepdim=True).clamp_min(1)
-    along, most = (velocity[:, 1:] * velocity[:, :-1]).sum(2), lengths[:, 1:] * lengths[:, :-1] + SPEED**2
-    turned = -along.sum((2, 3)) / most.sum((2, 3))
     inner = both[:, 1:] & both[:, :-1]
-    # A step is the multiple of the mean flow of its neighbors that is nearest to its own flow; this is its log2.
-    around = (velocity[:, 2:] + velocity[:, :-2]) / 2
-    own, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
-    relative = torch.log2(((own + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
-    steps = torch.where(inner & (change.unfold(1, 3, 1).amin(2) > CHANGE), relative, 0.0)
+    cells = _over_time(_pool(_polar(velocity, SPEED, 4, 1.5), CELLS), valid)
+    force = _polar(velocity.diff(dim=1) * rate[:, 1:, None, None, None], FORCE, 3, 2)
+    forces = _over_time(force.mean((3, 4)), both)
+    speed = _log(velocity.norm(dim=2), SPEED).mean((2, 3))
+    third = _thirds(valid)
+    change = gray.diff(dim=1).abs().mean((2, 3))
+    brighter, drift = _light(gray, change, rate, valid)
+    sharpness = _log_sharpness(gray)
+    steps = torch.where(inner & (change.unfold(1, 3, 1).amin(2) > CHANGE), _steps(velocity), 0.0)
     histograms = [
         cells.flatten(2).transpose(1, 2).clamp_min(0).sqrt().flatten(1) / CELLS,
         forces.clamp_min(0).sqrt(),
@@ -121,15 +106,56 @@ def _join_histograms(
         _hats(3 + 0.6 * drift.sign() * _log(drift.abs(), DRIFT), 6)[:, 0].sqrt(),
         _over_time(_hats(5 * unexplained, 6), valid).sqrt(),
         _over_time(_hats(_log(change, CHANGE), 1), valid).sqrt(),
-        _hats(3 + 1.5 * sharper, 6)[:, 0].sqrt(),
-        _hats(5 * above_mean, 6)[:, 0].sqrt(),
+        _hats(3 + 1.5 * _growth(sharpness[:, 1:], third), 6)[:, 0].sqrt(),
+        _hats(5 * _above_mean(unexplained, valid), 6)[:, 0].sqrt(),
         _hats(6 * _loops(gray, valid), 6)[:, 0].sqrt(),
-        _hats(6 * _quantile(turned, both, 1 - OFTEN), 6)[:, 0].sqrt(),
+        _hats(6 * _quantile(_turned(velocity), both, 1 - OFTEN), 6)[:, 0].sqrt(),
         _hats(6 * _quantile(steps, inner, 1 - OFTEN / 2), 6)[:, 0].sqrt(),
         _rhythm(steps / STEP, inner).sqrt(),
-        _rhythm(_log_sharpness(gray).diff(dim=1).diff(dim=1) / SHARP, both).sqrt(),
+        _rhythm(sharpness.diff(dim=1).diff(dim=1) / SHARP, both).sqrt(),
     ]
     return torch.cat(histograms, 1)
+
+
+def _light(
+    gray: torch.Tensor, change: torch.Tensor, rate: torch.Tensor, valid: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return how much brighter the whole frame becomes in a second, (n, t), and from the first to the last, (n, 1).
+
+    `change` is the mean change of a pixel, (n, t). Light counts fully if all pixels change alike; less where they move.
+    """
+    step = gray.mean((2, 3)).diff(dim=1)
+    alike = step.abs() / change.clamp_min(1e-6)
+    return step * alike * rate, torch.where(valid, step, 0.0).sum(1, keepdim=True)
+
+
+def _growth(values: torch.Tensor, third: torch.Tensor) -> torch.Tensor:
+    """Return the mean of values, (n, t), over the last third of a clip minus that over the first, (n, 1)."""
+    before, after = ((values * (third == part)).sum(1, keepdim=True) for part in (0, 2))
+    return (after - before) / (third == 0).sum(1, keepdim=True).clamp_min(1)
+
+
+def _above_mean(values: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
+    """Return by how much the largest of the values that count is above their mean, (n, 1)."""
+    counted = torch.where(valid, values, 0.0)
+    return counted.amax(1, keepdim=True) - counted.sum(1, keepdim=True) / valid.sum(1, keepdim=True).clamp_min(1)
+
+
+def _turned(velocity: torch.Tensor) -> torch.Tensor:
+    """Return how far motion turns from frame to frame, (n, t − 1): −1 if it stays, 1 if all of it turns back."""
+    lengths = velocity.norm(dim=2)
+    along, most = (velocity[:, 1:] * velocity[:, :-1]).sum(2), lengths[:, 1:] * lengths[:, :-1] + SPEED**2
+    return -along.sum((2, 3)) / most.sum((2, 3))
+
+
+def _steps(velocity: torch.Tensor) -> torch.Tensor:
+    """Return the log2 of each inner step, (n, t − 2).
+
+    A step is the multiple of the mean flow of its neighbors that is nearest to its own flow.
+    """
+    around = (velocity[:, 2:] + velocity[:, :-2]) / 2
+    own, square = (velocity[:, 1:-1] * around).mean((2, 3, 4)), around.square().mean((2, 3, 4))
+    return torch.log2(((own + SPEED**2) / (square + SPEED**2)).clamp(1 / 4, 4))
 
 
 def _rhythm(changes: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:

@@ -85,37 +85,23 @@ def release_sketch(
     """
     chosen, run = settings_from(ReleaseSettings, settings, options), Run.of(run)
     guarantee = chosen.guarantee
-    is_fitted = isinstance(public, PrivateSketch | PublicTransform)
-    sets = embed_sources(
-        {"private": private} if is_fitted else {"private": private, "public": public},
-        extractor,
-        run,
-        [public.space] if isinstance(public, PrivateSketch | PublicTransform) else (),
-    )
-    private, public = sets["private"], sets.get("public", public)
-    if isinstance(public, PrivateSketch):
+    private, source = _open_both(private, public, extractor, run)
+    if isinstance(source, PrivateSketch):
         if feature_map is not None or classes is not None:
             raise UsageError("a released sketch brings its features and classes: leave feature_map and classes out")
-        transform, feature_map, classes = public.transform, public.feature_map, public.classes
+        transform, feature_map, classes = source.transform, source.feature_map, source.classes
     else:
-        transform = public if isinstance(public, PublicTransform) else PublicTransform.fit(public)
+        transform = source
     records = open_records(private, "the private set")
     transform.check_public(records)
     if records.m < 2:
         raise DataError("a private sketch needs at least two records, got one")
     guarantee.check_delta(records.m)
-    classes = None if classes is None else tuple(map(str, classes))
-    if classes is not None and (not classes or len(set(classes)) < len(classes)):
-        raise UsageError(f"classes must be different names, at least one, got {list(classes)}")
-    class_count = len(classes or (1,))
+    names = None if classes is None else _class_names(classes)
+    class_count = len(names or (1,))
     phi = feature_map or _default_map(transform, guarantee, records.m, class_count)
     _check_size(phi, transform, class_count)
-    places = None
-    if classes is not None:
-        given = records.labels if labels is None else labels
-        if given is None:
-            raise DataError("the private set has no labels: pass labels, or leave the classes out")
-        places = class_indices(given, classes, records.m)
+    places = None if names is None else _class_places(records, labels, names)
     weighted = largest_tail(phi, transform.radius) > NEGLIGIBLE_TAIL
     sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, chosen.bound, SQUARE_WEIGHT if weighted else 0.0)
     noise = guarantee.noise(sensitivity)
@@ -128,17 +114,37 @@ def release_sketch(
 
     mean = noisy[: len(exact) - 1]
     square = float(noisy[-1]) / SQUARE_WEIGHT if weighted else 1.0
-    sampling = sampling_variance(mean, noise, square, records.m)
+    sampling, digest = sampling_variance(mean, noise, square, records.m), sha256_of(mean)
+    made = ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, digest, records.windows)
     return PrivateSketch(
-        transform=transform,
-        feature_map=phi,
-        classes=classes,
-        space=records.space,
-        mean=mean,
-        releases=(
-            ReleaseRecord(records.m, guarantee, sensitivity, noise, square, sampling, sha256_of(mean), records.windows),
-        ),
+        transform=transform, feature_map=phi, classes=names, space=records.space, mean=mean, releases=(made,)
     )
+
+
+def _open_both(
+    private: object, public: object, extractor: AnyExtractor, run: Run
+) -> tuple[object, PrivateSketch | PublicTransform]:
+    """Embed what is not embedded yet; return the private set, and the source of scales, fitted to a public set."""
+    if isinstance(public, PrivateSketch | PublicTransform):
+        return embed_sources({"private": private}, extractor, run, [public.space])["private"], public
+    sets = embed_sources({"private": private, "public": public}, extractor, run, ())
+    return sets["private"], PublicTransform.fit(sets["public"])
+
+
+def _class_names(classes: Sequence[object]) -> tuple[str, ...]:
+    """Return the names of classes, or raise UsageError if they are not different."""
+    names = tuple(map(str, classes))
+    if not names or len(set(names)) < len(names):
+        raise UsageError(f"classes must be different names, at least one, got {list(names)}")
+    return names
+
+
+def _class_places(records: Records, labels: Sequence[object] | None, classes: tuple[str, ...]) -> torch.Tensor:
+    """Return the place of each record's class among the classes, by the labels that are given or those it has."""
+    given = records.labels if labels is None else labels
+    if given is None:
+        raise DataError("the private set has no labels: pass labels, or leave the classes out")
+    return class_indices(given, classes, records.m)
 
 
 def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, bound: Bound, square_weight: float) -> float:

@@ -190,18 +190,7 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
         is_muted=is_muted,
         says=_says(kind, common),
         drawing=common.draw(kind),
-        views=tuple(
-            View(
-                ink[label],
-                titles[label],
-                kind.side.partition(" in ")[0] if not common.are_two and label == set_apart(kind) else "",
-                (
-                    Grid(TYPICAL, label, kind.shares[label].top_ids[: common.shown]),
-                    Grid(DRAWN, label, kind.shares[label].drawn_ids[: common.shown]),
-                ),
-            )
-            for label in choose_sets(kind)
-        ),
+        views=tuple(_view(kind, label, ink[label], common) for label in choose_sets(kind)),
         facts=facts if common.are_two else {"Set apart": kind.side, **facts},
         evidence=kind.evidence,
         links=(("The kinds under this heading:", inside),) if inside else (),
@@ -215,6 +204,14 @@ def _card(kind: Kind, common: Common, known: Mapping[str, Kind]) -> Card:
             "p": f"{kind.p_value:.3e}",
         },
     )
+
+
+def _view(kind: Kind, label: str, ink: Ink, common: Common) -> View:
+    """Return the pictures of a kind in a set: typical samples, and samples that were drawn."""
+    side = kind.side.partition(" in ")[0] if not common.are_two and label == set_apart(kind) else ""
+    part = kind.shares[label]
+    grids = (Grid(TYPICAL, label, part.top_ids[: common.shown]), Grid(DRAWN, label, part.drawn_ids[: common.shown]))
+    return View(ink, common.titles[label], side, grids)
 
 
 def _says(kind: Kind, common: Common) -> str:
