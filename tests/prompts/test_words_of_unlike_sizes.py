@@ -7,6 +7,7 @@ import finc_eval as fe
 from finc_eval.core.run import Run
 from finc_eval.partitions.blocks import pair
 from finc_eval.partitions.kind_tree import KindTree
+from finc_eval.prompts import images as sums_over_images
 from finc_eval.prompts import table
 from finc_eval.prompts.table import prompt_differences
 
@@ -39,7 +40,7 @@ def test_further_images_of_one_set_do_not_change_the_tests():
 
 @pytest.mark.parametrize("most", [1, 80, 10_000])
 def test_means_of_pairs_are_bounded(monkeypatch, most):
-    monkeypatch.setattr(table, "MAX_PAIRS", most)
+    monkeypatch.setattr(sums_over_images, "MAX_PAIRS", most)
     seen = []
     choose = table.choose
     monkeypatch.setattr(table, "choose", lambda *given: seen.append(len(given[1])) or choose(*given))
