@@ -144,8 +144,9 @@ def _above_mean(values: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
 def _turned(velocity: torch.Tensor) -> torch.Tensor:
     """Return how far motion turns from frame to frame, (n, t − 1): −1 if it stays, 1 if all of it turns back."""
     lengths = velocity.norm(dim=2)
-    along, most = (velocity[:, 1:] * velocity[:, :-1]).sum(2), lengths[:, 1:] * lengths[:, :-1] + SPEED**2
-    return -along.sum((2, 3)) / most.sum((2, 3))
+    along: torch.Tensor = (velocity[:, 1:] * velocity[:, :-1]).sum(2).sum((2, 3))
+    most = (lengths[:, 1:] * lengths[:, :-1] + SPEED**2).sum((2, 3))
+    return -along / most
 
 
 def _steps(velocity: torch.Tensor) -> torch.Tensor:
