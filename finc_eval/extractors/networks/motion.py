@@ -145,7 +145,7 @@ def _turned(velocity: torch.Tensor) -> torch.Tensor:
     """Return how far motion turns from frame to frame, (n, t − 1): −1 if it stays, 1 if all of it turns back."""
     lengths = velocity.norm(dim=2)
     along: torch.Tensor = (velocity[:, 1:] * velocity[:, :-1]).sum(2).sum((2, 3))
-    most = (lengths[:, 1:] * lengths[:, :-1] + SPEED**2).sum((2, 3))
+    most: torch.Tensor = (lengths[:, 1:] * lengths[:, :-1] + SPEED**2).sum((2, 3))
     return -along / most
 
 
