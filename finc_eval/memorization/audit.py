@@ -197,7 +197,7 @@ class _Distances:
 
     @property
     def equal(self) -> NDArray[np.bool_]:
-        """Whether each sample of the holdout has the embedding of a training sample."""
+        """Marks of the holdout samples that have the embedding of a training sample."""
         return np.equal(self.fresh.distances[:, 0], 0)
 
     @property
