@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from math import sqrt
 
 import numpy as np
@@ -55,11 +56,18 @@ def assemble_directions(
         found.sort(key=lambda one: (one.direction.p_value > ALPHA, -one.lead))
     named: dict[str, tuple[Direction, Members]] = {}
     for one in found:
-        # Directions can share their best sample: the id is the first by a sample that is free, such as "over-1f09ab".
-        digests = (hashlib.blake2b(text_bytes(sample), digest_size=3).hexdigest() for sample in one.samples)
-        name = next(name for digest in digests if (name := f"{one.direction.role}-{digest}") not in named)
+        name = next(name for name in _possible_ids(one.direction.role, one.samples) if name not in named)
         named[name] = replace(one.direction, id=name), one.members
     return list(named.values())
+
+
+def _possible_ids(role: Role, samples: Sequence[str]) -> Iterator[str]:
+    """Yield ids for a direction, such as "over-1f09ab": by its best samples, then by numbers.
+
+    Directions can share all of their best samples, so no list of samples is long enough.
+    """
+    for text in chain(samples, (f"direction {number}" for number in count())):
+        yield f"{role}-{hashlib.blake2b(text_bytes(text), digest_size=3).hexdigest()}"
 
 
 Interval = tuple[float, float, float]
@@ -196,7 +204,7 @@ class _Family:
             direction=vector.float().cpu().numpy(),
         )
         typical = self.sets[SETS_OF[role][0]].sketched.typical(vector)
-        return _Found(direction, counted.members, counted.lead(*SETS_OF[role]), [*typical, str(column)])
+        return _Found(direction, counted.members, counted.lead(*SETS_OF[role]), typical)
 
     def _turned(self, role: Role, rank: int) -> tuple[torch.Tensor, tuple[Tail, Tail]]:
         """Return the vector of a direction, turned so that its first tail has most of the excess, and its tails."""

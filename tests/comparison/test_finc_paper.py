@@ -37,6 +37,21 @@ def test_algorithm_1_lists_every_positive_eigenvalue_that_is_asked_for_with_its_
         assert found.over[0].p_value < 0.05 < np.median([mode.p_value for mode in found.over])
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_algorithm_1_lists_as_many_eigenvalues_as_are_asked_for_whatever_the_sizes(seed):
+    """Directions share their best samples once there are many of them, and each has an id of its own."""
+    rng = np.random.default_rng(seed)
+    n, m, width, features = (int(rng.integers(*ends)) for ends in ((50, 700), (50, 700), (2, 9), (100, 160)))
+    gen, ref = (rng.standard_normal((rows, width)).astype(np.float32) for rows in (n, m))
+    method = fe.Finc(rotation=None, clusters=False)
+    found = fe.compare(gen, ref, method=method, features=features, modes=200)
+    difference = fe.Sketch.of(gen, found.feature_map).covariance - fe.Sketch.of(ref, found.feature_map).covariance
+    eigenvalues = torch.linalg.eigvalsh(difference.double())
+    for modes, positive in ((found.over, eigenvalues > 1e-6), (found.under, eigenvalues < -1e-6)):
+        assert abs(len(modes) - int(positive.sum())) <= 2  # some lie at 1e-6, within the rounding of float32
+    assert len({mode.id for mode in found.directions}) == len(found.directions) > 50
+
+
 def test_a_rho_near_0_gives_the_most_common_modes_of_one_set_alone():
     """Figure 11: C_X alone. Kinds with 50, 25, 15 and 10 % of the set are its modes, in this order."""
     rng = np.random.default_rng(0)
