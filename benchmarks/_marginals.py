@@ -15,9 +15,7 @@ def marginal_distance(
 ) -> float:
     """Return the total variation distance ½ Σ |p − q| of the joint distribution of α columns, averaged over choices.
 
-    Every value is a cell of its own. The code of the DP-HP paper counts the two highest values of each column as one
-    (its histograms have max − min bins), which makes distances smaller, and zero for columns of two values:
-    `merge_highest` reproduces it.
+    Every value is a cell of its own. `published_distance` is what the code of the DP-HP paper computes.
 
     Args:
         one: whole numbers, (n, D).
@@ -40,6 +38,18 @@ def marginal_distance(
     both = np.concatenate([one, other]).astype(np.int64)
     both -= both.min(0)
     return float(np.mean([_distance(both[:, list(subset)], len(one)) for subset in chosen]))
+
+
+def published_distance(
+    real: np.ndarray, synthetic: np.ndarray, alpha: int, *, at_most: int | None = None, seed: int = 0
+) -> float:
+    """Return what the DP-HP paper's code (dp_mehp/marginals_eval.py) prints as the distance of α-way marginals.
+
+    It differs from `marginal_distance` in two ways. It joins α + 1 columns. It also counts the two highest values of each
+    column as one, because its histograms have max − min bins: so distances are smaller, and zero for columns of two values.
+    """
+    merged = [merge_highest(values, real.min(0), real.max(0)) for values in (real, synthetic)]
+    return marginal_distance(*merged, alpha + 1, at_most=at_most, seed=seed)
 
 
 def merge_highest(table: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
