@@ -45,8 +45,9 @@ def published_distance(
 ) -> float:
     """Return what the DP-HP paper's code (dp_mehp/marginals_eval.py) prints as the distance of α-way marginals.
 
-    It differs from `marginal_distance` in two ways. It joins α + 1 columns. It also counts the two highest values of each
-    column as one, because its histograms have max − min bins: so distances are smaller, and zero for columns of two values.
+    It differs from `marginal_distance` in two ways. It joins α + 1 columns. It also counts the two highest values of
+    each column as one, because its histograms have max − min bins. So distances are smaller, and zero for columns of
+    two values.
     """
     merged = [merge_highest(values, real.min(0), real.max(0)) for values in (real, synthetic)]
     return marginal_distance(*merged, alpha + 1, at_most=at_most, seed=seed)

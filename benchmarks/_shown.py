@@ -17,7 +17,7 @@ SHOWN = {
     "broken_runs": (("fault", "runs", "refused in one sentence", "faults"), "^(killed|disk|two)"),
     "damaged_files": (("inputs", "refused", "accepted", "wrong", "hang", "memory", "crash"), "^all"),
     "dp_hp_gaussians": (("method", "features", "NLL", "NLL of the real data"), r"^mixture \| 0.5 \|"),
-    "dp_hp_marginals": (("method", "3-way", "paper, 3 / 4-way"), r"^simple \| (0.3)? .*(degree|paper|MERF|permuted)"),
+    "dp_hp_marginals": (("method", "α = 3", "paper, α = 3 / 4"), r"^simple \| (0.3)? .*(degree|paper|MERF|permuted)"),
     "dp_hp_mnist": (("trained on", "mean accuracy", "runs"), ""),
     "extraction": (("network", "way", "images/s"), ""),
     "extraction_cost": (("photographs", "way", "CPU s", "s", "peak, GB", "finc-eval's CPU"), ""),

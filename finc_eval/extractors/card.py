@@ -31,6 +31,8 @@ BY_FRAMES = ":frames"  # end of the name of an extractor of clips that a network
 TWO_SECONDS = Clip(frames=16, stride=1, windows=1, short="hold", fps=8.0)
 """Frames of a clip that a network of images embeds, unless a card of the user's says otherwise."""
 
+SHA256_DIGITS = 64
+
 RESERVED_FILES = ("pins.json", "verified.json")  # records that earlier copies kept in the folder of weights
 RESERVED_ENDS = (".part", ".part.json")  # ends of the names of an unfinished download and of its note
 MAX_FILE_NAME = 200  # bytes of the name of a file of weights; file systems take 255, and locks have longer names
@@ -268,6 +270,12 @@ class Card(Record):
             frames = self.clip.frames * self.clip.stride
             rate = frames / check_positive("seconds", seconds, frames / MIN_FPS, frames / MAX_FPS)
         return replace(self, clip=replace(self.clip, fps=rate))
+
+
+def options_of(card: Card) -> str:
+    """Say which options a card's network has, such as " (epsilon 0.001)"; "" without any."""
+    options = ", ".join(f"{name} {value:g}" for name, value in card.loader.options.items() if isinstance(value, float))
+    return f" ({options})" if options else ""
 
 
 def check_rules(card: Card, where: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from finc_eval.extractors.card import BY_FRAMES, Card, check_rules
 
 CARDS = "finc_eval.extractors.cards"  # package of the cards that come with finc-eval
 
+WEIGHTS = (".pth", ".pt", ".safetensors")  # ends of the names of files of weights
+
 DEFAULT_EXTRACTOR = "efficientnet-lite0"
 """Extractor whose trained weights come with the installation: a first comparison needs no download."""
 
@@ -24,8 +27,8 @@ def available_cards() -> list[str]:
 
     Example:
         >>> from finc_eval.extractors.catalog import available_cards
-        >>> [name for name in available_cards() if name.startswith("dinov2")]
-        ['dinov2-vitb14', 'dinov2-vitg14', 'dinov2-vitl14', 'dinov2-vits14']
+        >>> [name for name in available_cards() if name.startswith("dinov2-vits")]
+        ['dinov2-vits14', 'dinov2-vits14-reg']
     """
     files = resources.files(CARDS).iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
@@ -35,9 +38,10 @@ def load_card(name_or_path: str | Path) -> Card:
     """Read and check an extractor card.
 
     Args:
-        name_or_path: name of an extractor that comes with finc-eval; path of a .toml file; or "timm:NAME", a network
-            of timm with the preprocessing of timm's own configuration. With ":frames" behind it, a network of images
-            embeds clips, as the mean of 16 frames at 8 a second.
+        name_or_path: name of an extractor that comes with finc-eval; path of a .toml file; path of a file of weights
+            (.pth, .pt or .safetensors) whose card comes with finc-eval; or "timm:NAME", a network of timm with the
+            preprocessing of timm's own configuration. With ":frames" behind it, a network of images embeds clips, as
+            the mean of 16 frames at 8 a second.
 
     Raises:
         UsageError: the name is unknown, or not a name.
@@ -71,20 +75,46 @@ def load_card(name_or_path: str | Path) -> Card:
             return card
         file = path.absolute().parent / Path(card.weights.file).expanduser()  # it is stated relative to the card
         return replace(card, weights=replace(card.weights, file=str(file)))
+    if name.endswith(WEIGHTS):
+        # torch takes seconds to import.
+        from finc_eval.extractors.identify import card_of_file
+
+        return card_of_file(name, all_cards())
     known = available_cards()
     if name not in known:
         raise UsageError(
             f'unknown extractor "{name}"{did_you_mean(name, known)}: choose one of {", ".join(known)}, '
-            "pass the path of a card ending in .toml, or timm:NAME"
+            "pass the path of a card ending in .toml, of a file of weights, or timm:NAME"
         )
+    return _packaged(name)
+
+
+@lru_cache
+def all_cards() -> tuple[Card, ...]:
+    """Read the cards that come with finc-eval."""
+    return tuple(_packaged(name) for name in available_cards())
+
+
+def _packaged(name: str) -> Card:
     return _read((resources.files(CARDS) / f"{name}.toml").read_text(encoding="utf-8"), name)
 
 
+def with_the_same_tensors(card: Card) -> list[Card]:
+    """Return the cards of finc-eval's own whose files have the tensors of this card's, and that use them otherwise."""
+    return [one for one in all_cards() if one.loader != card.loader and _tensors_of(one) == _tensors_of(card)]
+
+
+def _tensors_of(card: Card) -> tuple[object, ...]:
+    """Return what decides the names and shapes of a card's tensors: all but options that are fractions."""
+    options = {name: value for name, value in card.loader.options.items() if not isinstance(value, float)}
+    return card.loader.kind, card.loader.model, options, card.weights and card.weights.layout
+
+
 def card_file(extractor: str) -> str | None:
-    """Return the path of the card that an extractor is given by; None for a name of finc-eval's own or of timm."""
+    """Return the path of the card, or of the weights, that an extractor is given by; None for a name."""
     while extractor.endswith(BY_FRAMES):
         extractor = extractor.removesuffix(BY_FRAMES)
-    return extractor if extractor.endswith(".toml") and not extractor.startswith("timm:") else None
+    return extractor if extractor.endswith((".toml", *WEIGHTS)) and not extractor.startswith("timm:") else None
 
 
 def not_an_extractor(given: object, forms: str) -> UsageError:

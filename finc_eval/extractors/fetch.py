@@ -31,6 +31,7 @@ from finc_eval.core.secrets import redact, redact_word
 from finc_eval.core.storage import after_other_writers_of, disk_errors
 from finc_eval.extractors.card import Card, Weights
 from finc_eval.extractors.weights import (
+    cached,
     check_weights,
     file_digest,
     hash_file,
@@ -53,7 +54,9 @@ SCHEMES = ("https://", "http://", "file://")
 
 
 def fetch_weights(card: Card, progress: Progress = silent) -> Path:
-    """Download the card's weights into the folder of weights, unless the right file is there, and return the file.
+    """Download the card's weights into the folder of weights, and return the file.
+
+    The right file is not fetched again if it is there, or in the cache of torch hub or of Hugging Face.
 
     The mirrors in $FINC_EVAL_MIRROR (addresses separated by spaces, to which the file name is added) are tried before
     the card's addresses. A download is hashed before it is moved to its place, and resumed where it was cut. Processes
@@ -65,6 +68,8 @@ def fetch_weights(card: Card, progress: Progress = silent) -> Path:
     if weights.package or Path(weights.file).is_absolute():
         found = check_weights(card)
         return found[0] if found else Path(weights.file)
+    if (elsewhere := cached(weights)) is not None:
+        return elsewhere
     target = weights_folder() / weights.file
     with disk_errors(target, kept="what has arrived is kept"), after_other_writers_of(target):
         # The process that held the lock may just have fetched the file.

@@ -15,8 +15,9 @@ from finc_eval.samples.reading import Reading
 from finc_eval.samples.shards import BY_RANK, parse_shard
 
 EXTRACTOR = (
-    "what turns samples into embeddings: a name of finc-eval doctor extractors list, timm:NAME, or the path of your "
-    f"own card ending in .toml; default: the extractor of a given .h5 file, or else {DEFAULT_EXTRACTOR}"
+    "what turns samples into embeddings: a name of finc-eval doctor extractors list, timm:NAME, or the path of a "
+    "card ending in .toml or of a file of weights; default: the extractor of a given .h5 file, or else "
+    f"{DEFAULT_EXTRACTOR}"
 )
 """Help text of the extractor."""
 

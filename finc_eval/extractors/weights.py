@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,9 +25,8 @@ from finc_eval.core.files.parsed import json_table, read_text
 from finc_eval.core.memory import readable
 from finc_eval.core.record import Record
 from finc_eval.core.storage import after_other_writers_of, write_text
-from finc_eval.extractors.card import Card, Weights
-
-SHA256_DIGITS = 64
+from finc_eval.extractors.card import SHA256_DIGITS, Card, Weights, options_of
+from finc_eval.extractors.catalog import all_cards, with_the_same_tensors
 
 FOLDER_VARIABLE = "FINC_EVAL_WEIGHTS"
 
@@ -41,7 +41,8 @@ class WeightState(Record):
     Attributes:
         name: name of the card.
         file: name of the file.
-        state: "here" or "in package", both with the right digest; "missing"; or "wrong", with another digest.
+        state: "here", "in package" or "in cache" of another program, each with the right digest; "missing"; or "wrong",
+            with another digest.
         trust: digest that the file must have: the SHA-256 in the "card", a "prefix" of it in the card, or, where none
             is published, the one of the "first use".
         path: place of the file, or the place where it belongs.
@@ -52,7 +53,7 @@ class WeightState(Record):
 
     name: str
     file: str
-    state: Literal["here", "in package", "missing", "wrong"]
+    state: Literal["here", "in package", "in cache", "missing", "wrong"]
     trust: Literal["card", "prefix", "first use"]
     path: Path
     size: int | None
@@ -63,14 +64,31 @@ class WeightState(Record):
 def locate(weights: Weights) -> Path | None:
     """Return the file of weights, or None if it is missing.
 
-    It is looked for in the installed package that contains it, which is found without importing it, and then in the
-    folder of weights.
+    It is looked for in the installed package that contains it, which is found without importing it, and in the folder
+    of weights. A file whose digest the card states is then looked for in that folder under the other names that it is
+    published by, and in the caches of torch hub and of Hugging Face. They are only read.
     """
     name, _, inside = (weights.package or "").partition("/")
     spec = importlib.util.find_spec(name) if name else None
     places = spec.submodule_search_locations or () if spec else ()
     paths = [*(Path(place) / inside / weights.file for place in places), _locate(weights)]
-    return next((path for path in paths if path.is_file()), None)
+    return next((path for path in paths if path.is_file()), None) or cached(weights)
+
+
+def cached(weights: Weights) -> Path | None:
+    """Return the file with the stated digest under another name, or in a cache of another program; None without one."""
+    if weights.sha256 is None or Path(weights.file).is_absolute():
+        return None
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    torch_hub = Path(os.environ.get("TORCH_HOME") or cache / "torch").expanduser() / "hub" / "checkpoints"
+    home = Path(os.environ.get("HF_HOME") or cache / "huggingface").expanduser()
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser()
+    names = [weights.file, *(url.partition("?")[0].rpartition("/")[2] for url in weights.urls)]
+    places = [folder / name for folder in (weights_folder(), torch_hub) for name in names if name]
+    # Hugging Face names a file by its digest, and links to it by the name that says its format.
+    for blob in hub.glob(f"models--*/blobs/{weights.sha256}*"):
+        places += [link for link in blob.parents[1].glob("snapshots/*/*") if link.resolve() == blob.resolve()]
+    return next((path for path in places if path.is_file() and file_digest(path).startswith(weights.sha256)), None)
 
 
 class MissingWeightsError(DataError):
@@ -80,7 +98,8 @@ class MissingWeightsError(DataError):
 def check_weights(card: Card) -> tuple[Path, str] | None:
     """Return the file of the card's weights and its SHA-256 (hex), or None for a card without weights.
 
-    Where the card does not state the whole digest of a file in the folder of weights, this pins the present one.
+    Where the card does not state the whole digest of a file in the folder of weights, this pins the present one. If the
+    file could be of other cards as well, it warns once.
     """
     if card.weights is None:
         return None
@@ -90,7 +109,13 @@ def check_weights(card: Card) -> tuple[Path, str] | None:
     digest = file_digest(path)
     if objection := objection_to(card.weights, path, digest):
         raise DataError(f"the weights of {card.name} are not used: {path} {objection}")
-    pin_first_use(card.weights, path, digest)
+    if pin_first_use(card.weights, path, digest) and (others := with_the_same_tensors(card)):
+        could_be = " or ".join(one.name + options_of(one) for one in others)
+        warnings.warn(
+            f"no digest is published for {path.name} (SHA-256 {digest}): it is used as {card.name}{options_of(card)}, "
+            f"and by its tensors it could be of {could_be}",
+            stacklevel=2,
+        )
     return path, digest
 
 
@@ -100,7 +125,9 @@ def weight_states(cards: Iterable[Card], *, rehash: bool = False) -> list[Weight
     for name, weights in ((card.name, card.weights) for card in cards if card.weights):
         path, place, stated = locate(weights), _locate(weights), len(weights.sha256 or "")
         digest = None if path is None else file_digest(path, rehash=rehash)
-        state: Literal["here", "in package", "missing", "wrong"] = "here" if path == place else "in package"
+        state: Literal["here", "in package", "in cache", "missing", "wrong"] = (
+            "here" if path == place else "in package" if weights.package else "in cache"
+        )
         if path is None or digest is None:
             state = "missing"
         elif objection_to(weights, path, digest):
@@ -137,10 +164,17 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
         return f"has SHA-256 {digest}, not {weights.sha256} as the card says"
     if not _needs_pin(weights, path):
         return None
+    stated = {one.name: one.weights.sha256 for one in all_cards() if one.weights and one.weights.sha256}
+    if owners := [name for name, known in stated.items() if known != weights.sha256 and digest.startswith(known)]:
+        return f"has SHA-256 {digest}, and is the file of {' and '.join(owners)}"
     pins, place = _entries(PINS), f"{RECORDS}/{PINS}"
     if pins is None:
         raise DataError(f"{place} is damaged: remove it, and each file is trusted again on its first use")
     pinned = pins.get(_key(path))
+    names = {one.weights.file: one.name for one in all_cards() if one.weights} | {weights.file: ""}
+    for other, known in pins.items():
+        if known == digest and pinned is None and (owner := names.get(Path(other).name)):
+            return f"has SHA-256 {digest}, and was first used as {other}, the file of {owner}"
     if pinned in (None, digest):
         return None
     return (
@@ -149,10 +183,13 @@ def objection_to(weights: Weights, path: Path, digest: str) -> str | None:
     )
 
 
-def pin_first_use(weights: Weights, path: Path, digest: str) -> None:
-    """Record the digest of a file for which the card does not state all of it."""
-    if _needs_pin(weights, path):
-        _add_entry(PINS, path, digest)
+def pin_first_use(weights: Weights, path: Path, digest: str) -> bool:
+    """Record the digest of a file for which the card does not state all of it; return whether this is its first use."""
+    if not _needs_pin(weights, path):
+        return False
+    is_first = _key(path) not in (_entries(PINS) or {})
+    _add_entry(PINS, path, digest)
+    return is_first
 
 
 def _needs_pin(weights: Weights, path: Path) -> bool:

@@ -182,12 +182,20 @@ def test_it_has_the_parameters_of_the_paper():
 
 
 @torch.inference_mode()
-def test_the_file_of_the_other_port_gives_the_same_network(network, tensors, tmp_path):
+def test_the_file_of_the_other_port_gives_the_same_network(tensors, tmp_path):
     torch.save({"state_dict": in_hassonys_names(tensors)}, tmp_path / "model_rgb.pth")
-    other = load_backbone(CARD, CPU, tmp_path / "model_rgb.pth")
+    other = load_backbone(load_card("i3d-rgb-imagenet"), CPU, tmp_path / "model_rgb.pth")
+    torch.save(tensors, tmp_path / "rgb_imagenet.pt")
+    network = load_backbone(load_card("i3d-rgb-imagenet"), CPU, tmp_path / "rgb_imagenet.pt")
     x = clips(1, 3, 9, 40, 40)
     assert torch.equal(other.trunk(x), network.trunk(x))
     assert torch.equal(other.logits.weight, network.logits.weight)
+
+
+def test_names_of_a_port_that_has_another_epsilon_speak_against_a_card(tensors, tmp_path):
+    torch.save(in_hassonys_names(tensors), tmp_path / "model_rgb.pth")
+    with pytest.raises(FincEvalError, match=r"runs with epsilon 0.001, and the card states 1e-05: take i3d-rgb-imagen"):
+        load_backbone(CARD, CPU, tmp_path / "model_rgb.pth")
 
 
 def test_a_file_saved_from_our_network_loads_again(network, tmp_path):

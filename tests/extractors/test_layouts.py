@@ -22,7 +22,7 @@ def saliency(assets):
     return assets / "weights" / "dinov2_vits14_saliency_finetuned_fp16.safetensors"
 
 
-def plain_dinov2(tensors, images):
+def plain_dinov2(tensors, images, resize=None):
     """The class token of DINOv2 ViT-S/14 as its paper and Facebook's code define it, written out step by step."""
     weight = {name: tensor.float() for name, tensor in tensors.items()}
 
@@ -41,8 +41,11 @@ def plain_dinov2(tensors, images):
     x = torch.cat([weight["cls_token"].expand(n, 1, -1), x], dim=1)
     of_class, of_patches = weight["pos_embed"][0, :1], weight["pos_embed"][0, 1:]
     grid = of_patches.reshape(37, 37, -1)
-    grid = torch.einsum("ij,kl,jld->ikd", bicubic(37, rows), bicubic(37, columns), grid)
+    resize = resize or bicubic
+    grid = torch.einsum("ij,kl,jld->ikd", resize(37, rows), resize(37, columns), grid)
     x = x + torch.cat([of_class, grid.reshape(rows * columns, -1)])
+    if "register_tokens" in weight:
+        x = torch.cat([x[:, :1], weight["register_tokens"].expand(n, -1, -1), x[:, 1:]], dim=1)
     for block in range(12):
         name = f"blocks.{block}"
         qkv = linear(norm(x, f"{name}.norm1"), f"{name}.attn.qkv")
@@ -69,6 +72,18 @@ def bicubic(old, new):
     return matrix.float()
 
 
+def antialiased(old, new):
+    """The matrix (new, old) of bicubic interpolation with antialiasing, a = -0.5, as Pillow's."""
+    matrix, scale = torch.zeros(new, old, dtype=torch.float64), old / new
+    for i in range(new):
+        center = (i + 0.5) * scale
+        for j in range(max(int(center - 2 * scale + 0.5), 0), min(int(center + 2 * scale + 0.5), old)):
+            t, a = abs(j + 0.5 - center) / scale, -0.5
+            near = (a + 2) * t**3 - (a + 3) * t**2 + 1
+            matrix[i, j] = near if t <= 1 else a * (t**3 - 5 * t**2 + 8 * t - 4)
+    return (matrix / matrix.sum(1, keepdim=True)).float()
+
+
 @pytest.mark.parametrize("side", [224, pytest.param(280, marks=pytest.mark.long)])
 def test_dinov2_equals_a_plain_implementation(saliency, side):
     card = with_weights(load_card("dinov2-vits14"), saliency, options={"img_size": side})
@@ -78,6 +93,18 @@ def test_dinov2_equals_a_plain_implementation(saliency, side):
         wanted = plain_dinov2(load_file(saliency), images)
     assert mine.shape == (2, 384)
     assert largest(mine - wanted) <= 1e-4 * largest(wanted)
+
+
+def test_dinov2_with_registers_equals_a_plain_implementation(saliency, tmp_path):
+    tensors = {name: tensor.float() for name, tensor in load_file(saliency).items()}
+    tensors["register_tokens"] = torch.randn(1, 4, 384, generator=torch.Generator().manual_seed(0))
+    path = tmp_path / "dinov2_vits14_reg4_pretrain.pth"
+    torch.save(tensors | {"mask_token": torch.zeros(1, 384)}, path)
+    images = torch.randn(2, 3, 224, 224, generator=torch.Generator().manual_seed(1))
+    with torch.inference_mode():
+        mine = load_backbone(with_weights(load_card("dinov2-vits14-reg"), path), CPU, path)(images)["cls"]
+        wanted = plain_dinov2(tensors, images, antialiased)
+    assert largest(mine - wanted) <= 1e-4 * largest(wanted) < largest(mine - plain_dinov2(tensors, images))
 
 
 def test_positions_are_facebooks_and_not_those_timm_would_make(saliency):

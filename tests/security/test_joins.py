@@ -70,6 +70,7 @@ REVIEWED = {
         },
         "extractors/fetch.py": {"Path(weights.file)", "weights_folder() / weights.file"},
         "extractors/weights.py": {
+            "folder / name",
             "Path(place) / inside",
             "Path(place) / inside / weights.file",
             "weights_folder() / weights.file",

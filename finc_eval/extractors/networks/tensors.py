@@ -46,6 +46,12 @@ PORTS = {
 }
 """Changes of names that turn a port of I3D into ours, by a tensor of it: piergiaj's, hassony2's, and ours."""
 
+EPSILONS = {"conv3d_1a_7x7.conv3d.weight": 1e-3}
+"""Epsilon of batch normalization, for ports whose files are all run with one: hassony2's `tf_style_eps`.
+
+piergiaj's names are in files that are run with 1e-3 (rgb_imagenet.pt) and with 1e-5 (i3d_pretrained_400.pt).
+"""
+
 
 def load_tensors(path: Path) -> Tensors:
     """Read the named tensors of a .safetensors file, or of a torch.save file that holds only tensors and containers.
@@ -94,16 +100,32 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
             f"card {card.name}: the loader {card.loader.kind} makes a network that must be trained: "
             "add a table [weights] with file and license"
         )
-    tensors = load_tensors(path)
+    tensors = renamed(load_tensors(path), card, network)
+    if found := differences(network, tensors):
+        raise DataError(
+            f"card {card.name}: {path.name} does not fit the network: {'; '.join(found)}: "
+            "check loader.model, loader.options and weights.layout"
+        )
+    network.load_state_dict(tensors)
+    return network
+
+
+def renamed(tensors: Tensors, card: Card, network: torch.nn.Module) -> Tensors:
+    """Return the tensors of a file under the names of the network, by the layout that the card states."""
+    if card.weights is None or card.weights.layout is None:
+        return tensors
     layout = card.weights.layout
-    if layout is not None:
-        if layout not in LAYOUTS:
-            raise DataError(
-                f'card {card.name}: unknown weights.layout "{layout}"{did_you_mean(layout, LAYOUTS)}: '
-                f"choose one of {', '.join(LAYOUTS)}"
-            )
-        tensors = LAYOUTS[layout](tensors, network)
-    own, differences = network.state_dict(), []
+    if layout not in LAYOUTS:
+        raise DataError(
+            f'card {card.name}: unknown weights.layout "{layout}"{did_you_mean(layout, LAYOUTS)}: '
+            f"choose one of {', '.join(LAYOUTS)}"
+        )
+    return LAYOUTS[layout](tensors, network)
+
+
+def differences(network: torch.nn.Module, tensors: Tensors) -> list[str]:
+    """Say how tensors differ from those that a network has, by their names and shapes; empty if they fit."""
+    own, found = network.state_dict(), []
     groups = {
         "it lacks": [name for name in own if name not in tensors and not name.endswith(UNUSED)],
         "the network does not know": [name for name in tensors if name not in own],
@@ -115,14 +137,8 @@ def fill_network(network: torch.nn.Module, card: Card, path: Path | None) -> tor
     }
     for what, names in groups.items():
         more = f" and {len(names) - MAX_NAMES_SHOWN} more" if len(names) > MAX_NAMES_SHOWN else ""
-        differences += [f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}"] if names else []
-    if differences:
-        raise DataError(
-            f"card {card.name}: {path.name} does not fit the network: {'; '.join(differences)}: "
-            "check loader.model, loader.options and weights.layout"
-        )
-    network.load_state_dict(tensors)
-    return network
+        found += [f"{what} {', '.join(names[:MAX_NAMES_SHOWN])}{more}"] if names else []
+    return found
 
 
 Tensors = dict[str, torch.Tensor]
@@ -155,6 +171,9 @@ def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     The mask token is dropped: only training needs it. Positions are resampled to the network's grid as in Facebook's
     own forward (`interpolate_pos_encoding`: bicubic, no antialiasing, scale computed from the grid plus 0.1), because
     every published DINOv2 feature went through it; timm's resampling gives other numbers at any size but 518.
+
+    Networks with registers differ: Facebook resamples their positions with antialiasing and without the offset, and
+    timm keeps the position of the class token in the token itself.
     """
     renamed = {"mlp.w12.": "mlp.fc1.", "mlp.w3.": "mlp.fc2."}
     result = {}
@@ -165,15 +184,24 @@ def facebook_dinov2(tensors: Tensors, network: torch.nn.Module) -> Tensors:
             name = name.replace(theirs, ours)
         result[name] = tensor
     height, width = map(int, network.patch_embed.grid_size)  # type: ignore[union-attr, arg-type]
+    has_registers = "register_tokens" in result and getattr(network, "reg_token", None) is not None
     if "pos_embed" in result:
         positions = result["pos_embed"].float()  # (1, 1 + side², d), the class token's first
         side = round((positions.shape[1] - 1) ** 0.5)
         if (height, width) != (side, side):
             grid = positions[:, 1:].reshape(1, side, side, -1).permute(0, 3, 1, 2)
-            scale = [(height + 0.1) / side, (width + 0.1) / side]
-            grid = functional.interpolate(grid, scale_factor=scale, mode="bicubic", antialias=False)
+            if has_registers:
+                grid = functional.interpolate(grid, size=(height, width), mode="bicubic", antialias=True)
+            else:
+                scale = [(height + 0.1) / side, (width + 0.1) / side]
+                grid = functional.interpolate(grid, scale_factor=scale, mode="bicubic", antialias=False)
             positions = torch.cat([positions[:, :1], grid.permute(0, 2, 3, 1).flatten(1, 2)], dim=1)
         result["pos_embed"] = positions
+    if has_registers:
+        result["reg_token"] = result.pop("register_tokens")
+        if {"cls_token", "pos_embed"} <= result.keys():
+            result["cls_token"] = result["cls_token"].float() + result["pos_embed"][:, :1]
+            result["pos_embed"] = result["pos_embed"][:, 1:]
     return result
 
 
@@ -195,21 +223,27 @@ def i3d(tensors: Tensors, network: torch.nn.Module) -> Tensors:
     piergiaj's are in rgb_imagenet.pt, and in i3d_pretrained_400.pt of VideoGPT, TATS and cd-fvd; hassony2's are in
     model_rgb.pth.
     """
-    changes = next((PORTS[name] for name in PORTS if name in tensors), None)
-    if changes is None:
+    port = next((name for name in PORTS if name in tensors), None)
+    if port is None:
         raise DataError(
             f'the file is not of a known port of I3D (its first tensor is "{next(iter(tensors), "")}"): take '
             "i3d_pretrained_400.pt of VideoGPT, rgb_imagenet.pt of pytorch-i3d or model_rgb.pth of kinetics_i3d_pytorch"
         )
-    renamed = {}
+    epsilon = network.trunk.conv_1a.norm.eps  # type: ignore[union-attr]
+    if EPSILONS.get(port, epsilon) != epsilon:
+        raise DataError(
+            f"the names of the file's tensors are those of a port of I3D that runs with epsilon {EPSILONS[port]:g}, "
+            f"and the card states {epsilon:g}: take i3d-rgb-imagenet, or correct loader.options"
+        )
+    result = {}
     for name, tensor in tensors.items():
-        for pattern, ours in changes:
+        for pattern, ours in PORTS[port]:
             name = re.sub(pattern, ours, name)
-        renamed[name] = tensor
+        result[name] = tensor
     # The ports apply the last layer as a convolution with a kernel of one point.
-    if "logits.weight" in renamed:
-        renamed["logits.weight"] = renamed["logits.weight"].flatten(1)
-    return renamed
+    if "logits.weight" in result:
+        result["logits.weight"] = result["logits.weight"].flatten(1)
+    return result
 
 
 LAYOUTS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
