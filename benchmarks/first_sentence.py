@@ -1,63 +1,114 @@
 """What the first sentence of a comparison claims of sets of one law: the sets, their looks, their kinds, anything.
 
-Every regime draws two sets of one law. *photographs*: disjoint random parts of real photographs, with their pictures,
-in features of EfficientNet-Lite0; *prompts*: 150 pairs, whose samples resemble each other; *groups*: groups of unlike
-numbers and sizes, whose samples resemble each other; *sketches*: the moments alone. Other laws are those of
-`inference_null.py`. The sets and their looks claim something at `LOOKS_ALPHA`, kinds at .05.
+    python benchmarks/first_sentence.py [whole | sets | looks | power] [--regime … --runs … --jobs …]
+
+*whole*: whole comparisons; anything is whatever their headline claims. *sets* and *looks*: these tests alone, which are
+cheap. *power*: slight changes of every sample, found by the test of the sets, and by the MMD of a Gaussian kernel with
+the median distance and 199 permutations.
+
+Every regime draws two sets of one law, n against m. *photographs*: disjoint random parts of real photographs, with
+their pictures, in features of EfficientNet-Lite0; *mixed*: of photographs, gray ones, small ones and drawn digits.
+*prompts*: B × k pairs, whose samples resemble each other; *groups*: G groups of s samples that are alike, twice;
+*sketches*: the moments alone. *t2*, *cauchy*, *binary*, *sparse* and *narrow*: independent t variables, signs, mostly
+zeros, and one axis with most of the variance. *zipf*: repeats of 300 points by Zipf's law.
 """
 
 import io
+import sys
 import zipfile
 from functools import cache, partial
 
 import _real
 import numpy as np
-from _designs import clusters, copies, digits, heavy_tails, photographs, real, same_law
+from _designs import Source, clusters, copies, digits, heavy_tails, photographs, real, same_law
 from _record import record
 from _runs import rate, run
-from PIL import Image
+from PIL import Image, ImageOps
 
 import finc_eval as fe
-from finc_eval.naming.looks import LOOKS_ALPHA
+from finc_eval.comparison.inputs import sketch_sets
+from finc_eval.comparison.score_pass import score_sets
+from finc_eval.comparison.sets_test import sets_p_value, unit_features
+from finc_eval.comparison.settings import Settings
+from finc_eval.core.run import Run
+from finc_eval.naming import looks
+from finc_eval.naming.looks import find_looks
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 
-ALPHA, RUNS, FEATURES = 0.05, 400, 512
+RUNS, CHEAP, FEATURES = 400, 200, 256
 TIGHT = partial(clusters, 50, 32, spread=0.1)
 NEAR = 0.3
 """Noise of the samples of a group or a prompt; samples of the law itself have noise 1."""
 
 
-def two_sets(law, n, m, seed):
-    rng = np.random.default_rng(seed)
-    return fe.compare(*(part.rows for part in same_law(law()(rng), rng, n, m)), features=FEATURES, seed=seed)
+def law_of(draw_rows):
+    """Return a law of one kind, from a function of (rng, number of rows)."""
+
+    def opened(rng):
+        return Source(np.ones(1), lambda which: draw_rows(rng, len(which)).astype(np.float32), lambda: None)
+
+    return opened
 
 
-def sketches(law, n, m, seed):
-    rng = np.random.default_rng(seed)
-    gen, ref = (part.rows for part in same_law(law()(rng), rng, n, m))
-    reference = fe.Sketch.reference(ref, features=FEATURES, seed=seed)
-    return fe.compare(*(fe.Sketch.of(rows, reference.feature_map) for rows in (gen, ref)), seed=seed)
+def binary():
+    return law_of(lambda rng, n: rng.choice([-1.0, 1.0], (n, 40)))
 
 
-def groups(designs, seed):
-    """Compare sets of groups; a design is a number of groups and the size of each."""
-    rng = np.random.default_rng(seed)
+def sparse():
+    return law_of(lambda rng, n: np.maximum(rng.normal(size=(n, 64)) - 1.5, 0))
+
+
+def narrow():
+    return law_of(lambda rng, n: rng.normal(size=(n, 64)) * np.append(30.0, np.ones(63)))
+
+
+def wide():
+    return law_of(lambda rng, n: rng.normal(size=(n, 2048)))
+
+
+def zipf_points():
+    def opened(rng):
+        points, shares = rng.normal(size=(300, 16)), 1 / np.arange(1, 301)
+        return law_of(lambda rng, n: points[rng.choice(300, n, p=shares / shares.sum())])(rng)
+
+    return opened
+
+
+def clips():
+    return real(cache_of_clips)
+
+
+@cache
+def cache_of_clips():
+    return _real.ucf101()
+
+
+def plain(law, n, m, rng):
+    """Return two arrays, and no options."""
+    return [part.rows for part in same_law(law()(rng), rng, n, m)], {}
+
+
+def groups(designs, rng):
+    """Return sets of groups; a design is a number of groups and the size of each, or the mean of a geometric size."""
     parts = same_law(clusters(20, 64)(rng), rng, *(count for count, _ in designs))
     sets = []
     for part, (_, size) in zip(parts, designs, strict=True):
-        rows, group = copies(part, size, NEAR, rng)
+        sizes = np.full(len(part.rows), size) if isinstance(size, int) else rng.geometric(1 / size, len(part.rows))
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        rows = part.rows[group]
+        rows = (rows + NEAR * rng.standard_normal(rows.shape)).astype(np.float32)
         sets.append(fe.EmbeddingSet(rows, metadata={"group": [str(one) for one in group]}))
-    return fe.compare(*sets, groups="group", features=FEATURES, seed=seed)
+    return sets, {"groups": "group"}
 
 
-def prompts(count, each, seed):
-    """Compare sets with `each` samples of each prompt."""
-    rng = np.random.default_rng(seed)
+def prompts(count, each, rng):
+    """Return sets with some samples of each prompt; the samples of a set and prompt are alike."""
     (part,) = same_law(clusters(20, 64)(rng), rng, count)
     sets = []
-    for _ in "ab":
-        rows, prompt = copies(part, each, NEAR, rng)
+    for n in each:
+        rows, prompt = copies(part, n, NEAR, rng)
         sets.append(fe.EmbeddingSet(rows, metadata={"prompt": [str(one) for one in prompt]}))
-    return fe.compare(*sets, pairs="prompt", features=FEATURES, seed=seed)
+    return sets, {"pairs": "prompt"}
 
 
 @cache
@@ -67,47 +118,272 @@ def pictures():
         return [archive.read(name) for name in sorted(archive.namelist()) if name.endswith(".JPEG")]
 
 
-def with_pictures(n, m, seed):
-    rows, _ = photographs()
-    order = np.random.default_rng(seed).permutation(len(rows))[: n + m]
-    sets = [
-        fe.EmbeddingSet(rows[part], images=[Image.open(io.BytesIO(pictures()[index])).convert("RGB") for index in part])
-        for part in (order[:n], order[n:])
-    ]
-    return fe.compare(*sets, features=FEATURES, seed=seed)
+def picture(index):
+    return Image.open(io.BytesIO(pictures()[index])).convert("RGB")
 
 
-REGIMES = {
-    **{f"tight-{n}-{m}": partial(two_sets, TIGHT, n, m) for n, m in ((60, 60), (60, 600), (1000, 1000))},
-    "t2-400-400": partial(two_sets, partial(heavy_tails, 16, 2), 400, 400),
-    "digits-500-500": partial(two_sets, partial(real, digits), 500, 500),
-    "sketches-400-400": partial(sketches, TIGHT, 400, 400),
-    "groups-100x3-40x8": partial(groups, ((100, 3), (40, 8))),
+def source_of(index):
+    """Return a picture of one of four sources."""
+    image = picture(index)
+    if index % 4 == 1:
+        return ImageOps.grayscale(image).convert("RGB")
+    if index % 4 == 2:
+        return image.resize((40, 30))
+    if index % 4 == 3:
+        return Image.fromarray((255 * digits()[0][index].reshape(28, 28)).astype(np.uint8)).convert("RGB")
+    return image
+
+
+def with_pictures(n, m, rng, shown=picture, copied=1, rows=None):
+    """Return sets of pictures; `copied` times each, turned and cut in ways of their own, as groups; n and m of both."""
+    rows = photographs()[0] if rows is None else rows
+    order = rng.permutation(len(pictures()))[: (n + m) // copied]
+    sets, options = [], {"groups": "group"} if copied > 1 else {}
+    for part in (order[: n // copied], order[n // copied :]):
+        own = np.repeat(part, copied)
+        images = [shown(index) for index in own]
+        if copied > 1:
+            corners = rng.integers(0, 9, (len(own), 2)).tolist()
+            images = [one.crop((x, y, x + 56, y + 56)) for one, (x, y) in zip(images, corners, strict=True)]
+        metadata = {"group": [str(one) for one in own]} if copied > 1 else None
+        sets.append(fe.EmbeddingSet(rows[own], images=images, metadata=metadata))
+    return sets, options
+
+
+def prompted_pictures(count, each, rng):
+    """Return sets of pictures by prompt: cuts of one photograph of each prompt."""
+    order = rng.permutation(len(pictures()))[:count]
+    sets = []
+    for n in each:
+        own = np.repeat(order, n)
+        corners = rng.integers(0, 17, (len(own), 2)).tolist()
+        images = [picture(i).crop((x, y, x + 48, y + 48)) for i, (x, y) in zip(own, corners, strict=True)]
+        metadata = {"prompt": [str(one) for one in own]}
+        sets.append(
+            fe.EmbeddingSet(rng.normal(size=(len(own), 4)).astype(np.float32), images=images, metadata=metadata)
+        )
+    return sets, {"pairs": "prompt"}
+
+
+def sketches(law, n, m, rng):
+    (gen, ref), _ = plain(law, n, m, rng)
+    reference = fe.Sketch.reference(ref, features=FEATURES)
+    return [fe.Sketch.of(rows, reference.feature_map) for rows in (gen, ref)], {}
+
+
+DIGITS = partial(real, digits)
+WHOLE = {
+    "photographs-100-100": partial(with_pictures, 100, 100),
+    "photographs-60-300": partial(with_pictures, 60, 300),
+    "mixed-100-100": partial(with_pictures, 100, 100, shown=source_of),
+    "tight-60-60": partial(plain, TIGHT, 60, 60),
+    "tight-400-100": partial(plain, TIGHT, 400, 100),
+    "t2-200-200": partial(plain, partial(heavy_tails, 16, 2), 200, 200),
+    "digits-200-200": partial(plain, DIGITS, 200, 200),
     "groups-60x4-60x4": partial(groups, ((60, 4), (60, 4))),
-    "prompts-150x1": partial(prompts, 150, 1),
-    "prompts-60x4": partial(prompts, 60, 4),
-    "photographs-200-200": partial(with_pictures, 200, 200),
-    "photographs-500-500": partial(with_pictures, 500, 500),
+    "groups-100x3-40x8": partial(groups, ((100, 3), (40, 8))),
+    "prompts-60x4": partial(prompts, 60, (4, 4)),
+    "sketches-200-200": partial(sketches, TIGHT, 200, 200),
+}
+GAUSS = partial(clusters, 20, 64)
+SETS = {
+    **{f"clusters-{n}-{m}": partial(plain, GAUSS, n, m) for n, m in ((20, 20), (60, 60), (200, 200), (1000, 100))},
+    "clusters-300-8000": partial(plain, GAUSS, 300, 8000),
+    "wide-200-200": partial(plain, wide, 200, 200),
+    "cauchy-200-200": partial(plain, partial(heavy_tails, 16, 1), 200, 200),
+    "cauchy-60-600": partial(plain, partial(heavy_tails, 16, 1), 60, 600),
+    "zipf-400-400": partial(plain, zipf_points, 400, 400),
+    "groups-60x4-60x4": partial(groups, ((60, 4), (60, 4))),
+    "groups-100x3-40x8": partial(groups, ((100, 3), (40, 8))),
+    "groups-40x3-100x8": partial(groups, ((40, 3), (100, 8))),
+    "groups-40x1-300x8": partial(groups, ((40, 1), (300, 8))),
+    "groups-40xgeometric-60x3": partial(groups, ((40, 6.0), (60, 3))),
+    "prompts-100x1": partial(prompts, 100, (1, 1)),
+    "prompts-25x4": partial(prompts, 25, (4, 4)),
+    "prompts-60x4-60x1": partial(prompts, 60, (4, 1)),
+    "digits-300-300": partial(plain, DIGITS, 300, 300),
+    "clips-300-100": partial(plain, clips, 300, 100),
+    "binary-100-300": partial(plain, binary, 100, 300),
+    "sparse-300-300": partial(plain, sparse, 300, 300),
+    "narrow-200-60": partial(plain, narrow, 200, 60),
+    "sketches-60-60": partial(sketches, GAUSS, 60, 60),
+}
+NO_ROWS = np.zeros((7200, 4), np.float32)
+PICTURES = partial(with_pictures, rows=NO_ROWS)
+LOOKS = {
+    **{f"photographs-{n}-{m}": partial(PICTURES, n, m) for n, m in ((30, 30), (60, 300), (100, 100), (300, 60))},
+    "photographs-300-300": partial(PICTURES, 300, 300),
+    "photographs-600-600": partial(PICTURES, 600, 600),
+    "mixed-60-60": partial(PICTURES, 60, 60, shown=source_of),
+    "mixed-200-50": partial(PICTURES, 200, 50, shown=source_of),
+    "mixed-300-300": partial(PICTURES, 300, 300, shown=source_of),
+    "groups-30x4-30x4": partial(PICTURES, 120, 120, copied=4),
+    "groups-100x3-30x3": partial(PICTURES, 300, 90, copied=3),
+    "prompts-40x4": partial(prompted_pictures, 40, (4, 4)),
+    "prompts-100x1": partial(prompted_pictures, 100, (1, 1)),
+    "prompts-60x3-60x1": partial(prompted_pictures, 60, (3, 1)),
 }
 
 
-def one(regime, seed):
-    """Return what a comparison of two sets of one law claims."""
-    found = REGIMES[regime](seed)
-    sets = found.sets_p_value is not None and found.sets_p_value <= LOOKS_ALPHA
-    kinds = bool(found.significant(ALPHA)) or (found.difference_p_value or 1) <= ALPHA
-    return {"sets": sets, "looks": bool(found.looks), "kinds": kinds, "any": sets or kinds or bool(found.looks)}
+def of_rows(sets, seed):
+    """Return the settings that sketches have already."""
+    return {} if isinstance(sets[0], fe.Sketch) else {"features": FEATURES, "seed": seed}
 
 
-def report(found):
-    """Record the rate of every regime."""
-    columns = {"the sets": "sets", "a look": "looks", "kinds": "kinds", "anything": "any"}
+def whole(regime, seed):
+    """Return the smallest p-values of a comparison of two sets of one law, and what its headline says."""
+    sets, options = WHOLE[regime](np.random.default_rng(seed))
+    found = fe.compare(*sets, **options, **of_rows(sets, seed))
+    words = found.prompts.words if found.prompts else ()
+    return {
+        "sets": found.sets_p_value,
+        "looks": min((one.p_value for one in found.looks), default=1.0),
+        "kinds": min((one.p_value for one in found.kinds), default=1.0),
+        "words": min((one.p_value for one in words), default=1.0),
+        "difference": found.difference_p_value,
+        "headline": found.headline,
+    }
+
+
+def sets_alone(regime, seed):
+    """Return the p-value of the test of the sets, without the rest of a comparison."""
+    sets, options = SETS[regime](np.random.default_rng(seed))
+    opened = sketch_sets(
+        dict(zip(("gen", "ref"), sets, strict=True)), Settings(**options, **of_rows(sets, seed)), Run()
+    )
+    return {"sets": p_of(opened, seed)}
+
+
+def p_of(opened, seed):
+    units = {label: found for label in opened.sets if (found := unit_features(opened, label)) is not None}
+    score_sets(opened.sets, [], units, Run())
+    return sets_p_value(opened, units, seed)
+
+
+@cache
+def traits(content):
+    size, pixels = content
+    return MEASURE(Image.frombytes("RGB", size, pixels))
+
+
+MEASURE = looks.measure_looks
+
+
+def looks_alone(regime, seed):
+    """Return the smallest p-value of the looks; a picture that many draws share is measured once."""
+    looks.measure_looks = lambda image: traits((image.size, image.convert("RGB").tobytes()))
+    sets, options = LOOKS[regime](np.random.default_rng(seed))
+    opened = sketch_sets(
+        dict(zip(("gen", "ref"), sets, strict=True)), Settings(**options, features=8, sigma=1.0, seed=seed), Run()
+    )
+    held = {label: one.at_hand for label, one in opened.sets.items()}
+    found = find_looks(held, seed, None if opened.pairing is None else opened.pairing.block)
+    return {"looks": min((one.p_value for one in found), default=1.0), "names": [one.name for one in found]}
+
+
+def half_pixel(images):
+    return (images + np.roll(images, 1, 2)) / 2
+
+
+def softened(images):
+    from scipy.ndimage import gaussian_filter
+
+    return gaussian_filter(images, (0, 0.5, 0.5))
+
+
+CHANGES = {
+    "digits: half-pixel shift": lambda x, rng: half_pixel(x.reshape(-1, 28, 28)).reshape(len(x), -1),
+    "digits: contrast −10 %": lambda x, rng: 0.9 * x,
+    "digits: noise .1": lambda x, rng: x + 0.1 * rng.normal(size=x.shape),
+    "digits: blur .5 px": lambda x, rng: softened(x.reshape(-1, 28, 28)).reshape(len(x), -1),
+    "digits: brighter .05": lambda x, rng: np.clip(x + 0.05, 0, 1),
+    "clips: drift .1 sd": lambda x, rng: x + 0.1 * x.std(0) * rng.choice([-1, 1], x.shape[1]),
+    "clips: dimmed 5 %": lambda x, rng: 0.95 * x,
+    "clips: shrunk to the mean 5 %": lambda x, rng: x.mean(0) + 0.95 * (x - x.mean(0)),
+    "clips: noise .5 sd": lambda x, rng: x + 0.5 * x.std(0) * rng.normal(size=x.shape),
+    "digits: no change": lambda x, rng: x,
+    "clips: no change": lambda x, rng: x,
+}
+
+
+def power(regime, seed):
+    """Return whether a change of every generated sample is found by the test of the sets, and by MMD."""
+    rng = np.random.default_rng(seed)
+    law = DIGITS if regime.startswith("digits") else clips
+    gen, ref = (part.rows for part in same_law(law()(rng), rng, 500, 500))
+    gen = CHANGES[regime](gen, rng).astype(np.float32)
+    opened = sketch_sets({"gen": gen, "ref": ref}, Settings(features=512, seed=seed), Run())
+    return {"sets": p_of(opened, seed) <= ALPHA, "mmd": mmd(gen, ref, rng) <= ALPHA}
+
+
+def mmd(gen, ref, rng, permutations=199):
+    """Return the p-value of the MMD of a Gaussian kernel whose bandwidth is the median distance."""
+    rows = np.concatenate([gen, ref]).astype(np.float64)
+    squares = (rows**2).sum(1)
+    distances = np.maximum(squares[:, None] + squares - 2 * rows @ rows.T, 0)
+    kernel = np.exp(-distances / (2 * np.median(distances[np.triu_indices(len(rows), 1)])))
+    signs = np.where(np.arange(len(rows)) < len(gen), 1 / len(gen), -1 / len(ref))
+    columns = np.stack([signs, *(rng.permutation(signs) for _ in range(permutations))], 1)
+    found = (columns * (kernel @ columns)).sum(0)
+    return float((found >= found[0] - 1e-12).mean())
+
+
+def below(runs, key, level):
+    """Return how many runs have a p-value up to a level."""
+    return rate([{key: None if one.get(key) is None else one[key] <= level} for one in runs], key)
+
+
+def claims(one):
+    """Return whether the headline of a run claims anything: see `finc_eval.comparison.headline`."""
+    beside = [one[key] for key in ("sets", "looks", "words") if one[key] is not None]
+    return one["kinds"] <= ALPHA or min(beside) <= BESIDE_ALPHA
+
+
+def report_whole(found):
     rows = [
-        {"regime": regime, **{title: rate(runs, key) for title, key in columns.items()}}
-        for regime, runs in found.items()
+        {
+            "regime": regime,
+            "the sets": below(runs, "sets", BESIDE_ALPHA),
+            "a look": below(runs, "looks", BESIDE_ALPHA),
+            "kinds": below(runs, "kinds", ALPHA),
+            "the headline": rate([{"claims": claims(one)} for one in runs], "claims"),
+        }
+        for regime, runs in with_sum(found)
     ]
     record("first_sentence", rows, f"runs that claim a difference, with 95 % intervals; r = {FEATURES}")
 
 
+def report_alone(key):
+    def report(found):
+        rows = [
+            {
+                "regime": regime,
+                f"p ≤ {ALPHA:g}": below(runs, key, ALPHA),
+                f"p ≤ {BESIDE_ALPHA:g}": below(runs, key, BESIDE_ALPHA),
+            }
+            for regime, runs in with_sum(found)
+        ]
+        record(f"first_sentence_{key}", rows, f"runs of equal sets by the p-value of this test; r = {FEATURES}")
+
+    return report
+
+
+def with_sum(found):
+    return [*found.items(), ("all", [one for runs in found.values() for one in runs])]
+
+
+def report_power(found):
+    rows = [{"change": name, "the sets": rate(runs, "sets"), "MMD": rate(runs, "mmd")} for name, runs in found.items()]
+    record("first_sentence_power", rows, "runs with p ≤ .05, 500 against 500")
+
+
+PARTS = {
+    "whole": ("first_sentence", WHOLE, whole, report_whole, RUNS),
+    "sets": ("first_sentence_sets", SETS, sets_alone, report_alone("sets"), CHEAP),
+    "looks": ("first_sentence_looks", LOOKS, looks_alone, report_alone("looks"), CHEAP),
+    "power": ("first_sentence_power", CHANGES, power, report_power, 40),
+}
+
 if __name__ == "__main__":
-    run("first_sentence", REGIMES, one, report, RUNS)
+    part = sys.argv.pop(1) if len(sys.argv) > 1 and sys.argv[1] in PARTS else "whole"
+    run(*PARTS[part])

@@ -38,8 +38,8 @@ from finc_eval.extractors.settings import AnyExtractor, Spaced
 from finc_eval.feature_maps.approximation import approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
-from finc_eval.naming.looks import LOOKS_ALPHA, Look, find_looks
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.naming.looks import Look, find_looks
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.counts import COUNT, KindsOfSamples
@@ -262,7 +262,7 @@ def _describe(
         difference_interval=overall.interval if overall else None,
         difference_p_value=overall.p_value if overall else None,
         sets_p_value=sets_p,
-        separability=separate(gen, ref) if sets_p is not None and sets_p <= LOOKS_ALPHA else None,
+        separability=separate(gen, ref) if sets_p is not None and sets_p <= BESIDE_ALPHA else None,
         looks=_looks(sets, opened, settings, listed, divided),
         detectable=answer.choice.tests.detectable(settings.parts[1] * ALPHA) if answer else None,
         gen=gen.info(),

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from finc_eval.comparison.direction import Direction, Interval, significant
 from finc_eval.comparison.sets_test import Separability
 from finc_eval.comparison.settings import StoredSettings
-from finc_eval.core.words import join_words, percent, plural, points
-from finc_eval.embeddings.repeats import REPEATS_ITSELF
-from finc_eval.naming.evidence import UniqueNames
-from finc_eval.naming.looks import LOOKS_ALPHA, Look
-from finc_eval.numerics.inference import ALPHA
+from finc_eval.core.words import join_words, percent, percent_range, plural, quote
+from finc_eval.naming.evidence import LOOKS_LIKE, UniqueNames
+from finc_eval.naming.looks import Look
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.answer import LARGEST
 from finc_eval.partitions.kind import Kind
 from finc_eval.prompts.table import PromptDifferences
 
 CHANCE = 0.5  # share of samples of two equal sets that a classifier assigns to their set
+
+MAX_WORDS = 45  # words of a headline, signs such as "%" among them
+MAX_SENTENCE = 25  # words of a sentence of it
+MAX_NAME = 5  # words of the name of a kind in it
 
 
 class _Compared(Protocol):
@@ -42,8 +46,6 @@ class _Compared(Protocol):
     @property
     def explained(self) -> float | None: ...
     @property
-    def warnings(self) -> tuple[str, ...]: ...
-    @property
     def prompts(self) -> PromptDifferences | None: ...
     @property
     def looks(self) -> tuple[Look, ...]: ...
@@ -57,21 +59,158 @@ class _Compared(Protocol):
     def kinds_tested(self) -> int: ...
 
 
+@dataclass(frozen=True)
+class Fact:
+    """A look, a repeat, words of prompts, or a kind in which the sets differ."""
+
+    first: str  # the sentence that says of what a share is
+    later: str  # the sentence behind another, which has said it
+    size: float  # difference of both shares; 1 for a change of a whole set, and for words of prompts
+    is_kind: bool
+
+
 def headline(found: _Compared) -> str:
-    """Return what was found, in a few sentences."""
+    """Return what was found in at most `MAX_WORDS` words: at most three facts, and then what may have been missed.
+
+    The smallest facts are left to the tables where the words do not suffice.
+    """
+    told, every, count = [], facts(found), 0
+    for count in range(min(LARGEST, len(every)), 0, -1):
+        told = [one.later if place else one.first for place, one in enumerate(every[:count])]
+        if _fits([*told, *_missed(found)]):
+            break
+    told = told or _without_facts(found)
+    if not told:
+        return " ".join([_nothing(found), *_say_ratio(found)])
+    for sentence in [*_count_rest(found, every[count:]), *_say_ratio(found)]:
+        if _fits([*told, sentence, *_missed(found)]):
+            told.append(sentence)
+    return " ".join([*told, *_missed(found)])
+
+
+def _fits(sentences: Sequence[str]) -> bool:
+    return len(" ".join(sentences).split()) <= MAX_WORDS
+
+
+def facts(found: _Compared) -> list[Fact]:
+    """Return looks, repeats, words of prompts, headings and kinds that differ in one order, the largest first.
+
+    Kinds that a look explains are not told again.
+    """
+    every = [Fact(one.sentence, one.sentence, 1.0 if one.whole else abs(_gap(one)), False) for one in found.looks]
+    every += [Fact(one, one, 1.0, False) for one in _on_words(found)]
     names = UniqueNames((*found.headings, *found.kinds))
-    sentences = [*on_looks(found), *on_prompts(found), *drift_alone(found), *overall(found), *_counts(found)]
-    if (rho := found.settings.rho) != 1:
-        sentences.append(f"A kind counts if one set has more than {rho:g} times the share of the other.")
-    largest = []
-    for kind in unexplained(found, top_level(found.kinds, found.headings))[:LARGEST]:
-        low, high = kind.share_difference_interval
-        shares = f"{percent(kind.share_gen, 1)} of generated, {percent(kind.share_ref, 1)} of reference"
-        parts = f" ({plural(len(kind.children), 'kind')})" if kind.children else ""
-        largest.append(f"{names.title(kind)}{parts}: {shares}, difference {points(low)} to {points(high)} points")
-    if largest:
-        sentences.append(f"The largest difference{'s' * (len(largest) > 1)}: {'; '.join(largest)}.")
-    return " ".join([*sentences, *qualify(found)])
+    for kind in unexplained(found, top_level(found.kinds, found.headings)):
+        own, other = _two_shares(kind.share_gen, kind.share_ref)
+        share = f"The kind {_name(kind, names)} is {own}"
+        first = f"{share} of the generated set (reference {other})."
+        every.append(Fact(first, f"{share} (reference {other}).", abs(_gap(kind)), True))
+    return sorted(every, key=lambda one: -one.size)
+
+
+def _gap(one: Look | Kind) -> float:
+    return one.share_gen - one.share_ref
+
+
+def _name(kind: Kind, names: UniqueNames) -> str:
+    """Return the name of a kind in quotation marks, cut after `MAX_NAME` words; the id without a name."""
+    if kind.name is None:
+        return kind.id
+    parts = names.words(kind).split()
+    short = quote(" ".join(parts[:MAX_NAME]) + "…" * (len(parts) > MAX_NAME))
+    like = "like " * kind.name.startswith(LOOKS_LIKE)
+    return f"{like}{short}, {kind.id}," if names.is_shared(kind) else f"{like}{short}"
+
+
+def _two_shares(own: float, other: float) -> tuple[str, str]:
+    """Write both shares, with a decimal where one of them is small or they would read alike."""
+    decimals = int(min(own, other) < 0.1 or percent(own) == percent(other))
+    return percent(own, decimals), percent(other, decimals)
+
+
+def _on_words(found: _Compared) -> list[str]:
+    """Return in which words of prompts images differ, at the level of all that a headline adds to kinds."""
+    if found.prompts is None:
+        return []
+    clear = tuple(one for one in found.prompts.words if one.p_value <= BESIDE_ALPHA)
+    sentences = replace(found.prompts, words=clear).sentences({"gen": "gen", "ref": "ref"})
+    return [one for one in sentences if len(one.split()) <= MAX_SENTENCE] or (
+        [f"Images of both sets differ with {plural(len(clear), 'word')} of prompts."] if clear else []
+    )
+
+
+def _count_rest(found: _Compared, left: Sequence[Fact]) -> list[str]:
+    """Return how many kinds, and looks of the sets, differ that the headline does not name, in a sentence."""
+    whole = any(look.whole for look in found.looks)
+    kinds = len(significant(found.kinds, ALPHA)) if whole else sum(one.is_kind for one in left)
+    others = sum(not one.is_kind for one in left)
+    parts = [plural(count, thing) for count, thing in ((kinds, "more kind"), (others, "more look")) if count]
+    verb = "differs" if kinds + others == 1 else "differ"
+    return [f"{join_words(parts)}{' of the sets' * bool(others)} {verb}."] if parts else []
+
+
+def _without_facts(found: _Compared) -> list[str]:
+    """Return what is known where no look and no kind differs, in sentences; none if the sets do not differ."""
+    firm = [one for one in significant(found.directions, ALPHA) if one.firm]
+    if firm and found.difference is None and not found.kinds:
+        return [f"The sets differ in {plural(len(firm), 'direction')}."]
+    return say_apart(found) if sets_differ(found) else []
+
+
+def _p_of_sets(found: _Compared) -> float | None:
+    """Return the p-value of the sets: of their own test, or without it of the shares of kinds."""
+    return found.difference_p_value if found.sets_p_value is None else found.sets_p_value
+
+
+def sets_differ(found: _Compared) -> bool:
+    """Return whether the sets are said to differ."""
+    p_value = _p_of_sets(found)
+    return p_value is not None and p_value <= BESIDE_ALPHA
+
+
+def say_apart(found: _Compared) -> list[str]:
+    """Return that the sets differ though nothing names it, and how well they can be told apart, in sentences."""
+    thing = "kind" if found.difference is not None or found.kinds else "direction"
+    slight = ": everything may have changed a little" * (found.sets_p_value is not None)
+    sentences = [f"The sets differ (p = {_p_of_sets(found):.2g}), but no {thing} does{slight}."]
+    if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
+        share = f"{percent(apart.value)} [{percent_range(apart.interval, CHANCE)}]"
+        sentences.append(f"A classifier assigns {share} of held-out samples to their set; 50 % is chance.")
+    return sentences
+
+
+def _nothing(found: _Compared) -> str:
+    """Return that nothing was found, and how small what was missed may be, in twelve words."""
+    if (untested := say_untested(found)) is not None:
+        return untested
+    thing = "kind" if found.difference is not None or found.kinds else "direction"
+    what = f"No {thing} differs significantly" if _p_of_sets(found) is None else "The sets do not differ significantly"
+    if found.detectable is None:
+        return f"{what}."
+    return (
+        f"{what}; kinds below {percent(found.detectable, 1)} may hide."
+        if found.detectable < 1
+        else f"{what}; {TOO_FEW}"
+    )
+
+
+TOO_FEW = "samples are too few for kinds."  # end of a sentence where no kind could have been found
+
+
+def _missed(found: _Compared) -> list[str]:
+    """Return how rare a kind may have been missed, or that none was tested, in a sentence; none if nothing is known."""
+    if (untested := say_untested(found)) is not None:
+        return [untested]
+    if found.detectable is None:
+        return []
+    if found.detectable >= 1:
+        return [TOO_FEW.capitalize()]
+    return [f"Kinds below {percent(found.detectable, 1)} may be missed."]
+
+
+def _say_ratio(found: _Compared) -> list[str]:
+    rho = found.settings.rho
+    return [] if rho == 1 else [f"A kind counts above {rho:g} times the other set's share."]
 
 
 def on_looks(found: _Compared) -> list[str]:
@@ -122,8 +261,7 @@ def drifts(directions: Sequence[Direction]) -> list[Direction]:
 def _estimate(found: _Compared) -> str:
     assert found.difference is not None
     assert found.difference_interval is not None
-    low, high = found.difference_interval
-    return f"{percent(found.difference)} [{100 * low:.0f}, {100 * high:.0f}]"
+    return f"{percent(found.difference)} [{percent_range(found.difference_interval)}]"
 
 
 def qualify(found: _Compared) -> list[str]:
@@ -153,50 +291,20 @@ def _drifts(found: _Compared) -> list[str]:
 
 
 def overall(found: _Compared) -> list[str]:
-    """Return whether a set repeats itself, and how different the sets are as a whole, where that is known."""
-    collapsed = [one.partition(", which")[0] + "." for one in found.warnings if REPEATS_ITSELF in one]
+    """Return how different the shares of kinds are in all, in a sentence, where that is known."""
     if found.difference is None:
-        return collapsed
+        return []
     change = f"{_estimate(found)} of the samples would have to change kind to make"
     if found.difference_p_value is None:
         first = "A set has too few independent samples to test how different the sets are as a whole"
     elif found.difference_p_value > ALPHA:
-        if (unnamed := _say_unnamed(found)) is not None:
-            return [*collapsed, *unnamed]
-        alike = "As a whole, the sets are not more different than two samples of the same source usually are"
-        over_all = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
-        first = over_all if significant(found.kinds, ALPHA) or drift_alone(found) else alike
+        first = f"Over all kinds together, the difference is within chance (p = {found.difference_p_value:.2g})"
     elif found.difference_interval is not None and found.difference_interval[0] == 0:
-        first = f"As a whole, the sets differ (p = {found.difference_p_value:.2g}), but by an uncertain amount"
+        p_value = f"p = {found.difference_p_value:.2g}"
+        first = f"Over all kinds together, the shares differ ({p_value}), but by an uncertain amount"
     else:
-        return [*collapsed, f"About {change} the sets alike."]
-    return [*collapsed, f"{first}: an estimated {change} them alike."]
-
-
-def _say_unnamed(found: _Compared) -> list[str] | None:
-    """Return what is known of a difference that no kind shows, in sentences; None if kinds may say it.
-
-    The kinds that a look explains say nothing more than the look.
-    """
-    if unexplained(found, significant(found.kinds, ALPHA)):
-        return None
-    if found.sets_p_value is not None and found.sets_p_value <= LOOKS_ALPHA:
-        return say_apart(found)
-    return [] if found.looks else None
-
-
-def say_apart(found: _Compared) -> list[str]:
-    """Return that the sets differ though no kind does, and how well they can be told apart, in sentences."""
-    unnamed = ", but no kind does: everything may have changed a little, or a kind that is too rare to be found"
-    how = "" if found.looks else unnamed
-    sentences = [f"The sets differ (p = {found.sets_p_value:.2g}){how}."]
-    if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
-        low, high = (100 * end for end in apart.interval)
-        sentences.append(
-            f"A simple classifier assigns {percent(apart.value)} [{low:.0f}, {high:.0f}] of held-out samples to their "
-            "set; 50 % would be chance."
-        )
-    return sentences
+        return [f"About {change} the sets alike."]
+    return [f"{first}: an estimated {change} them alike."]
 
 
 def say_untested(found: _Compared) -> str | None:
@@ -214,21 +322,3 @@ def say_missed(detectable: float | None) -> list[str]:
         return ["The independent samples are too few to show a separate kind of one set alone, whatever its share."]
     share = percent(detectable, 1)
     return [f"A separate kind that makes up less than {share} of one set alone may have been missed."]
-
-
-def _counts(found: _Compared) -> list[str]:
-    """Return how many kinds, or without kinds how many directions, differ."""
-    if found.difference is None and not found.kinds:
-        firm = [one for one in significant(found.directions, ALPHA) if one.firm]
-        what = f"{plural(len(firm), 'direction')} {'differs' if len(firm) == 1 else 'differ'} significantly"
-        return [say_untested(found) or f"{what}."]
-    more, less = more_and_less(significant(found.kinds, ALPHA))
-    parts = [f"{words} {plural(len(one), 'kind')}" for words, one in (("more of", more), ("less of", less)) if one]
-    if parts:
-        return [f"The generated set has {join_words(parts)}."]
-    within_chance = found.difference_p_value is not None and found.difference_p_value > ALPHA
-    if found.looks or (within_chance and _say_unnamed(found) is not None):
-        return []
-    return [
-        say_untested(found) or "No single kind of samples is significantly more or less frequent in the generated set."
-    ]

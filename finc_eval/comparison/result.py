@@ -108,7 +108,7 @@ class Comparison(Pictured):
             every sample; None if a set has too few independent samples to test it, and for ρ other than 1.
         separability: how well a simple classifier tells held-out samples of both sets apart; None unless
             `sets_p_value` is significant.
-        looks: what the pictures of one set look like more often than the other's, significant at `LOOKS_ALPHA`, the
+        looks: what the pictures of one set look like more often than the other's, significant at `BESIDE_ALPHA`, the
             clearest first; empty without pictures.
         warnings: what a reader should know before trusting the numbers.
         feature_map: φ.

@@ -51,6 +51,23 @@ def points(value: float) -> str:
     return figure(100 * value, "+.1f") if abs(value) >= 5e-4 else "0.0"
 
 
+def percent_range(ends: tuple[float, float], null: float = 0.0) -> str:
+    """Write an interval of shares in percent without the sign, "9, 15"; it never prints a value that it leaves out.
+
+    Args:
+        ends: ends of the interval.
+        null: share that an end gets more digits not to print, such as 0.5 for chance.
+    """
+    return ", ".join(f"{100 * end:.{_decimals(100 * end, 100 * null)}f}" for end in ends)
+
+
+def _decimals(value: float, null: float) -> int:
+    """Return the fewest decimals, at most 5, with which a value reads unlike another one."""
+    if value == null:
+        return 0
+    return next((digits for digits in range(5) if f"{value:.{digits}f}" != f"{null:.{digits}f}"), 5)
+
+
 def plural(count: int, thing: str) -> str:
     """Return "1 kind" or "2 kinds", "1 class" or "2 classes", "1 entry" or "2 entries"."""
     if count != 1:

@@ -20,9 +20,11 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.properties import smallest_hashes
+from finc_eval.naming.repeated import number_repeats, pixels_of
 from finc_eval.naming.traits import TRAITS, Array, Trait, measure_looks
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked, step_down
 from finc_eval.numerics.exchanges import SAME, Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
+from finc_eval.numerics.inference import BESIDE_ALPHA
 
 Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
 
@@ -31,9 +33,6 @@ READ_AT_ONCE = 64  # pictures that are held in memory
 TAIL = 0.05  # share of both sets together beyond which a sample is in a tail
 MIN_MEASURED = 4  # samples of a set that no look explains yet, below which nothing more is said
 EXCHANGES = 999  # random exchanges behind the p-values of looks
-LOOKS_ALPHA = 0.025
-"""Level of the looks, and of the test of the sets: half of α each, so that both together keep α."""
-
 CLIPPED = 4.0  # standard deviations at which values count no further
 EXAMPLES = 8  # samples of a look that are shown
 
@@ -75,8 +74,7 @@ class Look(Record):
         """Say it of the generated set, with the shares."""
         if self.whole:
             return f"The whole generated set is {self.name}."
-        shares = f"{percent(self.share_gen)} of the generated set", f"{percent(self.share_ref)} of the reference"
-        return f"{shares[0]} is {self.name} ({shares[1]})."
+        return f"{percent(self.share_gen)} of the generated set is {self.name} (reference {percent(self.share_ref)})."
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,22 +108,38 @@ def find_looks(
     A look that the samples of another look explain is left out: gray pictures are pale, too.
 
     Args:
-        sets: embeddings, by label; sets whose pictures are not at hand have no looks.
+        sets: embeddings, by label; without pictures, only repeats are found.
         seed: random seed of the exchanges.
         blocks: block of each sample of paired sets, such as its prompt, by label; exchanges keep to blocks.
         kinds: function that returns the id of the kind of each of some embeddings, shape (n, d).
     """
+    rows = {label: smallest_hashes(one, LOOKED) for label, one in sets.items()}
+    found = _find_repeats(sets, rows, seed, blocks)
     measured = {label: one for label, each in sets.items() if (one := measure_set(each)) is not None}
-    if len(measured) < 2:
-        return ()
+    if len(measured) == len(sets):
+        found = _find_traits(sets, measured, found, seed, blocks)
+    if kinds is None or not found:
+        return tuple(look for look, _ in found)
+    names = {label: kinds(one.rows_at(rows[label])) for label, one in sets.items()}
+    return tuple(replace(look, kinds=_explained(has, names)) for look, has in found)
+
+
+def _find_traits(
+    sets: Mapping[str, Embeddings],
+    measured: Mapping[str, Measured],
+    repeats: Sequence[tuple[Look, Has]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+) -> list[tuple[Look, Has]]:
+    """Return the repeats, and the looks by traits of samples that are not repeats, with the samples of each."""
     table, columns = _columns(measured)
     rows = {label: one.rows for label, one in measured.items()}
     exchanged = _exchange(table, sets, rows, seed, blocks, EXCHANGES)
     z = np.zeros((1, 0)) if exchanged is None else exchanged.z
     p_values = step_down(z[0], z[1:].astype(np.float32)) if z.size else np.empty(0)
-    order = [index for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= LOOKS_ALPHA]
+    order = [index for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= BESIDE_ALPHA]
     critical = min((abs(z[0, index]) for index in order), default=0.0)
-    found = [] if blocks is not None else _repeated(sets, measured)
+    found = [*repeats]
     left = {label: np.ones(len(one.rows), bool) for label, one in measured.items()}
     for _, has in found:
         left = {label: mask & ~has[label] for label, mask in left.items()}
@@ -142,10 +156,7 @@ def find_looks(
             found.append((look, has))
             known |= {trait.name, *trait.brings}
             left = {label: mask & ~has[label] for label, mask in left.items()}
-    if kinds is None or not found:
-        return tuple(look for look, _ in found)
-    names = {label: kinds(sets[label].rows_at(one.rows)) for label, one in measured.items()}
-    return tuple(replace(look, kinds=_explained(has, names)) for look, has in found)
+    return found
 
 
 def _explained(has: Has, kinds: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -157,52 +168,62 @@ def _explained(has: Has, kinds: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     return tuple(name for name in each_kind if looks[names == name].mean() >= MOST > looks.mean())
 
 
-def _repeated(sets: Mapping[str, Embeddings], measured: Mapping[str, Measured]) -> list[tuple[Look, Has]]:
-    """Return, for each set, the look of pictures that it repeats more often than the other set, by equal pixels.
+def _find_repeats(
+    sets: Mapping[str, Embeddings],
+    rows: Mapping[str, NDArray[np.int64]],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None,
+) -> list[tuple[Look, Has]]:
+    """Return, for each set, the look of samples that it repeats more often than the other set.
 
-    A picture counts that makes up at least `REPEATED` of a set. Given that c of all n + m samples equal it, their
-    number in a set of n independent draws is binomial with the part n/(n + m); Bonferroni over all repeated pictures.
+    A repeat counts that makes up at least `REPEATED` of a set. All repeats are one family, by the exchanges of looks.
+    Groups that are repeats themselves are taken apart: their samples are what is counted.
     """
-    from scipy.special import betainc
-
-    free = {label: one for label, one in sets.items() if one.grouping in (None, REPEATS)}
-    contents = {label: pixels for label, one in free.items() if (pixels := one.content()) is not None}
-    if len(contents) < 2:
+    numbers, unlike = number_repeats(sets, rows)
+    counts = {label: np.bincount(one[one >= 0], minlength=len(unlike)) for label, one in numbers.items()}
+    large = [one >= max(MIN_MEASURED, REPEATED * len(rows[label])) for label, one in counts.items()]
+    kept = np.flatnonzero(np.any(large, axis=0))
+    table = {label: (one[:, None] == kept).astype(float) for label, one in numbers.items()}
+    apart = {label: one.with_groups(None, None) if one.grouping == REPEATS else one for label, one in sets.items()}
+    exchanged = _exchange(table, apart, rows, seed, blocks, EXCHANGES) if len(kept) else None
+    if exchanged is None:
         return []
-    values, place = np.unique(np.concatenate([*contents.values()]), return_inverse=True)
-    ends = np.cumsum([len(one) for one in contents.values()])[:-1]
-    of_set = dict(zip(contents, np.split(place, ends), strict=True))
-    counts = {label: np.bincount(one, minlength=len(values)) for label, one in of_set.items()}
-    total = sum(counts.values(), np.zeros(len(values), int))
-    found: list[tuple[Look, Has]] = []
-    for label, own in counts.items():
-        n = len(of_set[label])
-        # The upper tail of a binomial distribution is an incomplete beta function.
-        p_values = betainc(np.maximum(own, 1), total - own + 1, n / len(place)) * max(1, int((total > 1).sum()))
-        often = (own >= max(2, REPEATED * n)) & (p_values <= LOOKS_ALPHA)
+    z = exchanged.z
+    p_values = step_down(z[0], z[1:].astype(np.float32))
+    found = []
+    for label, side in (("gen", 1), ("ref", -1)):
+        often = (p_values <= BESIDE_ALPHA) & (side * z[0] > 0)
         if often.any():
-            found.append(_of_repeated(label, often, float(p_values[often].min()), of_set, sets, measured))
+            is_near = bool((unlike[kept[often]] > 1).any())
+            has = {one: np.isin(each, kept[often]) for one, each in numbers.items()}
+            name = _name_repeats(sets[label], int(often.sum()), float(has[label].mean()), is_near)
+            found.append((_of_repeats(name, label, float(p_values[often].min()), has, sets, rows), has))
     return found
 
 
-def _of_repeated(
+def _name_repeats(one: Embeddings, several: int, share: float, is_near: bool) -> str:
+    """Return what a set repeats, and how often: "one picture, 40 times"."""
+    thing = "sample" if pixels_of(one) is None else "picture"
+    times = f"{'about ' * (one.n > LOOKED)}{round(share * one.n):,}"
+    if several == 1:
+        return f"{'nearly ' * is_near}one {thing}, {times} times"
+    return f"{several} {thing}s, {'nearly ' * is_near}repeated {times} times in all"
+
+
+def _of_repeats(
+    name: str,
     label: str,
-    often: NDArray[np.bool_],
     p_value: float,
-    of_set: Mapping[str, NDArray[np.int64]],
+    has: Has,
     sets: Mapping[str, Embeddings],
-    measured: Mapping[str, Measured],
-) -> tuple[Look, Has]:
-    """Describe the pictures that a set repeats as a look."""
-    several = int(often.sum())
-    name = "one and the same picture" if several == 1 else f"{several} pictures, each repeated"
-    shares = {one: float(often[places].mean()) for one, places in of_set.items()}
-    shown = {one: sets[one].ids_at(np.flatnonzero(often[places])[:EXAMPLES]) for one, places in of_set.items()}
-    has = {one: often[of_set[one][each.rows]] for one, each in measured.items()}
-    # The trait is whether a picture is repeated: its median says whether most pictures are.
+    rows: Mapping[str, NDArray[np.int64]],
+) -> Look:
+    """Describe the samples that a set repeats as a look."""
+    shares = {one: float(each.mean()) for one, each in has.items()}
+    shown = {one: sets[one].ids_at(rows[one][each][:EXAMPLES]) for one, each in has.items()}
+    # The trait is whether a sample is repeated: its median says whether most samples are.
     middle = {one: float(share > 0.5) for one, share in shares.items()}
-    look = Look(name, False, label, shares["gen"], shares["ref"], p_value, REPEAT, middle["gen"], middle["ref"], shown)
-    return look, has
+    return Look(name, False, label, shares["gen"], shares["ref"], p_value, REPEAT, middle["gen"], middle["ref"], shown)
 
 
 @dataclass(frozen=True)

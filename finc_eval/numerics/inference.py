@@ -21,6 +21,13 @@ DEFAULT_CONFIDENCE = 0.95
 """Confidence of intervals; of several intervals that hold together, their simultaneous confidence."""
 
 ALPHA = 0.05  # adjusted p-value up to which a finding counts as significant
+
+BESIDE_ALPHA = ALPHA / 4
+"""Level of each test that stands beside kinds in a headline: of the sets, of their looks, and of the words of prompts.
+
+Kinds and directions keep α, of which they spend a half in practice, so that a headline keeps α as a whole (the record
+`first_sentence` of the benchmarks)."""
+
 POWER = 0.8  # probability with which what is called detectable is found
 
 
