@@ -301,6 +301,23 @@ def test_an_odd_picture_ends_in_time_and_memory(make, told, tmp_path):
     assert re.fullmatch(f"({told}).*", found), found
 
 
+def test_the_bytes_of_a_picture_are_read_a_few_times_before_its_pixels_and_then_freely():
+    """Pillow 11 reads the bytes of a tag as often as tags name them; later versions stop by themselves."""
+    size = 10_000_000
+
+    def reread(times, stream):
+        for _ in range(times):
+            stream.seek(0)
+            assert len(stream.read()) == size
+
+    stream = patience.watched(bytes(size))
+    reread(patience.MAX_REREAD, stream)
+    with pytest.raises(ValueError, match="its header names the same bytes many times: save it again"):
+        reread(1, stream)
+    stream.begin(100)
+    reread(10, stream)
+
+
 def netpbm(kind, values, white, size):
     return b"%b\n# a comment\n%d %d\n%d\n" % (kind, *size, white) + values.tobytes()
 
