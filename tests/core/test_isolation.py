@@ -162,3 +162,13 @@ def test_the_working_folder_has_no_modules_for_a_worker(pool, tmp_path, monkeypa
         (tmp_path / f"{name}.py").write_text("open('PWNED', 'w')")
     assert call(Pool("callee_of_a_test.serve"), data=b"ab")[1] == b"ba"
     assert not (tmp_path / "PWNED").exists()
+
+
+def test_the_process_is_the_python_that_runs_whatever_programs_lie_in_the_path(pool, tmp_path, monkeypatch):
+    for name in ("python", "python3", f"python3.{sys.version_info.minor}"):
+        (tmp_path / name).write_text(f'#!/bin/sh\ntouch {tmp_path}/PWNED\nexec {sys.executable} "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".{os.pathsep}{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert call(Pool("callee_of_a_test.serve"), data=b"ab")[1] == b"ba"
+    assert not (tmp_path / "PWNED").exists()
