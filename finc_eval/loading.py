@@ -90,9 +90,9 @@ def results_in(folder: Path) -> Iterator[tuple[str, Document | FincEvalError]]:
     for name in names:
         path = folder / name
         twin = mark_of(path.with_suffix(".json")) if path.suffix == ".h5" else None
-        if path.suffix == ".h5" and (file_type(path) in NOT_RESULTS or (twin and twin == mark_of(path))):
-            continue
         try:
+            if path.suffix == ".h5" and (file_type(path) in NOT_RESULTS or (twin and twin == mark_of(path))):
+                continue
             yield name, _from_json(path) if path.suffix == ".json" else load_result(path)
         except FincEvalError as error:
             yield name, error

@@ -128,7 +128,10 @@ def _is_cache(path: Path) -> bool:
     """Return whether this is a cache: finished in any version, unfinished, or damaged."""
     if not path.exists():
         return part_of(path).exists()
-    found = file_type(path)
+    try:
+        found = file_type(path)
+    except DataError:  # it may not be read
+        return KEY_NAME.fullmatch(path.name) is not None
     if found or path.suffix != ".h5":
         return found == WHOLE
     # A name that is a key is ours, whatever has become of its content.

@@ -120,6 +120,16 @@ def test_a_path_that_cannot_be_opened_is_one_sentence(place, tmp_path, command, 
     assert code in (0, 2) or (code == 3 and ("Invalid value" in text or is_told(text))), f"{code}: {text}"
 
 
+def test_a_cache_that_may_not_be_read_is_not_taken_for_a_file_that_may_be_overwritten(place, tmp_path):
+    words = "extract set --extractor pixels --quiet"
+    assert guarded(words, place, tmp_path / "told", seconds=60)[0] == 0
+    (cache,) = (place / "cache").glob("*.h5")
+    cache.chmod(0)
+    code, text = guarded(words, place, tmp_path / "told", seconds=60, before=without_privileges)
+    assert code == 3 and is_sentence(text) and "--force" not in text, f"{code}: {text}"
+    assert f"{cache.name} cannot be read (permission denied): check who may read it" in text
+
+
 def test_python_is_told_which_folder_of_samples_is_closed(place):
     closed(place / "x")
     told = place / "told"

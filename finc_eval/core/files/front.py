@@ -97,6 +97,8 @@ def _beginning(path: str | Path) -> bytes:
     try:
         with open_file(local(path)) as file:
             return file.read(FRONT_BYTES + len(HDF5_SIGNATURE))
+    except PermissionError as error:  # nobody knows what it is: it must not pass for a file of another kind
+        raise DataError(f"{path} cannot be read (permission denied): check who may read it") from error
     except (OSError, NotAFileError):
         return b""
 
