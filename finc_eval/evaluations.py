@@ -112,8 +112,6 @@ ONLY_MOMENTS = "{} is the mean and covariance of a set, which give metrics alone
 
 NO_AUDIT = "an audit needs a training set and a holdout"
 
-MAX_KEN_SAMPLES = 2000  # samples of each set up to which exact KEN is among the baselines: it takes the cube of them
-
 
 @show_options(Settings)
 @arithmetic("float32")
@@ -171,7 +169,8 @@ def evaluate(
     # A sketch is opened again by each part, which takes it or says why not.
     sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
     x, y = sets["gen"], sets["ref"]
-    small = all(isinstance(one, Embeddings) and one.n <= MAX_KEN_SAMPLES for one in (x, y))
+    # 2000: samples of each set up to which exact KEN is among the baselines: it takes the cube of them.
+    small = all(isinstance(one, Embeddings) and one.n <= 2000 for one in (x, y))
     methods = (*BASELINES, "ken") if small else BASELINES
     run = run.planned(*_stages(settings, len(chosen), len(methods), audits=train is not None))
     missing = {"audit": NO_AUDIT} if train is None else {}

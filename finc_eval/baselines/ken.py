@@ -123,7 +123,6 @@ def _leading(factor: torch.Tensor, weights: torch.Tensor, count: int) -> tuple[t
 
 MAX_EXACT_KEN_SAMPLES = 20_000  # samples of both sets together up to which the kernel matrix is made
 KEN_BYTES = 20  # memory at the peak per pair of samples, in float64: 7.9 GB were measured at 20 000 samples
-COLLAPSED_SCORE = 0.95  # share of log n above which a KEN score only says that every sample is alone under the kernel
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +157,8 @@ def novelty(gen: object, ref: object, *, sigma: float | None = None) -> Novelty:
     check_positive("sigma", width)
     values = ken_spectrum(rows, others, partial(gaussian_kernel, sigma=width))
     score = ken_score(values)
-    alone = score > COLLAPSED_SCORE * log(x.n)
+    # 0.95: share of log n above which a KEN score only says that every sample is alone under the kernel.
+    alone = score > 0.95 * log(x.n)
     warning = (
         f"the score is near log n = {log(x.n):.2f}, its largest possible value: under this bandwidth every sample "
         "is alone, which looks like novelty; take a larger sigma"

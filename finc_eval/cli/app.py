@@ -34,8 +34,6 @@ GARBAGE_THRESHOLD = 10_000
 instead of 3.2."""
 
 USAGE_OR_DATA = 3  # a wrong option, or input that cannot be used
-INTERRUPTED = 130
-PIPE_CLOSED = 141  # nobody reads standard output any more, as after `| head`; a shell ends other programs with it
 
 
 class VerdictExit(SystemExit):
@@ -44,7 +42,6 @@ class VerdictExit(SystemExit):
 
 OUT = "out"  # name of the parameter with the output, in every verb
 SETS = ("gen", "ref")  # names of the parameters with the sets, in every verb
-MOST_SHOWN = 12  # options that a help shows; of a verb with more, settings are behind --help-all, but for `USUAL`
 HELP_ALL = "--help-all"
 USUAL = ("extractor", "groups", "rho")  # names of settings that every help shows
 
@@ -140,7 +137,8 @@ class Verb(Helped, TyperCommand):
 
     @staticmethod
     def _is_long(parameters: list[Any]) -> bool:
-        return len(parameters) > MOST_SHOWN and any(map(_is_rare, parameters))
+        # 12: options that a help shows; of a verb with more, settings are behind --help-all, but for `USUAL`.
+        return len(parameters) > 12 and any(map(_is_rare, parameters))
 
 
 def _is_rare(one: Any) -> bool:
@@ -201,7 +199,8 @@ PARTS: dict[str, dict[str, str]] = {
 }
 """The parts of verbs, each with the first line of its docstring."""
 
-CODES_OF_CLICK: dict[Any, Any] = {1: PIPE_CLOSED, 2: USAGE_OR_DATA}
+# 141: nobody reads standard output any more, as after `| head`; a shell ends other programs with it.
+CODES_OF_CLICK: dict[Any, Any] = {1: 141, 2: USAGE_OR_DATA}
 """Exit codes instead of click's, which a pipeline would take for verdicts."""
 
 
@@ -244,7 +243,7 @@ class LazyGroup(Group):
                 resumes = ctx.invoked_subcommand == "extract"
                 hint = "; finished work is kept, and the same command goes on from there" if resumes else ""
                 print(f"finc-eval: interrupted{hint}", file=sys.stderr)
-                raise typer.Exit(INTERRUPTED) from error
+                raise typer.Exit(130) from error
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Read the arguments before the verb; a verb and its part may be one word, as in private-sketch."""

@@ -29,8 +29,6 @@ SetLabel = Literal["gen", "ref"]
 SETS_OF: dict[Role, tuple[SetLabel, SetLabel]] = {"over": ("gen", "ref"), "under": ("ref", "gen")}
 """Labels of the set that has more of a direction of a role, and of the other set."""
 
-OPPOSITE_SHARE = 0.1  # the opposite tail of a direction is shown when it carries more than this share of the excess
-
 
 class _Tested(Protocol):
     @property
@@ -157,7 +155,8 @@ class Direction(Record, Shown):
     @property
     def has_opposite(self) -> bool:
         """True if the opposite tail carries enough of the excess to be shown."""
-        return self.tails[1].share > OPPOSITE_SHARE
+        # 0.1: the opposite tail of a direction is shown when it carries more than this share of the excess.
+        return self.tails[1].share > 0.1
 
     def typical(self, label: SetLabel) -> tuple[str, ...]:
         """Return the ids of the samples of a set that are most of this direction, best first."""

@@ -37,7 +37,6 @@ Parameter = Literal["sigma", "rho"]
 
 BANDWIDTH_FACTORS = (0.25, 0.35, 0.5, 0.71, 1.0, 1.41, 2.0)  # default bandwidths, over the reference's median distance
 RHOS = (1.0, 2.0, 5.0, 10.0)  # default values of ρ
-SPREAD_SAMPLES = 50  # samples of a direction whose covariance is its spreadness
 RESAMPLE = 250  # samples of each set in a resample of the papers' rule
 
 
@@ -215,7 +214,8 @@ def _points(
         spreadness: list[float | None] = []
         for one in found.directions:
             own, best = (gen, one.top_gen) if one.role == "over" else (ref, one.top_ref)
-            spread = _trace(own.sample.rows[torch.from_numpy(best[:SPREAD_SAMPLES])])
+            # 50: samples of a direction whose covariance is its spreadness.
+            spread = _trace(own.sample.rows[torch.from_numpy(best[:50])])
             spreadness.append(spread / whole if whole > 0 and np.isfinite(spread) else None)
         infos = [
             replace(info, samples=None if given is None else given.samples)

@@ -28,8 +28,6 @@ MARKS = {
 TEXT_MARK = re.compile(r"# By finc-eval \(([^()]*), text ([0-9a-f]{16})\)[^\n]*\n")
 """The mark of a file that is meant to be edited, and its first line: it also has the digest of the lines below it."""
 
-MARK_BYTES = 1 << 16  # length of the beginning of a text that has its mark
-
 
 def job_digest(verb: str, inputs: Mapping[str, str]) -> str:
     """Return a digest of a command and of the places of its inputs, which its settings do not change."""
@@ -58,7 +56,8 @@ def mark_of(path: Path) -> str | None:
     with suppress(DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
         if path.suffix in MARKS:
             with open_file(path) as file:
-                found = MARKS[path.suffix].search(file.read(MARK_BYTES))
+                # 1 << 16: length of the beginning of a text that has its mark.
+                found = MARKS[path.suffix].search(file.read(1 << 16))
             return found and found[1].decode()
         if path.suffix == ".toml":
             text = read_text(path)

@@ -16,7 +16,6 @@ from finc_eval.core.errors import DataError, UsageError
 Item = TypeVar("Item")
 
 VARIABLE = "FINC_EVAL_MAX_DECODED"
-DEFAULT_MAX_DECODED = 1 << 30
 
 UNITS = {
     "": 1,
@@ -33,14 +32,12 @@ BYTES_PER_LINE = 350  # bytes that a line of a text takes as a row by names of c
 BYTES_PER_SAMPLE = 200
 """Bytes that a sample takes before it is read: its id, label and prompt, its digest, and its place in the order."""
 
-COUNTED_AT_ONCE = 1 << 12  # items of a list between two looks at their number
-NEGLIGIBLE_BYTES = 1 << 20  # bytes below which a thread does not count what it decodes: counting takes longer
 BYTES_PER_TEXT_BYTE = 8  # bytes that a byte of a table of metadata takes while the table is read: 7 were measured
 
 
 def max_decoded() -> int:
     """Return how many bytes anything may take when it is decoded."""
-    return size_variable(VARIABLE, DEFAULT_MAX_DECODED)
+    return size_variable(VARIABLE, 1 << 30)
 
 
 def size_variable(name: str, default: int) -> int:
@@ -80,7 +77,8 @@ def check_list(n: int, where: str, what: str = "samples", bytes_each: int = BYTE
 def counted(items: Iterable[Item], where: str, what: str = "samples") -> Iterator[Item]:
     """Yield the same items; DataError as soon as a list of them would take more memory than is allowed."""
     for number, item in enumerate(items):
-        if not number % COUNTED_AT_ONCE:
+        # 1 << 12: items of a list between two looks at their number.
+        if not number % (1 << 12):
             check_list(number, where, what)
         yield item
 
@@ -129,7 +127,8 @@ class Budget:
             self.owner(size)
             return
         held = getattr(self._mine, "held", None)
-        if held is None or size < NEGLIGIBLE_BYTES:
+        # 1 << 20: bytes below which a thread does not count what it decodes: counting takes longer.
+        if held is None or size < (1 << 20):
             return
         with self._room:
             # Whatever is larger than all of the budget runs alone.

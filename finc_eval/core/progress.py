@@ -25,7 +25,6 @@ LONG = 10.0  # seconds that a stage must take to be announced, and that lie betw
 MAX_SECONDS_BETWEEN_LINES = 300.0
 """Lines of a log become rarer, but not so rare that a server ends the job, as some do after ten minutes of silence."""
 
-SECONDS_WITHOUT_BAR = 2.0  # duration of commands that draw no bar
 MEASURED = 0.5  # seconds from which the speed of a stage is measured well enough to be shown
 
 MEASURED_PART = 0.05
@@ -199,7 +198,8 @@ def terminal() -> Iterator[Progress]:
 
     class LateBars(Bars):
         def get_renderables(self) -> Iterable[RenderableType]:
-            return super().get_renderables() if time.monotonic() - pace.begun > SECONDS_WITHOUT_BAR else ()
+            # 2.0: duration of commands that draw no bar.
+            return super().get_renderables() if time.monotonic() - pace.begun > 2.0 else ()
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[known]}"))
     # The bar itself goes to the stream below, which makes nothing visible; what others print meanwhile does not.

@@ -14,7 +14,6 @@ from PIL import Image
 from finc_eval.core.doors import create_file, folder_inside
 
 RARE_DIGIT = 6
-RARE_KEPT = 0.1
 COPIES = 20
 
 COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
@@ -76,7 +75,7 @@ def planted_sets(seed: int = 0) -> tuple[LabeledSet, LabeledSet]:
     reference = LabeledSet(gray(images[to_ref]), [f"grey-{label}" for label in labels[to_ref]])
     generated = colored_digits(images[to_gen], labels[to_gen], 0.5, rng)
     rare = np.array([kind == f"grey-{RARE_DIGIT}" for kind in generated.kinds])
-    kept = np.flatnonzero(~rare | (rng.random(len(rare)) < RARE_KEPT))
+    kept = np.flatnonzero(~rare | (rng.random(len(rare)) < 0.1))
     replaced = rng.choice(len(reference.kinds), COPIES, replace=False)
     spared = rng.choice([i for i in kept if generated.kinds[i].startswith("grey")], COPIES, replace=False)
     generated.images[spared] = reference.images[replaced]

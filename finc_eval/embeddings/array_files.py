@@ -37,7 +37,6 @@ SINGULAR = {"labels": "label", "prompts": "prompt", "groups": "group"}
 """Names of columns as finc-eval has them, by names that arrays often have."""
 
 STATISTICS = ("mu", "sigma")  # names of a mean and a covariance in the files of most tools
-BYTES_PER_ROW = 16  # bytes that are kept of each row: the hash of its id, while it is sorted
 
 Rows = NDArray[Any] | torch.Tensor
 
@@ -166,7 +165,8 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     with readable(path):
         arrays = READERS[path.suffix.lower()](path)
     rows = _embeddings(arrays, path)
-    check_list(len(rows), str(path), "rows", BYTES_PER_ROW)
+    # 16: bytes that are kept of each row: the hash of its id, while it is sorted.
+    check_list(len(rows), str(path), "rows", 16)
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
     check_cells(len(beside), len(rows), str(path))
     ids = next((beside.pop(name) for name in IDS if name in beside), None)

@@ -63,7 +63,6 @@ def string_hashes(names: Sequence[str]) -> NDArray[np.uint64]:
 
 
 HASHED_ENTRIES = 1 << 18  # entries that are hashed together at most: they take several times their memory
-HASHED_ROWS = 256  # rows that are hashed together: their integers stay in the memory next to the processor
 
 
 def hash_rows(rows: torch.Tensor) -> torch.Tensor:
@@ -73,7 +72,8 @@ def hash_rows(rows: torch.Tensor) -> torch.Tensor:
         odd = random.integers(2**63, size=columns.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         weights = send(torch.from_numpy(odd.view(np.int64)), rows.device)
         # -0.0 + 0.0 is 0.0. The shift fills the last bits, which are 0 in round numbers.
-        step = min(HASHED_ROWS, max(1, HASHED_ENTRIES // max(1, columns.shape[1])))
+        # 256: rows that are hashed together: their integers stay in the memory next to the processor.
+        step = min(256, max(1, HASHED_ENTRIES // max(1, columns.shape[1])))
         parts = ((part + 0.0).contiguous().view(torch.int32).long() & 0xFFFFFFFF for part in torch.split(columns, step))
         hashes.append(torch.cat([((bits ^ (bits >> 15)) * weights).sum(1) for bits in parts]))
     return hashes[0] if len(hashes) == 1 else torch.stack(hashes).sum(0)

@@ -28,16 +28,13 @@ from finc_eval.numerics.design_effects import MIN_INDEPENDENT, GroupSizes
 REPEATS = "exact repeats"  # name of the grouping of equal rows
 FEW_REPEATS = 0.01  # share of a set's samples that may repeat others before anything is done about it
 IN_BOTH = "are also in"  # words of the sentence on samples that two sets share
-SAME_LAW = 0.5  # meetings across sets, in parts of those within, from which samples count as draws of a discrete law
 REPEATS_ITSELF = "repeats itself"  # words of the sentence on a generator that makes the same samples again and again
-DUPLICATED = 0.9  # part of the samples that occur equally often, twice or more, from which on files were duplicated
 REFERENCE = "ref"  # label of the reference, whose repeats are never draws
 
 QUERIES, NEAR, FAR = 256, 10, 20
 """Samples whose neighborhoods are examined, ranks of neighbors that can be near-repeats, and ranks that are seen."""
 
 GAP = 5.5  # normalized spacing that is a gap: independent samples have it in exp(−5.5) = 0.4 % of spacings
-MANY_NEAR = 0.1  # share of a set's samples with a near-repeat from which a warning is given
 STANDARD_ERRORS = 3.0  # standard errors that make the set of first neighbors differ from the sets of other neighbors
 
 LOOK = Stage("look for repeats", cost=0.2)
@@ -102,7 +99,8 @@ def repeats_as_groups(
             continue
         times = np.unique(own, return_counts=True)[1]
         samples = np.bincount(times, times)  # samples by how often they occur
-        duplicated = samples.argmax() > 1 and samples.max() >= DUPLICATED * n
+        # 0.9: part of the samples that occur equally often, twice or more, from which on files were duplicated.
+        duplicated = samples.argmax() > 1 and samples.max() >= 0.9 * n
         if distinct == 1 or (label != REFERENCE and not duplicated):
             some = plural(distinct, "distinct sample")
             sentences.append(f"{label} {REPEATS_ITSELF}: {some} among {n:,}, which count as they come")
@@ -174,17 +172,19 @@ def are_drawn_alike(own: NDArray[np.uint64], other: NDArray[np.uint64]) -> bool:
     drawn = min(n, m)
     # A sample with c equal ones among n meets at least one among `drawn` of them, drawn at random.
     meets = [np.mean(1 - (1 - drawn / total) ** count) for total, count in ((m, across), (n, inside))]
-    return bool(min(pairs, meets[0] / meets[1]) >= SAME_LAW)
+    # 0.5: meetings across sets, in parts of those within, from which samples count as draws of a discrete law.
+    return bool(min(pairs, meets[0] / meets[1]) >= 0.5)
 
 
 def near_repeat_warnings(sets: Mapping[str, Embeddings], run: Run | None = None) -> list[str]:
     """Warn of sets without groups in which many samples have a near-copy, such as frames of one video."""
     free = [label for label, one in sets.items() if one.group_hashes() is None]
+    # 0.1: share of a set's samples with a near-repeat from which a warning is given.
     return [
         f"about {share:.0%} of the samples of {label} have a near-copy in {label}: if they are frames of one video, "
         "augmentations of one image or images of one prompt, name the groups (groups=…, --groups)"
         for label, share in near_repeats(sets, free, run).items()
-        if share >= MANY_NEAR
+        if share >= 0.1
     ]
 
 
@@ -285,9 +285,6 @@ def _by_gap(spacings: NDArray[np.float64], scale: NDArray[np.float64], own: NDAr
     return float(gapped.mean()) * excess
 
 
-FEW_INDEPENDENT = 40  # independent samples that the groups of a set should at least be equivalent to
-
-
 def warn_of_ungrouped(label: str, embeddings: Embeddings, column: str) -> list[str]:
     """Warn of samples without a value in the column that names the groups."""
     if column not in embeddings.columns:
@@ -310,7 +307,8 @@ def few_groups(label: str, n: int, per_group: float, name: str | None) -> list[s
     Fewer than 4 are a DataError, except for exact repeats, which nobody named: these are not tested then.
     """
     independent = n / per_group
-    if per_group <= 1 or independent >= FEW_INDEPENDENT:
+    # 40: independent samples that the groups of a set should at least be equivalent to.
+    if per_group <= 1 or independent >= 40:
         return []
     if independent < MIN_INDEPENDENT:
         if name != REPEATS:

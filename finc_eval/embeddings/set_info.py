@@ -19,7 +19,6 @@ from finc_eval.samples.metadata import ROWS_OF, SAMPLES_WITHOUT
 from finc_eval.samples.profile import shallow
 
 MAX_EXAMPLES = 20  # examples of unreadable samples, and of copies, that a result keeps
-MAX_NAMED = 5  # unreadable samples that a warning names
 
 
 KnownSamples = Samples | EmbeddedSamples | HeldSamples  # samples that are at hand in this process
@@ -73,7 +72,8 @@ class SetInfo(Record):
         """Warn of samples that could not be read."""
         found = []
         if self.unreadable:
-            names = [f"{name} ({reason})" for name, reason in self.unreadable_examples[:MAX_NAMED]]
+            # 5: unreadable samples that a warning names.
+            names = [f"{name} ({reason})" for name, reason in self.unreadable_examples[:5]]
             more = self.unreadable - len(names)
             are = "is" if self.unreadable == 1 else "are"
             found.append(

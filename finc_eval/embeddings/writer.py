@@ -192,7 +192,6 @@ def resumable(path: Path, kept: bool) -> Iterator[None]:
 
 
 REASON_BYTES, TRAITS_BYTES = 200, 48  # bytes of a sample's reason of failure and of its traits, at most
-METADATA_BYTES = 1 << 20  # bytes that are allowed for everything in a cache that does not grow with the samples
 CHECKPOINT_SECONDS = 1.0  # time between checkpoints. Each waits for the disk; one a second costs and loses little
 
 
@@ -224,7 +223,8 @@ class CacheWriter:
         self.path, self.part, self._ids, self._widths = path, part_of(path), ids, widths
         self._shape = (len(ids), sum(widths.values()))
         row_bytes = self._shape[1] * np.dtype(DTYPE).itemsize + REASON_BYTES + TRAITS_BYTES
-        self._bytes = METADATA_BYTES + sum(len(name) + row_bytes for name in ids)
+        # 1 << 20: bytes that are allowed for everything in a cache that does not grow with the samples.
+        self._bytes = (1 << 20) + sum(len(name) + row_bytes for name in ids)
         self._last_checkpoint = 0.0
         title = Title(key, origin, *self._shape)
         with resumable(path, self.part.exists()):

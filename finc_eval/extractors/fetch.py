@@ -46,7 +46,6 @@ OFFLINE_VARIABLES = ("FINC_EVAL_OFFLINE", "HF_HUB_OFFLINE")
 
 SILENCE_SECONDS = 30
 
-CHUNK_BYTES = 1 << 20
 
 LENGTH = re.compile("[0-9]{1,18}")  # length of a file, as a server states it; any other counts as none
 
@@ -235,7 +234,7 @@ def _open(url: str, have: int, validator: str) -> http.client.HTTPResponse | Non
 
 def _read(answer: http.client.HTTPResponse) -> bytes:
     try:
-        return answer.read1(CHUNK_BYTES)  # what has arrived, so that a server that crawls is noticed
+        return answer.read1(1 << 20)  # what has arrived, so that a server that crawls is noticed
     except (http.client.HTTPException, OSError) as error:
         raise _Cut(_reason(error)) from error
 

@@ -18,8 +18,6 @@ from torch.nn import functional
 MAX_ERROR = 1e-5
 """Largest change of a value, as a part of the largest value, that folding may make; EfficientNet-Lite0: 3e-6."""
 
-MAX_WIDENED = 4  # channels of a group for which a wider kernel is cheaper than a padded copy: depthwise, and colors
-
 
 def fold(network: nn.Module, outputs: Callable[[nn.Module], torch.Tensor]) -> nn.Module:
     """Return the network folded, or as it is if its outputs, which `outputs` computes, would change."""
@@ -81,7 +79,8 @@ def _folded(network: nn.Module, layers: Layers) -> nn.Module:
         made.set_submodule(norm, rest)
     for name, (size,) in layers.sizes.items():
         old = made.get_submodule(name)
-        if type(old).__name__ == "Conv2dSame" and old.weight.shape[1] <= MAX_WIDENED and old.dilation == (1, 1):
+        # 4: channels of a group for which a wider kernel is cheaper than a padded copy: depthwise, and colors.
+        if type(old).__name__ == "Conv2dSame" and old.weight.shape[1] <= 4 and old.dilation == (1, 1):
             made.set_submodule(name, _widened(old, size))
     return made
 

@@ -23,11 +23,7 @@ from finc_eval.feature_maps.base import FeatureMap, as_center
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.names import Kernel
 
-REACH_DEVIATIONS = 3.5
-"""Standard deviations beyond the mean degree that a value of ρ must reach; it serves to skip hopeless values of ρ."""
-
 TAIL = 1e-3  # part of φ(x)² that an order may cut off
-RHO_CANDIDATES = 100  # number of values of ρ among which the best is searched
 
 
 def rho_of(length_scale: float) -> float:
@@ -129,8 +125,11 @@ def order_for(radius: float, length_scale: float, rho: float) -> int:
 
 def best_rho(radius: float, length_scale: float) -> float:
     """Return the ρ, of a hundred candidates, with the smallest `order_for`; near ρ = 0 the features are Taylor's."""
-    candidates = [float(rho) for rho in np.geomspace(1e-3, 0.999, RHO_CANDIDATES)]
-    reach = [_reach(radius, length_scale, rho, REACH_DEVIATIONS) for rho in candidates]
+    # 100: number of values of ρ among which the best is searched.
+    candidates = [float(rho) for rho in np.geomspace(1e-3, 0.999, 100)]
+    # 3.5: standard deviations beyond the mean degree that a value of ρ must reach; it serves to skip hopeless values of
+    # ρ.
+    reach = [_reach(radius, length_scale, rho, 3.5) for rho in candidates]
     likely = [rho for rho, far in zip(candidates, reach, strict=True) if far <= 1.5 * min(reach)]
     return min(likely, key=lambda rho: order_for(radius, length_scale, rho))
 
@@ -141,9 +140,6 @@ def _reach(radius: float, length_scale: float, rho: float, deviations: float) ->
     mean = rho**2 / (1 - rho**2) + square * tilt
     variance = 2 * rho**2 / (1 - rho**2) ** 2 + square * tilt**2
     return mean + deviations * sqrt(variance)
-
-
-MAX_TOTAL_DEGREE_FEATURES = 20_000  # maximum number of features of total degree; each has its own place in a table
 
 
 class HermiteFeatures(FeatureMap):
@@ -231,7 +227,8 @@ class TotalDegree(HermiteFeatures):
     """
 
     kind = "total-degree"
-    most = MAX_TOTAL_DEGREE_FEATURES
+    # 20_000: maximum number of features of total degree; each has its own place in a table.
+    most = 20_000
     order: int
     length_scale: float
     rho: float

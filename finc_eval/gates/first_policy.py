@@ -30,7 +30,6 @@ LOSE, NEW = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), 0.02
 
 LARGE = 0.1  # share of the reference of the smallest kind that is limited, above which a larger `lose` is proposed
 METRICS = ("fd", "kid")  # metrics; the first with an interval is proposed
-DUPLICATES = 0.01  # share of samples that may repeat others, in an ordinary set
 
 
 def first_policy(
@@ -58,7 +57,8 @@ def first_policy(
     lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
     lines += _metric_line(sets, run)
     repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
-    most = max(DUPLICATES, repeated + min(repeated, 1 - repeated) / 2)
+    # 0.01: share of samples that may repeat others, in an ordinary set.
+    most = max(0.01, repeated + min(repeated, 1 - repeated) / 2)
     lines.append(f"basics.duplicates = {most:.3g}  # share of samples that may repeat another")
     if isinstance(sets.gen, CachedEmbeddings):
         lines.append("basics.unreadable = 0.0  # share of samples that may be unreadable")

@@ -38,11 +38,7 @@ from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
 from finc_eval.partitions.tests import EffectiveCounts
 
-LACKED = 0.25  # a kind that the reference has less of than this part of the limit on new kinds is one that it lacks
 IN_ONE = 0.8  # part of a new kind that one node of the tree holds, in four of five cases: other nodes take the rest
-
-
-MAX_UNEVEN = 0.01  # difference between the shares of samples without a value from which values say nothing of kinds
 
 
 @dataclass(frozen=True)
@@ -230,7 +226,8 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
     """Yield the evidence on kinds that the reference lacks."""
     counts, rule, n = _Counts.of(sets, found), sets.rule("kinds.new"), sets.gen.n
     part = 1.0 if found.tree is None else IN_ONE
-    lacked = found.shares(REF) < LACKED * margin
+    # 0.25: a kind that the reference has less of than this part of the limit on new kinds is one that it lacks.
+    lacked = found.shares(REF) < 0.25 * margin
     if found.tree is None:
         kinds = [kind for kind in find_named(found, limits) if lacked[kind]]
     else:
@@ -342,7 +339,8 @@ def _warn_of_unlabeled(sets: GateSets, column: str) -> str | None:
     """Say that values of a column are missing, if so unevenly that it would look like kinds lost, new or moved."""
     missing = {label: sum(value == "" for value in one.column(column)) for label, one in sets.all.items()}
     shares = [count / sets.all[label].n for label, count in missing.items()]
-    if max(shares) - min(shares) <= MAX_UNEVEN:
+    # 0.01: difference between the shares of samples without a value from which values say nothing of kinds.
+    if max(shares) - min(shares) <= 0.01:
         return None
     counts = [f"{count:,} of {sets.all[label].n:,} samples of {label}" for label, count in missing.items() if count]
     return f"{column} is missing for {join_words(counts)}: what looks lost or moved may be unlabeled; give each a value"

@@ -28,8 +28,6 @@ TRAINING_TOO = (
 )
 """The sentence of a verdict with replicates."""
 
-MAX_DEGREES = 1000.0  # degrees of freedom beyond which a moderated variance counts as known
-
 
 def moderate(ratios: Array, degrees: int) -> tuple[Array, float]:
     """Draw ratios of observed to expected variances towards their common value (Smyth 2004, section 6.2).
@@ -43,7 +41,8 @@ def moderate(ratios: Array, degrees: int) -> tuple[Array, float]:
     positive = np.maximum(found, 1e-5 * max(float(np.median(found)), 1e-300))
     e = np.log(positive) - digamma(degrees / 2) + np.log(degrees / 2)
     excess = float(e.var(ddof=1) - polygamma(1, degrees / 2))
-    most = min(MAX_DEGREES, float(degrees * len(found)))
+    # 1000.0: degrees of freedom beyond which a moderated variance counts as known.
+    most = min(1000.0, float(degrees * len(found)))
     if excess <= 0:
         return np.full(len(ratios), float(found.mean())), most
     prior = 2 * float(brentq(lambda x: float(polygamma(1, x)) - excess, 1e-6, 1e7))

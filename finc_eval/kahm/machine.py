@@ -21,11 +21,6 @@ from finc_eval.kahm.settings import KahmSettings, Lambda, Scale
 
 MIN_DIVISOR = 1e-12  # smallest divisor that rounding does not decide, relative to the sum of the sizes of its terms
 
-MIN_COMPONENT_VARIANCE = 1e-10
-"""Smallest principal variance relative to the largest; directions below it come from rounding."""
-
-MAX_ITERATIONS = 1000  # maximum number of fixed-point iterations for λ*
-
 
 class Images(NamedTuple):
     """Images of points under a machine."""
@@ -217,7 +212,8 @@ def whitening(centered: torch.Tensor, components: int, floor: float = 0.0) -> to
     gram = centered.T @ centered if of_entries else centered @ centered.T
     values, vectors = torch.linalg.eigh(gram / max(n - 1, 1))
     values, vectors = values.flip(0)[:components], vectors.flip(1)[:, :components]
-    kept = (values > max(MIN_COMPONENT_VARIANCE * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
+    # 1e-10: smallest principal variance relative to the largest; directions below it come from rounding.
+    kept = (values > max(1e-10 * float(values[0]), floor)).nonzero().squeeze(1)[: n - 1]
     values, vectors = values[kept], vectors[:, kept]
     if not of_entries:
         vectors = centered.T @ vectors / (values * (n - 1)).sqrt()
@@ -243,7 +239,8 @@ def regularization(
     if isinstance(lam, tuple):
         return lam[1] * mean_square
     error = mean_square / 2
-    for _ in range(MAX_ITERATIONS):
+    # 1000: maximum number of fixed-point iterations for λ*.
+    for _ in range(1000):
         size = error + 2 * mean_square
         before, error = error, float(((size / (size + eigenvalues)).square() * energies).sum())
         if abs(error - before) <= 1e-14 * mean_square:

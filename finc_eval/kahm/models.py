@@ -27,7 +27,6 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, check_same_space
 from finc_eval.kahm.machine import Kahm, fit_deep
 from finc_eval.kahm.settings import KahmSettings
 
-SAMPLES_PER_BRANCH = 1000  # samples of a branch, about: a machine costs the cube of them
 MAX_BATCH_ENTRIES = 1 << 22  # numbers of a batch of queries and of their kernel values: 32 MiB each
 MAX_CLUSTERED = 50_000  # maximum number of samples that k-means sees; the others join the nearest cluster
 
@@ -294,7 +293,8 @@ def relative_squares(distances: NDArray[np.float64]) -> NDArray[np.float64]:
 def branch_members(rows: Embeddings, settings: KahmSettings) -> list[NDArray[np.int64]]:
     """Return the rows of each branch, a k-means cluster; a cluster that is too small joins the nearest cluster."""
     seed, smallest = settings.seed, max(2, settings.components + 1)
-    count = min(settings.branches or ceil(rows.n / SAMPLES_PER_BRANCH), rows.n)
+    # 1000: samples of a branch, about: a machine costs the cube of them.
+    count = min(settings.branches or ceil(rows.n / 1000), rows.n)
     if count == 1:
         return [np.arange(rows.n)]
     from sklearn.cluster import KMeans  # scikit-learn takes a second to import, and most models have one branch

@@ -39,10 +39,8 @@ MAX_KAHM_SAMPLES = 10_000
 """Maximum number of generated samples that machines are made of, and of members and non-members that they are tried on:
 each is held against every machine. That is enough for a false positive rate of 0.1 %."""
 
-MAX_SCORED = 2000  # distances of each side whose densities the membership-inference score compares
 PERMUTATIONS = 99  # permutations behind the p-value of the membership-inference score
 MAX_DENSITY_CENTERS = 10_000  # maximum number of samples whose kernels make a density
-MAX_KERNEL_VALUES = 1 << 22  # number of kernel values held together
 CONTROL_AUC_RANGE = (0.45, 0.55)  # range of the AUC of a control, if members and non-members have one distribution
 
 
@@ -151,7 +149,8 @@ def log_density(points: torch.Tensor, centers: torch.Tensor) -> torch.Tensor:
     """Return the log of a sum of Gaussian kernels of Scott's bandwidth, up to a constant: (n, c), (m, c) → (n,)."""
     m, width = centers.shape
     squared_bandwidth = m ** (-2 / (width + 4))
-    size = max(MAX_KERNEL_VALUES // m, 1)
+    # 1 << 22: number of kernel values held together.
+    size = max((1 << 22) // m, 1)
     halves = centers.square().sum(1) / (-2 * squared_bandwidth)
     parts = []
     for part in torch.split(points, size):
@@ -208,7 +207,8 @@ def membership_difference(generated: AttackScores, control: AttackScores, seed: 
     def difference(scores: AttackScores) -> DensityDifference:
         rng = np.random.default_rng(seed)
         finite = (-one[np.isfinite(one)] for one in scores)
-        x, y = (rng.choice(one, min(len(one), MAX_SCORED), replace=False) for one in finite)
+        # 2000: distances of each side whose densities the membership-inference score compares.
+        x, y = (rng.choice(one, min(len(one), 2000), replace=False) for one in finite)
         return density_difference(x, y, permutations=PERMUTATIONS, seed=seed)
 
     try:

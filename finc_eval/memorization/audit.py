@@ -65,13 +65,11 @@ SAME_LAW, KINDS = Stage("training set against holdout", cost=0.5), Stage("kinds 
 FITTED, PLANTED = (Stage("MiFID", cost=3.6), Stage("FLD's gap", cost=10)), Stage("planted copies", cost=0.7)
 ATTACKS = Stage("attacks", cost=17)
 AUDIT_STAGES = (STAGE, SAME_LAW, KINDS, *FITTED, PLANTED, ATTACKS)  # stages of the progress, in their order
-STATEMENTS_PER_ATTACK = 4  # statements about each attack: the intervals of its AUC and of two rates, and its bound of ε
 
 CALIBRATION_NEIGHBORS = 50
 """Training samples whose mean distance calibrates the distance of the nearest (Carlini et al.); half of a small set."""
 
 MIN_AUDIT_SAMPLES = 100  # samples of each set that an audit needs: a hundredth of fewer would be none
-MAX_HOLDOUT_OVERLAP = 0.01  # share of the holdout that may also be in the training set, as duplicates of a data set are
 
 
 @show_options(AuditSettings)
@@ -249,7 +247,8 @@ def _attack(
         (found.control, AttackedSets(half, rest, sets["holdout"])),
         sets.get("reference"),
         delta=settings.stated_delta or 0.0,
-        confidence=1 - (1 - AUDIT_CONFIDENCE) / (STATEMENTS_PER_ATTACK * attack_count),
+        # 4: statements about each attack: the intervals of its AUC and of two rates, and its bound of ε.
+        confidence=1 - (1 - AUDIT_CONFIDENCE) / (4 * attack_count),
         seed=settings.seed,
         device=run.device,
     )
@@ -391,7 +390,8 @@ def _open_audit(
 
 
 def _check_overlap(overlap: int, holdout: Embeddings) -> None:
-    if overlap > MAX_HOLDOUT_OVERLAP * holdout.n:
+    # 0.01: share of the holdout that may also be in the training set, as duplicates of a data set are.
+    if overlap > 0.01 * holdout.n:
         raise DataError(
             f"{overlap} of the {holdout.n} samples of holdout have the same embedding as a training sample that occurs "
             "once: the two share samples, or the extractor does not tell some apart (blank or discrete ones): remove "

@@ -43,10 +43,8 @@ SUSPICIOUS_SHARE = 0.01  # share of fresh samples that are as near to the traini
 MIN_CELL_SAMPLES = 20
 """Samples of each set that a cell needs for a rank test by normal approximation, as in the authors' code."""
 
-MIFID_THRESHOLD = 0.1  # mean cosine distance below which MiFID divides by it; made for Inception's features
 MIFID_EPSILON = 1e-15  # added to the distance that MiFID divides by, as the authors do
 MIFID_BLOCKS = 5  # blocks of MiFID's jackknife: each costs one more Fréchet distance
-MAX_MIFID_SAMPLES = 10_000  # maximum number of samples that MiFID is computed from
 
 MAX_FLD_SAMPLES = 5000
 """Maximum number of samples of each set for FLD's gap: its fit passes over all pairs a dozen times."""
@@ -219,7 +217,8 @@ def mifid(
     the p-value compares the distances.
     """
     run, rng = Run.of(run), np.random.default_rng(seed)
-    n = min(gen.n, fresh.n, MAX_MIFID_SAMPLES)
+    # 10_000: maximum number of samples that MiFID is computed from.
+    n = min(gen.n, fresh.n, 10_000)
     reference, directions = from_embeddings(train, run=run), UnitRows(train)
     found: list[tuple[float, tuple[float, float]]] = []
     distances, variances = [], []
@@ -234,7 +233,8 @@ def mifid(
         angles = nearest_rows.distances[:, 0] ** 2 / 2
         distance, variance = float(angles.mean()), float(angles.var(ddof=1)) / n
         value, relative = fid, jackknife(without, confidence=confidence)[1] / (fid + MIFID_EPSILON)
-        if distance < MIFID_THRESHOLD:
+        # 0.1: mean cosine distance below which MiFID divides by it; made for Inception's features.
+        if distance < 0.1:
             value = fid / (distance + MIFID_EPSILON)
             relative = hypot(relative, normal_quantile(confidence) * sqrt(variance) / (distance + MIFID_EPSILON))
         found.append((value, (max(value * (1 - relative), 0.0), value * (1 + relative))))

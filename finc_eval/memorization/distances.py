@@ -30,9 +30,6 @@ from finc_eval.numerics.names import SearchIndex
 
 STAGE = Stage("distances between samples", cost=10)  # stage of the progress, whose unit is a pair of samples
 
-RADIUS_SAMPLES = 1000
-"""Number of members, and of non-members, whose median distance to the generated set is the radius of the balls."""
-
 
 @dataclass(frozen=True, eq=False)
 class AttackedDistances:
@@ -85,10 +82,9 @@ def measure(
 ) -> SetDistances:
     """Measure all distances of a set: one pass with the training set, one with the non-members."""
     # The median squared distance to the nearest generated sample, over some samples of both sets.
-    some = [
-        Subset(one, np.linspace(0, one.n - 1, min(RADIUS_SAMPLES, one.n)).astype(np.int64))
-        for one in (train, non_members)
-    ]
+    # 1000: number of members, and of non-members, whose median distance to the generated set is the radius of the
+    # balls.
+    some = [Subset(one, np.linspace(0, one.n - 1, min(1000, one.n)).astype(np.int64)) for one in (train, non_members)]
     distances = [nearest(one, gen, 1, device=run.torch_device).distances for one in some]
     squared = float(np.median(np.concatenate(distances))) ** 2
     first, second = divide_stage(run.progress, STAGE, [train.n, non_members.n])

@@ -36,9 +36,6 @@ PICTURES_HELD = 8  # pictures that are held together
 HASH_ROWS, HASH_QUERIES = 1024, 32
 """Training pictures and others whose distances are computed together: 20 MB of products."""
 
-MAX_PRODUCTS = 2e10
-"""Number of products of hashes up to which shifted views are also searched: some minutes on two cores."""
-
 
 class View(NamedTuple):
     """A part of a picture, perhaps mirrored."""
@@ -133,7 +130,8 @@ def base_hashes(base: Embeddings, label: str, run: Run) -> NDArray[np.uint8]:
 def query_views(largest: int, train: int) -> Views:
     """Return the views of pictures that are searched for among training pictures, as many as are affordable."""
     every = (*PLAIN_VIEWS, *SHIFTED_VIEWS)
-    affordable = largest * train * len(every) * len(TRAIN_VIEWS) <= MAX_PRODUCTS
+    # 2e10: number of products of hashes up to which shifted views are also searched: some minutes on two cores.
+    affordable = largest * train * len(every) * len(TRAIN_VIEWS) <= 2e10
     return every if affordable else PLAIN_VIEWS
 
 

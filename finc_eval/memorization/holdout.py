@@ -24,8 +24,6 @@ from finc_eval.memorization.settings import AUDIT_ALPHA, AuditSettings
 from finc_eval.memorization.strata import Stratum
 from finc_eval.numerics.inference import holm
 
-MAX_TESTED = 2000  # samples of each set that the test takes
-
 NEIGHBORS = 15
 """Neighbors of each sample in both sets together. Of 20 holdouts of 300 samples that lack 2 of 20 kinds, 10, 15 and 25
 neighbors find 16, 16 and 11; of 20 that lack a class of ten, 17, 20 and 20."""
@@ -43,7 +41,8 @@ def holdout_p_value(train: Embeddings, holdout: Embeddings, seed: int, run: Run)
     Groups are exchanged whole, and count by the median distance of their samples.
     """
     rng = np.random.default_rng(seed)
-    n = min(train.n, holdout.n, MAX_TESTED)
+    # 2000: samples of each set that the test takes.
+    n = min(train.n, holdout.n, 2000)
     sets = [Subset(one, np.sort(rng.permutation(one.n)[:n])) for one in (train, holdout)]
     hashes = [one.group_hashes() for one in sets]
     groups = [np.arange(n) if one is None else np.unique(one, return_inverse=True)[1] for one in hashes]

@@ -24,7 +24,6 @@ from finc_eval.partitions.kind import names_of_unions
 from finc_eval.partitions.kind_tree import KindTree
 
 MAX_STRATA = 12  # maximum number of strata
-STRATUM_EXAMPLES = 8  # number of training samples that are kept as examples of a stratum
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,8 @@ def copying_by_stratum(
             Stratum(
                 id=kind_id(cell),
                 name=name,
-                examples=examples.top_ids[:STRATUM_EXAMPLES],
+                # 8: number of training samples that are kept as examples of a stratum.
+                examples=examples.top_ids[:8],
                 generated=len(ours),
                 fresh=len(fresh),
                 suspicious=int((ours <= threshold).sum()),

@@ -96,15 +96,11 @@ def survival(n: int, m: int, k: int) -> NDArray[np.float64]:
     return above
 
 
-COPY_SHARES = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)
-"""Shares of planted copies that the power is computed for."""
-
 EXACT = "exact"  # name of copies to which nothing is done
 
 COPY_NOISES = {EXACT: 0.0, "noise 0.25": 0.25, "noise 0.5": 0.5}
 """Lengths of the noise on a copy, in distances of its original to the nearest other training sample."""
 
-MAX_PLANTED_COPIES = 500  # number of copies whose scores are computed, for each noise
 POWER_REPEATS = 4000  # number of imagined generators for each power, which is then known to ±0.016 at worst
 
 
@@ -133,7 +129,8 @@ def plant_copies(
 ) -> NDArray[np.float32]:
     """Copy some training samples, none a duplicate, with noise of a relative length: (copies, d)."""
     single = np.flatnonzero(spacings > 0)
-    chosen = np.sort(rng.choice(single, min(MAX_PLANTED_COPIES, len(single)), replace=False))
+    # 500: number of copies whose scores are computed, for each noise.
+    chosen = np.sort(rng.choice(single, min(500, len(single)), replace=False))
     rows = train.rows_at(chosen).cpu().numpy()
     if noise == 0:
         return rows
@@ -189,7 +186,8 @@ def powers(
     ascending = np.sort(fresh)
     # The place of a copy's score among fresh ones, in [0, 1].
     places = np.searchsorted(ascending, scores, side="left") / len(ascending)
-    counts = {share: round(share * n) for share in COPY_SHARES}
+    # shares of planted copies that the power is computed for.
+    counts = {share: round(share * n) for share in (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)}
     return [
         Power(test, kind, share, count, detection_probability(places, count, n, len(fresh), alpha, rng))
         for share, count in counts.items()

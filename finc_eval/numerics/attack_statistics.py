@@ -19,9 +19,6 @@ from finc_eval.core.errors import DataError, check_fraction
 from finc_eval.core.record import Record
 from finc_eval.numerics.inference import clopper_pearson, normal_quantile, share_bounds
 
-MIN_FALSE_ALARMS = 10
-"""False alarms that an operating point must allow for; with this many, their rate is known to about a third."""
-
 ROOT_MARGIN = 1e-12  # distance from 0 and 1 at which the search for an end of an interval stops
 
 
@@ -47,7 +44,8 @@ class OperatingPoint(Record):
     @property
     def resolved(self) -> bool:
         """True if the limit allows enough false alarms to mean something: 0.1 % takes 10 000 non-members."""
-        return self.limit * self.non_members >= MIN_FALSE_ALARMS
+        # 10: false alarms that an operating point must allow for; with this many, their rate is known to about a third.
+        return self.limit * self.non_members >= 10
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,6 @@ def unit_rows(rows: torch.Tensor) -> torch.Tensor:
 BANDWIDTH_FACTOR = 0.5
 """Bandwidth σ divided by the reference's median pairwise distance; docs/method.md has the measurement."""
 
-MAX_KINDS_SHARE = 0.5  # effective number of kinds, as a share of the samples, above which σ is too small
-MIN_KINDS = 1.5  # effective number of kinds below which σ is too large
 
 RESAMPLES, STABLE_VARIANCE = 10, 0.01
 """Number of resamples, and the variance of a score over them that the papers call stable."""
@@ -79,12 +77,14 @@ def bandwidth_warnings(sample: torch.Tensor, sigma: float) -> list[str]:
         return []
     rows = sample.double()  # in which even the distances of enormous embeddings are finite
     kinds = effective_kinds(gaussian_kernel(rows, rows, sigma))
-    if kinds > MAX_KINDS_SHARE * samples:
+    # 0.5: effective number of kinds, as a share of the samples, above which σ is too small.
+    if kinds > 0.5 * samples:
         return [
             f"sigma {sigma:.4g} is too small: among {samples} samples it distinguishes {kinds:.0f} kinds, so that "
             "every direction is a single sample, and scores such as KEN come close to log n"
         ]
-    if kinds < MIN_KINDS:
+    # 1.5: effective number of kinds below which σ is too large.
+    if kinds < 1.5:
         return [
             f"sigma {sigma:.4g} is too large: among {samples} samples it distinguishes {kinds:.2f} kinds, so that all "
             "look alike and one direction holds nearly all mass"

@@ -35,10 +35,6 @@ are called a design at this rate. Designs of 4 or 16 images of a value are recog
 where a tenth of the images is lost, from 15, and a fifth, from 30. With 1e-3, it is 8, 12 and 20; with 1e-5, 10, 20 and
 40. A design of 2 images is not recognized if one is lost, and a design of 1 never."""
 
-NAMED = 3  # values that a sentence names
-MAX_KEPT = 100  # values that a result names
-FLOOR = 1e-6  # smallest variance of the counts of a design, over the variance of random counts
-
 
 @dataclass(frozen=True)
 class PairedSet(Record):
@@ -182,7 +178,8 @@ def _pair(
             rest = np.flatnonzero(~inside[label])
             apart[label] = Subset(one, rest), len(shared) + np.searchsorted(others, values[label][rest])
         lacks = np.setdiff1d(every, own[label])
-        info[label] = PairedSet(len(rows), one.n - len(rows), len(lacks), tuple(lacks[:MAX_KEPT].tolist()))
+        # 100: values that a result names.
+        info[label] = PairedSet(len(rows), one.n - len(rows), len(lacks), tuple(lacks[:100].tolist()))
     about_it = Pairs(column, len(shared), pairs is not None, info)
     return Pairing(about_it, shared, found, block, is_whole, apart), [about_it.sentence, *about_it.missing()]
 
@@ -210,7 +207,8 @@ def _values(label: str, one: Embeddings, column: str) -> NDArray[np.str_]:
 
 def missing_sentence(label: str, column: str, count: int, of: int, values: tuple[str, ...]) -> str:
     """Return a sentence on values that a set lacks."""
-    names = join_words([f"{str(one)!r:.60}" for one in values[:NAMED]])
+    # 3: values that a sentence names.
+    names = join_words([f"{str(one)!r:.60}" for one in values[:3]])
     return f"{label} lacks {count:,} of the {of:,} values of {column} that another set has, such as {names}:"
 
 
@@ -225,7 +223,8 @@ def dispersion(counts: NDArray[np.int64]) -> float:
     # Counts are whole: half of the least step between sums is added.
     if degrees < 1 or mean < 2 or chdtr(degrees, squares + 1 / mean) > TOO_EVEN:
         return 1.0
-    return max(squares / degrees, FLOOR)
+    # 1e-6: smallest variance of the counts of a design, over the variance of random counts.
+    return max(squares / degrees, 1e-6)
 
 
 def count_by_design(tally: Tally) -> EffectiveCounts:

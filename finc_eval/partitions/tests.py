@@ -20,8 +20,6 @@ from finc_eval.partitions.kmeans import FIT_SAMPLES
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-NO_MIX = 1e-9  # sum of all |π_sv − W_v| up to which the mixes of two sets are equal, up to rounding
-
 
 @dataclass(frozen=True)
 class Mix(Record):
@@ -66,7 +64,8 @@ class Mixes:
             value.append(parts[0][1] - parts[1][1])
             variance.append(parts[0][2] + parts[1][2])
             unseen.append((parts[0][3] + parts[1][3]) / 2)
-        if max(unseen) <= NO_MIX:
+        # 1e-9: sum of all |π_sv − W_v| up to which the mixes of two sets are equal, up to rounding.
+        if max(unseen) <= 1e-9:
             return None
         return cls(np.array(plain), np.array(value), np.array(variance), np.array(unseen), sizes.sum(1))
 

@@ -26,7 +26,6 @@ Array = NDArray[np.float64]
 
 What = Literal["content", "diversity", "fit"]
 
-MAX_PROMPTS = 100  # prompts that a result keeps, those whose images differ most
 PROMPTS_SHOWN = 8  # prompts that a page and a terminal show
 PICTURES = 4  # images of a prompt and set that are shown
 
@@ -286,7 +285,8 @@ class _Table:
         chance = (first.within / first.n + second.within / second.n) / self.unit**2
         distance = np.sqrt((self.mean**2).sum(1))
         (p_values, p_fit), vendi = self._within_prompts()
-        shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:MAX_PROMPTS]
+        # 100: prompts that a result keeps, those whose images differ most.
+        shown = np.lexsort((-distance, np.where(np.isnan(p_values), 1.0, p_values)))[:100]
         for block in shown.tolist():
             value, ends = _unbiased(float(distance[block]), float(chance[block]), int(first.n[block] + second.n[block]))
             p_value = None if np.isnan(p_values[block]) else float(p_values[block])

@@ -24,9 +24,7 @@ from finc_eval.report.pages import draw_intervals, render, scale
 from finc_eval.report.terminal import print_notes, print_one
 from finc_eval.samples import Samples
 
-FRAGMENT_PAIRS = 8  # number of suspicious pairs in a notebook
 SHOWN_STRATUM_EXAMPLES = 6  # number of training samples of a stratum on a page
-LIKELY_SEEN = 0.8  # probability from which on copies count as visible
 
 MEASURES: dict[MeasureName, tuple[str, str]] = {
     "hash": (
@@ -195,7 +193,8 @@ def notebook(result: Audit) -> Outline:
             evidence(pair),
             percent(pair.fresh_share, 1),
         ]
-        for pair in result.copying.pairs[:FRAGMENT_PAIRS]
+        # 8: number of suspicious pairs in a notebook.
+        for pair in result.copying.pairs[:8]
     ]
     columns = ["Sample", "Training sample", "Shown by", "Fresh as near"]
     said = outline(result)
@@ -286,7 +285,8 @@ def membership_sentence(audit: Audit) -> str:
 def power_sentence(audit: Audit) -> str:
     """Return the share of exact copies that would have been seen, in a sentence."""
     exact = [power for power in audit.copying.power if (power.test, power.kind) == ("calibrated", EXACT)]
-    seen = next((power for power in exact if power.probability >= LIKELY_SEEN), None)
+    # 0.8: probability from which on copies count as visible.
+    seen = next((power for power in exact if power.probability >= 0.8), None)
     if seen is None:
         return "Not even a quarter of exact copies would surely have been seen: the sets are too small."
     below = [power for power in exact if power.share < seen.share]

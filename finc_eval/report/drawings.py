@@ -22,9 +22,6 @@ Ink = Literal["gen", "ref", "other", "rule", "ink"]
 COLORS: dict[Ink, str] = {"gen": "#b04a12", "ref": "#1f5f9e", "other": "#56616e", "rule": "#ccd2d9", "ink": "#17202b"}
 """Colors of a light page, by the class for which the style has the colors of both themes."""
 
-MOST_TICKS = 5  # steps between the round numbers of a linear axis, at most
-RADIUS = 4.0  # radius of a mark, in pixels
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -48,7 +45,8 @@ class Axis:
     @property
     def ticks(self) -> tuple[float, ...]:
         """Round numbers within a linear axis, zero among them."""
-        least = (self.high - self.low) / MOST_TICKS
+        # 5: steps between the round numbers of a linear axis, at most.
+        least = (self.high - self.low) / 5
         power = 10.0 ** floor(log10(least))
         step = next(step * power for step in (1, 2, 5, 10) if step >= least / power - 1e-9)
         first, last = -floor(-self.low / step + 1e-9), floor(self.high / step + 1e-9)
@@ -85,7 +83,8 @@ def mark(ink: Ink, place: tuple[float, float], words: str, interval: tuple[float
     if ink == "ref":
         shape = Markup('<rect x="{:.1f}" y="{:.1f}" width="7" height="7"/>').format(x - 3.5, y - 3.5)
     else:
-        shape = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{:g}"/>').format(x, y, RADIUS)
+        # 4.0: radius of a mark, in pixels.
+        shape = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="{:g}"/>').format(x, y, 4.0)
     whisker = Markup("")
     if interval is not None:
         ends = "".join(f"M{end:.1f} {y - 3:.1f}V{y + 3:.1f}" for end in interval)
@@ -108,10 +107,6 @@ def bar(share: float, words: str) -> Markup:
 FOREST_WIDTH, MARGIN = 300, 8  # width of a drawing in pixels, and what is kept free at its ends
 SPACING, AROUND = 9, 8  # pixels from one set to the next, and above the first and below the last together
 
-AXIS_HEIGHT = 18
-
-LEAST_SCALE = 0.001  # share at the right end of the scale at least
-
 
 class Drawn(NamedTuple):
     """A share to draw: its color, the name of its set, its value and, if it has one, its interval."""
@@ -130,7 +125,8 @@ class Drawn(NamedTuple):
 
 def forest_scale(ends: Iterable[float]) -> Axis:
     """Return the scale from zero that intervals with these upper ends fill."""
-    return Axis(0.0, max([LEAST_SCALE, *ends]), MARGIN, FOREST_WIDTH - MARGIN)
+    # 0.001: share at the right end of the scale at least.
+    return Axis(0.0, max([0.001, *ends]), MARGIN, FOREST_WIDTH - MARGIN)
 
 
 def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
@@ -145,7 +141,7 @@ def forest(title: str, shares: Sequence[Drawn], scale: Axis) -> Markup:
 
 def forest_axis(scale: Axis) -> Markup:
     """Return the numbers above a column of drawings; screen readers skip them, as the table has the shares."""
-    size = Markup('width="{0}" height="{1}" viewBox="0 0 {0} {1}"').format(FOREST_WIDTH, AXIS_HEIGHT)
+    size = Markup('width="{0}" height="{1}" viewBox="0 0 {0} {1}"').format(FOREST_WIDTH, 18)
     step = scale.ticks[1] if len(scale.ticks) > 1 else scale.high
     decimals = max(0, ceil(-log10(100 * step) - 1e-9))
     label = Markup('<text x="{:.1f}" y="13" font-size="11" text-anchor="{}" fill="currentColor">{:.{}f}{}</text>')
@@ -176,7 +172,6 @@ TOP, GAP, BOTTOM, LEGEND = 16, 28, 42, 24
 
 NAMED_LINES = 18  # pixels of a line of text above the figure of a sweep
 RANK_SPACING = 10  # ranks between two numbers of an axis of ranks
-MAX_LABELED_VALUES = 12  # values on the axis of a sweep that bear their number
 
 ROLE_OFFSET = 3.5
 """Pixels by which the marks of the two roles stand to either side of their value, so that none hides another."""
@@ -248,7 +243,8 @@ def sweep_svg(
             parts += [mark(ink, (x, upper.at(one.difference)), f"{words}: {one.difference:.1f} points")]
             if not isnan(one.spreadness):
                 parts += [mark(ink, (x, lower.at(one.spreadness)), f"{words}: spreadness {one.spreadness:.2f}")]
-    shown = values[:: ceil(len(values) / MAX_LABELED_VALUES)]
+    # 12: values on the axis of a sweep that bear their number.
+    shown = values[:: ceil(len(values) / 12)]
     parts += [text((across.at(value), below + 18), f"{value:.4g}") for value in shown]
     parts += [text(((LEFT + WIDTH) / 2, below + 36), parameter), *_legend(below + BOTTOM + 12)]
     title = f"Difference of shares and spreadness of every significant mode against {parameter}"

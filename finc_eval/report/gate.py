@@ -29,8 +29,6 @@ HOW = (
     "share of samples a kind has gained that the reference lacks."
 )
 
-WITH_PICTURES = 30  # largest number of limits, by urgency, that a page shows with samples
-
 
 def page(result: Verdict, samples: Mapping[str, Samples]) -> str:
     """Return the page: limits that did not hold come first, with their samples."""
@@ -69,7 +67,8 @@ def gallery(result: Verdict, samples: Mapping[str, Samples]) -> Gallery:
 
 
 def _choose_pictured(result: Verdict) -> list[Limit]:
-    return [limit for limit in result.by_urgency if limit.examples][:WITH_PICTURES]
+    # 30: largest number of limits, by urgency, that a page shows with samples.
+    return [limit for limit in result.by_urgency if limit.examples][:30]
 
 
 def _card(limit: Limit, scale: Axis, with_samples: bool) -> Card:

@@ -25,9 +25,6 @@ from finc_eval.report.formats import bare_percent, share_interval
 from finc_eval.report.pages import render
 from finc_eval.samples import Samples
 
-SHOWN_DISAGREEMENTS = 5  # pairs of models in opposite orders that a summary names
-KEYED_MODELS = 12  # models of a page that says at its top how many samples each has
-MATRIX_MODELS = 20  # models of a board that has a matrix of all pairs at most
 PROFILE_KINDS = 5  # kinds of samples that the section of a model names at most, of each direction
 
 
@@ -46,7 +43,8 @@ def page(board: Leaderboard, samples: Mapping[str, Samples]) -> str:
         pairs=_pairs_table(board, names),
         profiles=[_profile(board, row) for row in board.rows],
         names=names,
-        keyed=KEYED_MODELS,
+        # 12: models of a page that says at its top how many samples each has.
+        keyed=12,
         groups=[*group_sentences(board), *disagreement_sentences(board)],
         unranked=_reasons(board),
         values=_value_tables(board),
@@ -173,9 +171,10 @@ def panel_sentences(board: Leaderboard) -> list[str]:
 
 def _opposite(pairs: Sequence[tuple[str, str, Sequence[str], Sequence[str]]], how: str) -> list[str]:
     """Return a sentence for each of the first pairs in opposite orders, and the number of the others."""
+    # 5: pairs of models in opposite orders that a summary names.
     found = [
         f"{first} is surely better than {second} by {join_words(better)}, and surely worse by {join_words(worse)}."
-        for first, second, better, worse in pairs[:SHOWN_DISAGREEMENTS]
+        for first, second, better, worse in pairs[:5]
     ]
     more = len(pairs) - len(found)
     return [*found, f"{plural(more, 'more pair')} of models in opposite orders {how}."] if more else found
@@ -216,7 +215,8 @@ def _pairs_table(board: Leaderboard, names: UniqueNames) -> Table | None:
 
     A board of many models has none.
     """
-    if len(board.rows) > MATRIX_MODELS:
+    # 20: models of a board that has a matrix of all pairs at most.
+    if len(board.rows) > 20:
         return None
 
     def cell(first: str, second: str) -> Cell:

@@ -20,8 +20,6 @@ from finc_eval.report.formats import optional_percent, p_value
 from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
 from finc_eval.samples import Samples
 
-LEAD_OF_GROUP = 4  # samples of a group in the table of groups
-
 DIFFERENCE = "difference of shares in points"
 
 LEGEND = (
@@ -133,7 +131,8 @@ def _rows(result: MethodComparison, role: Role) -> list[list[Cell | str]]:
     for group in significant_groups(result, role):
         shown = result.shown_direction(group)
         own, _ = SETS_OF[role]
-        samples = [(own, shown.typical(own)[:LEAD_OF_GROUP])]
+        # 4: samples of a group in the table of groups.
+        samples = [(own, shown.typical(own)[:4])]
         name = Cell(_title_of(result, group), samples=samples, anchor=anchor(shown.id, f"-{group.name}"))
         row: list[Cell | str] = [name]
         for method in result.comparisons:

@@ -18,8 +18,6 @@ from finc_eval.report.pages import Section, render, sections_of
 from finc_eval.report.private import promises
 
 SET = "synthetic"  # name of the set whose images a page shows
-DEVIATIONS = 3  # standard deviations of the discrepancy of noise alone within which a generator agrees with a release
-SHOWN_LEVELS = 8  # most frequent levels of a column that a page shows
 
 PARTS: dict[str, Callable[[ReleasedPart], str]] = {
     "Features": lambda one: one.features,
@@ -33,7 +31,8 @@ PARTS: dict[str, Callable[[ReleasedPart], str]] = {
 
 def _levels(column: MadeColumn) -> Cell:
     """Return the most frequent levels of a column with their shares, the most frequent one first."""
-    shown = sorted(zip(column.levels, column.shares, strict=True), key=lambda level: -level[1])[:SHOWN_LEVELS]
+    # 8: most frequent levels of a column that a page shows.
+    shown = sorted(zip(column.levels, column.shares, strict=True), key=lambda level: -level[1])[:8]
     lines = [f"{name} {percent(share, 1)}" for name, share in shown]
     drawn = [bar(share, text) for (_, share), text in zip(shown, lines, strict=True)]
     more = len(column.levels) - len(shown)
@@ -120,9 +119,10 @@ def outline(result: Synthesis) -> Outline:
 
 def summary(result: Synthesis) -> str:
     """Return what was released, and whether the generator agrees with it, in plain sentences."""
+    # 3: standard deviations of the discrepancy of noise alone within which a generator agrees with a release.
     agreement = (
         "The generator agrees with them as well as the noise allows."
-        if result.discrepancy <= 1 + DEVIATIONS * sqrt(2 / result.features)
+        if result.discrepancy <= 1 + 3 * sqrt(2 / result.features)
         else f"The generator is {result.discrepancy:.2f} times as far from them as noise alone would be: it needs more "
         "steps, or features that it can meet. A new run spends epsilon again."
     )

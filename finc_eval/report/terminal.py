@@ -19,8 +19,6 @@ PLAIN = str.maketrans(
 )
 """ASCII for the signs of a table, where the reader is a log."""
 
-LEAST_WIDTH = 12  # characters of a line of a name, or of prose, that stay where all else needs more
-MAX_WORD = 32  # characters of a word in a name, such as an id, that stay on one line
 MAX_NAME_LINES = 3  # lines of a name
 BREAK = re.compile(r" (?!%)")  # space at which a name may be wrapped: a number keeps its sign
 BORDER = 3  # characters between two columns; a table has one more at its end
@@ -61,8 +59,10 @@ def print_table(
         least.append(wanted[-1])
         if heading in (*names, *prose):
             longest = max((cell_len(part) for text in texts for part in text.split()), default=0)
-            whole = min(longest, MAX_WORD) if heading in names else longest
-            least[-1] = max(min(wanted[-1], LEAST_WIDTH), whole)
+            # 32: characters of a word in a name, such as an id, that stay on one line.
+            whole = min(longest, 32) if heading in names else longest
+            # 12: characters of a line of a name, or of prose, that stay where all else needs more.
+            least[-1] = max(min(wanted[-1], 12), whole)
     for places in _parts(least, console.width):
         widths = _widen([wanted[i] for i in places], [least[i] for i in places], console.width)
         table = Table(

@@ -30,7 +30,6 @@ IMAGE_KEYS = ("image", "images", "img", "imgs", "pixel_values", "pixels", "jpg",
 """Keys under which an item or a batch usually has its images."""
 
 LABEL_KEYS = ("label", "labels", "class", "target", "targets", "cls", "y")  # keys of its labels
-FUNCTION_BATCH = 64  # images that a function is asked for at once
 
 
 def to_pixels(value: Any, who: str, reading: Reading = EVERYTHING) -> tuple[Pixels, Traits]:
@@ -314,7 +313,8 @@ def iterate(source: Any, n: int | None, reading: Reading = EVERYTHING) -> Iterat
 def _call(function: Callable[[int], Any], n: int, key: str | None) -> Iterator[Any]:
     done = 0
     while done < n:
-        count = min(FUNCTION_BATCH, n - done)
+        # 64: images that a function is asked for at once.
+        count = min(64, n - done)
         batch = function(count)
         images, _ = part(batch, "the batch of the function", key)
         if not is_batch(images) or not len(images):

@@ -44,7 +44,6 @@ SEEDED = re.compile(r"(?P<prompt>.+?)[ _-](?:seed[ _-]?)?(?P<seed>\d+)")
 PNG_HEADS = (1 << 16, 1 << 22)
 """Bytes of a PNG file in which its text is looked for; the second where its pixels do not begin in the first."""
 
-MAX_COMPARED = 1000  # names that are compared with the samples' names if none matches
 
 ROWS_OF, SAMPLES_WITHOUT = "rows of", "samples without a row in"
 """First words of what has no partner, among the counts of what was left out."""
@@ -189,7 +188,8 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
     hint = f"{names[0]!r} is not {ids[0]!r}"
     for how, form in FORMS_OF_NAMES.items():
         by_form = {form(name): name for name in ids}
-        if alike := next((name for name in names[:MAX_COMPARED] if form(name) in by_form), None):
+        # 1000: names that are compared with the samples' names if none matches.
+        if alike := next((name for name in names[:1000] if form(name) in by_form), None):
             hint = f"they differ in {how}, as {alike!r} and the sample {by_form[form(alike)]!r}"
             break
     raise DataError(

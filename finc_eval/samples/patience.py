@@ -17,7 +17,6 @@ BRIEF_BYTES = 64 << 10
 the time of a picture of 64 pixels."""
 
 LOOKS = 64  # checks, such as calls of `read`, for each look at the clock, which takes as long as several
-MAX_REREAD = 4  # times the bytes of a file that may be read before its pixels: tags of a TIFF can name the same bytes
 
 
 class Watch:
@@ -55,7 +54,8 @@ class Patience(io.BytesIO):
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
         self._watch = Watch(0)
-        self._left: float = MAX_REREAD * len(data) + LOOKS * io.DEFAULT_BUFFER_SIZE
+        # 4: times the bytes of a file that may be read before its pixels: tags of a TIFF can name the same bytes.
+        self._left: float = 4 * len(data) + LOOKS * io.DEFAULT_BUFFER_SIZE
 
     def begin(self, pixels: int) -> None:
         """Allow the time that decoding so many pixels takes: the header has been read."""

@@ -17,20 +17,15 @@ from typing import Any, Self, TypeVar
 from finc_eval.core.record import Record
 from finc_eval.samples.traits import PALE, SHALLOW_VALUES, Traits, has_alpha
 
-MAX_SIZES = 32
-
 # TIFF may hold JPEG, and an array may have been decoded from one, but this cannot be seen.
 LOSSLESS = frozenset({"array", "PNG", "BMP", "TIFF", "PPM", "WEBP-lossless"}) | frozenset(
     {"png", "apng", "bmp", "ppm", "tiff", "rawvideo", "ffv1", "huffyuv", "ffvhuff", "utvideo", "qtrle"}
 )
 
 MAX_SHARE_DIFFERENCE = 0.2
-MAX_QUALITY_DIFFERENCE = 5
 MAX_SIZE_RATIO = 1.5
-MAX_ASPECT_RATIO = 1.1
 MAX_FPS_RATIO = 1.02
 MAX_LENGTH_RATIO = 1.1
-MIN_ALPHA_SHARE = 0.01
 MOST_SHALLOW = 0.95  # differences between two sets beyond which there is a warning
 
 UNMARKED = "unmarked"
@@ -191,7 +186,7 @@ def _unlike_compression(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             "differ and move the scores; save both sets in the same way, best without loss"
         )
     quality = gen.median_quality, ref.median_quality
-    if quality[0] is not None and quality[1] is not None and abs(quality[0] - quality[1]) > MAX_QUALITY_DIFFERENCE:
+    if quality[0] is not None and quality[1] is not None and abs(quality[0] - quality[1]) > 5:
         yield (
             f"the JPEGs of gen have the median quality {quality[0]}, those of {name} {quality[1]}: the traces of "
             "compression differ and move the scores; save both sets with one quality, best without loss"
@@ -210,7 +205,7 @@ def _unlike_shapes(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
     ours, theirs = ([_quantile(one.aspects, level) for level in levels] for one in (gen, ref))
     # Wasserstein distance between the two distributions of logarithms.
     distance = sum(abs(log(a / b)) for a, b in zip(ours, theirs, strict=True)) / len(levels)
-    if distance > log(MAX_ASPECT_RATIO):
+    if distance > log(1.1):
         yield (
             f"width to height is {_span(gen.aspects)} in gen and {_span(ref.aspects)} in {name} (from the 10th to the "
             "90th percentile): extractors squash or crop the two sets differently; crop both to one shape"
@@ -226,7 +221,7 @@ def _unlike_colors(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             "make both gray, or remove the gray samples, unless color is what you want to measure"
         )
     alpha = [one.share(sum(n for mode, n in one.modes.items() if has_alpha(mode))) for one in (gen, ref)]
-    if max(alpha) >= MIN_ALPHA_SHARE and min(alpha) == 0:
+    if max(alpha) >= 0.01 and min(alpha) == 0:
         yield (
             f"{alpha[0]:.0%} of gen and {alpha[1]:.0%} of {name} have an alpha channel, which is dropped, so that "
             "the colors it hides become visible: put such samples on a background of your choice"
@@ -325,5 +320,5 @@ def _quantile(counts: dict[Number, int], level: float) -> Number:
 
 def _most_frequent(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
     """Keep the most frequent sizes, and count the samples of all others."""
-    kept = dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:MAX_SIZES])
+    kept = dict(sorted(sizes.items(), key=lambda item: (-item[1], item[0]))[:32])
     return kept, sum(sizes.values()) - sum(kept.values())

@@ -29,7 +29,6 @@ from finc_eval.core.secrets import redact
 from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.traits import Traits as Traits
 
-SAMPLES_PER_REPORT = 256
 THREADS = min(16, os.cpu_count() or 1)
 
 DIGEST_BYTES = 32  # bytes of the content digest of a sample
@@ -169,7 +168,7 @@ class Source(ABC):
         found = np.empty((total, DIGEST_BYTES), np.uint8)
         for number, content in enumerate(self.contents(range(total))):
             found[number] = np.frombuffer(content, np.uint8)
-            if (number + 1) % SAMPLES_PER_REPORT == 0 or number + 1 == total:
+            if (number + 1) % 256 == 0 or number + 1 == total:
                 progress("check samples", number + 1, total)
         return found
 

@@ -23,7 +23,6 @@ from finc_eval.samples.reading import EVERYTHING, Reading
 from finc_eval.samples.source import THREADS, Result, Sample, Source, ahead, content_digest, count_decoding, readable
 
 MAX_REPEATED = 100  # times its size that the images of a .parquet file may take: they are packed, and repeat
-SMALL_BYTES = 1 << 20  # bytes of images that are read of any file
 DATA_FILE = "data.mdb"  # name of the file in a folder of LMDB
 
 
@@ -78,7 +77,8 @@ class ParquetSource(Source):
             begin, end = bisect_left(numbers, first), bisect_left(numbers, first + rows)
             if begin < end:
                 wanted = range(rows) if end - begin == rows else [number - first for number in numbers[begin:end]]
-                most = max(SMALL_BYTES, MAX_REPEATED * local(path).stat().st_size)
+                # 1 << 20: bytes of images that are read of any file.
+                most = max(1 << 20, MAX_REPEATED * local(path).stat().st_size)
                 for row, value in _values(path, column, wanted):
                     data = value["bytes"] if isinstance(value, dict) else value
                     most -= len(data or b"")

@@ -30,12 +30,9 @@ IJG_TABLES: npt.NDArray[np.int64] = np.clip(
 )
 """Luminance tables of the qualities 1 to 100, (100, 64), as libjpeg's jpeg_set_quality makes them."""
 
-MAX_TABLE_DEVIATION = 0.1
-"""Largest mean deviation of a luminance table from the table of a quality, relative to its mean."""
 
 GRAY_GRID = 64  # pixels a side that are looked at to find out whether an image is gray
 
-MAX_TRAITS_BYTES = 96
 MAX_MODE_LENGTH = 12
 
 SHALLOW_VALUES = 16  # values of a pixel that are not seen on a screen
@@ -115,7 +112,7 @@ class Traits:
         if self.frames is not None:
             facts += [_digits(self.frames), _digits(self.seconds), self.color or "-", _digits(self.aspect)]
         rest = f" {_name(self.mode)[:MAX_MODE_LENGTH]} {self.width}x{self.height} {gray} {' '.join(facts)}"
-        return (_name(self.format)[: MAX_TRAITS_BYTES - len(rest)] + rest).encode("ascii")
+        return (_name(self.format)[: 96 - len(rest)] + rest).encode("ascii")
 
     @classmethod
     @lru_cache(maxsize=1024)  # large sets have few distinct traits
@@ -166,7 +163,8 @@ def jpeg_quality(table: tuple[int, ...]) -> int | None:
     """
     distances = np.abs(IJG_TABLES - np.array(table)).mean(axis=1)
     best = int(distances.argmin())
-    return best + 1 if distances[best] <= MAX_TABLE_DEVIATION * np.mean(table) else None
+    # 0.1: largest mean deviation of a luminance table from the table of a quality, relative to its mean.
+    return best + 1 if distances[best] <= 0.1 * np.mean(table) else None
 
 
 def _digits(number: float | None) -> str:

@@ -47,7 +47,6 @@ LAMBDA = Annotated[
     about("λ, which is the bandwidth of the models: a positive number, or fixed_point for the paper's λ*"),
 ]
 
-BYTES_OF_AN_ENTRY = 4  # bytes on the disk for an entry of a fabricated sample
 
 Label = Annotated[
     str,
@@ -162,7 +161,8 @@ def fabricate(
     with work.running() as run:
         embeddings = _open_sets({"samples": samples}, extraction, run)["samples"]
         labels = _labels(embeddings, label, samples)
-        size = embeddings.n * embeddings.dim * BYTES_OF_AN_ENTRY
+        # 4: bytes on the disk for an entry of a fabricated sample.
+        size = embeddings.n * embeddings.dim * 4
         with reserve(out, size) as write, run.step("fabricate samples of each class"):
             made = fe.kahm.fabricate_classes(
                 embeddings, labels, noise, settings, fabricated=smooth, device=run.torch_device

@@ -65,7 +65,6 @@ sketch = typer.Typer(
     "any number of generators against it.",
 )
 
-RELEASE_BYTES = 16 << 20  # bytes that must be free on the disk for a release; no sketch is larger
 
 SketchFile = Annotated[Path, typer.Option("--ref", help="Private sketch.")]
 
@@ -115,7 +114,8 @@ def release(
         )
     check_given([data, public, feature_map_of], extraction.extractor)
     check_suffix(out, ".h5")
-    with reserve(out, RELEASE_BYTES) as write, work.running() as run:
+    # 16 << 20: bytes that must be free on the disk for a release; no sketch is larger.
+    with reserve(out, 16 << 20) as write, work.running() as run:
         book = open_ledger(ledger, budget, settings)
         released = None if feature_map_of is None else fe.privacy.PrivateSketch.load(feature_map_of)
         sources = {"data": data} | ({} if public is None else {"public": public})

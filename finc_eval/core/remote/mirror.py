@@ -32,8 +32,6 @@ from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, targ
 from finc_eval.core.secrets import redact_word
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
-DEFAULT_LIMIT = 20 << 30  # bytes of all copies, unless the environment variable says otherwise
-SLACK = 1 / 16  # part of the limit that is written before all copies are counted again
 STALE_SECONDS = 86_400  # age from which a temporary file is taken for one of a killed process
 LOCKS = [threading.Lock() for _ in range(64)]  # locks by URL, so that threads that need one object fetch it once
 SESSION = uuid.uuid4().hex  # version of an object whose server does not state one: its copy serves this process alone
@@ -111,7 +109,8 @@ def remove(target: Path) -> None:
 
 def limit() -> int:
     """Return how many bytes all copies may take."""
-    return size_variable(LIMIT, DEFAULT_LIMIT)
+    # 20 << 30: bytes of all copies, unless the environment variable says otherwise.
+    return size_variable(LIMIT, 20 << 30)
 
 
 _known: dict[str, Found] = {}  # objects that this process has asked for: it reads one version of each, and asks once
@@ -168,7 +167,8 @@ def _make_room(size: int) -> None:
         _room -= size
         if _room >= 0:
             return
-        _room = SLACK * limit()
+        # 1 / 16: part of the limit that is written before all copies are counted again.
+        _room = (1 / 16) * limit()
         files = sorted(_files(root()), key=lambda one: one[1])
         total, most = sum(taken for _, _, taken in files), limit() - _room - size
         for path, _, taken in files:

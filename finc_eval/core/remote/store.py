@@ -20,7 +20,6 @@ TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "Digest", "Last
 """Entries of a description that distinguish one version of an object from the next, the best first."""
 
 SILENCE_SECONDS = 8  # seconds for which a server may send nothing
-MIN_BYTES_PER_SECOND = 10_000  # bytes of an object that a server must send in each second, on average
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {
@@ -137,7 +136,8 @@ def meter(url: str, most: int, bound: str) -> Callable[[int], None]:
     def check(arrived: int) -> None:
         if arrived > most:
             raise RemoteError(f"{redact_word(url)} has more than {bound}")
-        if arrived < (time.monotonic() - begun - SILENCE_SECONDS) * MIN_BYTES_PER_SECOND:
+        # 10_000: bytes of an object that a server must send in each second, on average.
+        if arrived < (time.monotonic() - begun - SILENCE_SECONDS) * 10_000:
             raise RemoteError(
                 f"{redact_word(url)} arrives too slowly, {arrived:,} bytes so far: fetch it by another program"
             )

@@ -34,10 +34,8 @@ HASH_COST = 20
 """Number of pairs that are computed in about the time in which one row is hashed. Copies among fewer pairs are
 computed like all others."""
 
-MEAN_STRIDE = 16  # the mean is taken of every sixteenth row: no distance depends on it
 GROUPS_PER_NEIGHBOR = 8  # groups of columns per neighbor sought: about k / 16 more pairs are computed
 
-FLOAT32_ROUNDING = 2.0**-24
 SMALLEST_SQUARE = 1e-30  # smaller squares may be lost in float32, where the largest entry is about 1
 
 
@@ -56,7 +54,8 @@ class Frame:
             for _, rows in _read(source, range(0, source.n, BLOCK_ROWS), device):
                 largest.append(torch.linalg.vector_norm(rows, torch.inf))
                 if source is y:
-                    means.append(rows[::MEAN_STRIDE].mean(0, dtype=torch.double))
+                    # 16: the mean is taken of every sixteenth row: no distance depends on it.
+                    means.append(rows[::16].mean(0, dtype=torch.double))
         return cls(torch.stack(means).mean(0).float(), 2.0 ** frexp(float(torch.stack(largest).max()))[1])
 
 
@@ -71,7 +70,7 @@ class Rows:
         # Error bound of a squared distance in float32, relative to the squared norms. The error of a product of d terms
         # is about √d units in the last place of |a||b|; the largest seen on a million pairs (d = 16 to 8192) is
         # 1.03 √d. The rest is for norms, centering and radii.
-        self.relative_error = float((4 * rows.shape[1] ** 0.5 + 16) * FLOAT32_ROUNDING)
+        self.relative_error = float((4 * rows.shape[1] ** 0.5 + 16) * (2.0**-24))
 
     @cached_property
     def hashes(self) -> torch.Tensor:

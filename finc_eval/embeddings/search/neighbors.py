@@ -30,7 +30,6 @@ RECALL_QUERIES = 200  # queries with exact neighbors, to measure the recall: its
 CELLS_PER_ROOT = 4  # cells of the inverted file per root of the number of samples, as faiss advises
 TRAINED_PER_CELL = 40  # samples per cell that k-means sees, as faiss advises
 FIRST_PROBES = 4  # cells that are looked into at first; the number is doubled until the recall is reached
-ADDED_ROWS = 1 << 16  # rows that enter the index together
 QUERIES_TOGETHER = 1024  # queries that are searched together: 5 neighbors each, of 2048 entries, are 84 MB in float64
 FOUND_TOGETHER = 1 << 25  # pairs within a radius that are found together at most, which a collapsed set has: 400 MB
 
@@ -54,7 +53,8 @@ class InvertedFile:
         self._index: Any = faiss.IndexIVFFlat(faiss.IndexFlatL2(base.dim), base.dim, cells)
         self._index.cp.seed = 0
         self._index.train(rows - self._center)
-        for places in _portions(base.n, ADDED_ROWS):
+        # 1 << 16: rows that enter the index together.
+        for places in _portions(base.n, 1 << 16):
             self._index.add(_rows(base, places) - self._center)
         self._index.make_direct_map()
         self.cells, self.probes = cells, min(FIRST_PROBES, cells)

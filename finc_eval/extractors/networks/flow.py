@@ -9,7 +9,6 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import avg_pool2d, grid_sample, interpolate, pad
 
-MIN_SIDE = 12  # side of the coarsest pictures in pixels, at least
 STEPS = 3  # refinements of the flow at each size
 WINDOW = 5  # side of the neighborhood in which the flow is constant, in pixels
 DAMPING = 0.02  # square of the local contrast below which a place says nothing of motion, and counts as still
@@ -24,7 +23,8 @@ def optical_flow(first: torch.Tensor, second: torch.Tensor) -> tuple[torch.Tenso
     """
     pairs = [(even_contrast(first), even_contrast(second))]
     one, other = first, second
-    while min(one.shape[2:]) >= 2 * MIN_SIDE:
+    # 12: side of the coarsest pictures in pixels, at least.
+    while min(one.shape[2:]) >= 2 * 12:
         one, other = avg_pool2d(one, 2), avg_pool2d(other, 2)
         pairs.append((even_contrast(one), even_contrast(other)))
     flow = first.new_zeros(len(first), 2, *pairs[-1][0].shape[2:])

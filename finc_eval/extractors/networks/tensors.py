@@ -22,7 +22,6 @@ STATE_KEYS = ("state_dict", "model", "teacher", "model_state_dict")
 UNUSED = "num_batches_tracked"
 """End of the names of counters of training steps: old files lack them, and evaluation ignores them."""
 
-MAX_NESTING = 3
 MAX_NAMES_SHOWN = 3
 
 PORTS = {
@@ -76,7 +75,7 @@ def load_tensors(path: Path) -> Tensors:
     except Exception as error:  # each format has exceptions of its own
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise DataError(f"{path} cannot be read as tensors ({reason}): fetch or copy it again") from error
-    for _ in range(MAX_NESTING):
+    for _ in range(3):
         if isinstance(content, Mapping):
             content = next((content[name] for name in STATE_KEYS if isinstance(content.get(name), Mapping)), content)
     named = content if isinstance(content, Mapping) else {}

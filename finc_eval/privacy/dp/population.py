@@ -33,14 +33,12 @@ if TYPE_CHECKING:
 Hashes = NDArray[np.uint64]
 
 KEPT = 512  # different records of each view in a sketch at most
-CHANCE = 1e-6  # largest probability at which two disjoint draws of one law may look alike
 DIRECTIONS = 16  # directions along which a row is measured, each a sum of its entries with random signs
 
 COARSE, FINE = 2.0**-4, 2.0**-9
 """Steps of measurement, in units of the standard deviation of a row of length one. Rounding to bfloat16 changes 1 % of
 the coarse steps; the fine steps distinguish rows that differ little."""
 
-MAX_SORTED = 4096  # entries of the widest row that is also known with its entries in another order
 
 MIN_ENTRIES = 4
 """Entries of the narrowest row that is known in another scale: the direction of a narrower one says little."""
@@ -70,7 +68,8 @@ class RowViews:
         """Add the next rows, shape (b, d)."""
         values = rows.detach().cpu().double().numpy()
         self._parts[0].append(_measure(values, COARSE))
-        if values.shape[1] <= MAX_SORTED:
+        # 4096: entries of the widest row that is also known with its entries in another order.
+        if values.shape[1] <= 4096:
             self._parts[1].append(_measure(np.sort(values, axis=1), FINE))
 
     def views(self) -> tuple[Hashes, ...]:
@@ -152,7 +151,8 @@ def _common(one: tuple[Hashes, NDArray[np.int64]], sketch: tuple[Hashes, NDArray
     shared = np.minimum(own, other)
     again = own + other > 1
     again[np.argmax(own + other)] = False  # sums over all values are fixed, which takes one of them
-    if not shared[again].any() or chance_of(own[again], other[again]) > CHANCE:
+    # 1e-6: largest probability at which two disjoint draws of one law may look alike.
+    if not shared[again].any() or chance_of(own[again], other[again]) > 1e-6:
         return 0.0
     return float(shared.sum() / min(own.sum(), other.sum()))
 

@@ -143,9 +143,6 @@ MIN_DISTINCT = 20
 """Fewest different values by which a column is known whatever the order of its records. Fewer, such as a yes and no,
 are in other tables as often as in this one."""
 
-MAX_GAPS = 2
-"""Whole numbers that a column of row numbers spans at most, for each of them: some rows may have been removed."""
-
 
 def table_identity(columns: Mapping[str, NDArray[Any]]) -> Identity:
     """Return what identifies a table in a ledger: digests, and views that small changes leave as they are.
@@ -204,7 +201,8 @@ def _are_row_numbers(values: list[str], counts: NDArray[np.int64]) -> bool:
     if counts.max() > 1 or None in numbers:
         return False
     places = np.array(numbers, dtype=np.float64)
-    return bool((places % 1 == 0).all() and np.ptp(places) < MAX_GAPS * len(places))
+    # 2: whole numbers that a column of row numbers spans at most, for each of them: some rows may have been removed.
+    return bool((places % 1 == 0).all() and np.ptp(places) < 2 * len(places))
 
 
 def _is_regular(codes: NDArray[np.int64], count: int) -> bool:

@@ -24,7 +24,6 @@ SQUARE_WEIGHT = 0.1
 """Weight of the coordinate that releases the mean of ‖φ‖². It enters the estimate divided by the number of records, so
 it may be ten times as noisy as the others; at weight 1 it would make all noise √(3/2) times as large."""
 
-MAX_DEVIATIONS = 10  # standard deviations of noise that no release exceeds
 
 PRIVATE_SKETCH = "private sketch"
 
@@ -189,7 +188,8 @@ class ReleaseRecord(Record):
     def __post_init__(self) -> None:
         stated = self.guarantee
         least = (1 if stated.adjacency == "zero-out" else sqrt(2)) / self.m if self.m >= 2 else 0.0
-        slack = MAX_DEVIATIONS * self.noise / SQUARE_WEIGHT
+        # 10: standard deviations of noise that no release exceeds.
+        slack = 10 * self.noise / SQUARE_WEIGHT
         if not (
             0 < least <= self.sensitivity * (1 + 1e-9)
             and isclose(self.noise, stated.noise(self.sensitivity), rel_tol=1e-6)

@@ -19,9 +19,7 @@ from finc_eval.numerics.kernels import median_distance
 from finc_eval.privacy.dp.records import Records, open_records
 from finc_eval.privacy.reference.result import TransformHeader
 
-MAX_PUBLIC_ROWS = 2000  # largest number of public embeddings from which length scale and radius are computed
 SHARE_WITHIN_RADIUS = 0.99  # share of the public embeddings that lie within the radius
-MIN_RELATIVE_VARIANCE = 1e-9  # smallest variance of an axis, relative to the largest variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,14 +89,16 @@ class PublicTransform:
         records = open_records(public, "the public set")
         statistics = gaussian_statistics(public, "the public set", run=Run(device="cpu"))
         values, vectors = torch.linalg.eigh(statistics.covariance)
-        kept = int((values[-dims:] > MIN_RELATIVE_VARIANCE * values[-1]).sum()) if values[-1] > 0 else 0
+        # 1e-9: smallest variance of an axis, relative to the largest variance.
+        kept = int((values[-dims:] > 1e-9 * values[-1]).sum()) if values[-1] > 0 else 0
         if not kept:
             raise DataError("the public embeddings are all alike, so no axes follow from them: take another set")
         axes = vectors[:, -kept:].flip(1)
         axes = axes * axes[axes.abs().argmax(0), torch.arange(kept)].sign()  # libraries differ in the signs
         if whiten:
             axes = axes * values[-kept:].flip(0).rsqrt()
-        step = -(-records.m // MAX_PUBLIC_ROWS)
+        # 2000: largest number of public embeddings from which length scale and radius are computed.
+        step = -(-records.m // 2000)
         rows = torch.cat([rows[-start % step :: step] for start, rows in records.batches()])
         rows = rows[rows.isfinite().all(1)]  # samples that could not be read are also records
         shown = (rows.double() - statistics.mean) @ axes

@@ -16,7 +16,6 @@ from finc_eval.report.exports.outline import Cell, Table
 from finc_eval.report.formats import bare_percent, p_value, points_interval, share_interval
 
 TEXT_SAMPLES = 6  # samples of each set and kind that a notebook shows
-KINDS_OF_MIX = 12  # kinds whose differences are divided in a table, those with the largest parts
 UNDER = "· "  # mark of a kind that is under the heading above it
 
 LEGEND = (
@@ -64,7 +63,8 @@ def kind_tables(
 def mix_tables(kinds: Sequence[Kind], titles: Mapping[str, str]) -> list[Table]:
     """Return how kinds differ because of the models, and of unlike mixes of prompts; none if the mixes are equal."""
     mixes = [(kind, kind.mix) for kind in kinds if kind.mix]
-    largest = sorted(mixes, key=lambda one: -max(abs(one[1].plain), abs(one[1].value)))[:KINDS_OF_MIX]
+    # 12: kinds whose differences are divided in a table, those with the largest parts.
+    largest = sorted(mixes, key=lambda one: -max(abs(one[1].plain), abs(one[1].value)))[:12]
     if not largest:
         return []
     rows: list[list[Cell | str]] = []

@@ -36,7 +36,6 @@ LOWER_END = ".interval.low"  # end of the name of a column of lower ends, such a
 
 OF_SET = "Share of the set"
 
-LEGEND_COLUMNS = 4  # names that stand next to each other in a legend
 Number = tuple[float, float, float]  # a number, and the ends of its interval
 
 VALUES = ("unbiased", "value", "statistics.auc", "attack.auc", "moved")
@@ -113,7 +112,8 @@ def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
     for axes in grid.flat:
         known |= {text: handle for handle, text in zip(*axes.get_legend_handles_labels(), strict=True)}
     if len(known) > 1:
-        columns = min(len(known), LEGEND_COLUMNS)
+        # 4: names that stand next to each other in a legend.
+        columns = min(len(known), 4)
         legend = figure.legend(known.values(), known, loc="outside upper right", ncols=columns, frameon=False)
         for text in legend.get_texts():
             text.set(**PLAIN)
