@@ -13,7 +13,7 @@ from finc_eval.comparison.inputs import SKETCH
 from finc_eval.comparison.methods import MethodComparison, compare_methods
 from finc_eval.comparison.result import Comparison
 from finc_eval.comparison.score_pass import SCORE
-from finc_eval.comparison.settings import Options, Settings, settings_of
+from finc_eval.comparison.settings import MethodName, Options, Settings, settings_of
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
@@ -169,9 +169,7 @@ def evaluate(
     # A sketch is opened again by each part, which takes it or says why not.
     sets = {label: one if isinstance(one, Embeddings) else given[label] for label, one in opened.items()}
     x, y = sets["gen"], sets["ref"]
-    # 2000: samples of each set up to which exact KEN is among the baselines: it takes the cube of them.
-    small = all(isinstance(one, Embeddings) and one.n <= 2000 for one in (x, y))
-    methods = (*BASELINES, "ken") if small else BASELINES
+    methods = _methods(x, y)
     run = run.planned(*_stages(settings, len(chosen), len(methods), audits=train is not None))
     missing = {"audit": NO_AUDIT} if train is None else {}
     for label in (label for label, one in opened.items() if not isinstance(one, Embeddings)):
@@ -200,6 +198,12 @@ def evaluate(
         missing=missing,
         provenance=Provenance.here(run.device),
     )
+
+
+def _methods(*sets: object) -> tuple[MethodName, ...]:
+    """Return the methods that take these sets; exact KEN, which takes the cube of its samples, up to 2000 of each."""
+    small = all(isinstance(one, Embeddings) and one.n <= 2000 for one in sets)
+    return (*BASELINES, "ken") if small else BASELINES
 
 
 def _stages(settings: Settings, metrics: int, methods: int, *, audits: bool) -> list[Stage]:

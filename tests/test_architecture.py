@@ -6,6 +6,7 @@
 import ast
 import re
 import tomllib
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -101,6 +102,70 @@ def test_no_function_has_more_than_forty_lines_in_its_body():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and body_lines(node) > MAX_BODY
     }
     assert long - LONG_BODIES == set()
+
+
+def is_number(value: ast.expr | None) -> bool:
+    """Whether a value is a number, or numbers in a tuple, without names, calls and texts."""
+    parts = ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.operator, ast.unaryop, ast.Load
+    nodes = list(ast.walk(value)) if value is not None else [ast.Name()]
+    constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    return all(isinstance(node, parts) for node in nodes) and all(isinstance(one, int | float) for one in constants)
+
+
+def text_of(lines: list[str], body: list[ast.stmt], place: int) -> str:
+    """The docstring after a definition, and the comments on its lines and right above it."""
+    node, after = body[place], body[place + 1] if place + 1 < len(body) else None
+    first = node.lineno - 1
+    while first and lines[first - 1].startswith("#"):
+        first -= 1
+    comments = [line.partition("#")[2] for line in lines[first : node.end_lineno]]
+    doc = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+    return " ".join([*comments, str(doc)])
+
+
+def numeric_constants() -> dict[tuple[str, str], str]:
+    """The text beside each numeric constant of a module, by module and name."""
+    found = {}
+    for path in MODULES:
+        body, lines = tree_of(path).body, path.read_text(encoding="utf-8").splitlines()
+        for place, node in enumerate(body):
+            targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+            names = [one for target in targets if target for one in getattr(target, "elts", [target])]
+            upper = [one.id for one in names if isinstance(one, ast.Name) and one.id.isupper()]
+            if upper and is_number(getattr(node, "value", None)):
+                found |= {(name_of(path), name): text_of(lines, body, place) for name in upper}
+    return found
+
+
+def uses(constants: set[tuple[str, str]]) -> Counter[tuple[str, str]]:
+    """How often each constant is read: in the package, and by name in tests and benchmarks."""
+    found: Counter[tuple[str, str]] = Counter()
+    for path in MODULES:
+        local = {name: (home, name) for home, name in constants if home == name_of(path)}
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom):
+                local |= {one.asname or one.name: (node.module or "", one.name) for one in node.names}
+        reads = [node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name) and node.id.isupper()]
+        found.update(local[name] for name in reads if name in local)
+    for name in constants & found.keys():
+        found[name] -= name[0] in map(name_of, MODULES)  # its definition
+    outside = [path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    words = Counter(re.findall(r"\b[A-Z][A-Z0-9_]+\b", " ".join(path.read_text(encoding="utf-8") for path in outside)))
+    return Counter({name: found[name] + words[name[1]] for name in constants})
+
+
+EVIDENCE = re.compile(
+    r"\d|author|paper|torch-fidelity|faiss|measured|ITU|ISO|benchmark|simulat|glibc|version|Pillow|FFmpeg|thousand|half"
+)
+MAX_BARE_NUMBERS = 89  # numeric constants that are used once and do not say where they come from: each is one too many
+
+
+def test_a_numeric_constant_is_used_twice_or_says_where_it_comes_from():
+    texts = numeric_constants()
+    count = uses(set(texts))
+    bare = [f"{home}.{name}" for (home, name), text in texts.items() if count[home, name] < 2]
+    bare = [one for one in bare if not EVIDENCE.search(texts[tuple(one.rsplit(".", 1))])]
+    assert len(bare) <= MAX_BARE_NUMBERS, bare
 
 
 def test_only_the_step_from_results_to_their_pages_is_a_lazy_import_upwards():

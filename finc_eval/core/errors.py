@@ -93,8 +93,6 @@ class BudgetError(FincEvalError):
     """
 
 
-MAX_HINTS = 4  # known words that a hint names where one word is the beginning or a part of them all
-
 MAX_HINT_LETTERS, MAX_COMPARED = 100, 3000
 """Letters of a word that is compared with others, and number of the others: each takes up to a millisecond."""
 
@@ -112,7 +110,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     nearest = close_match(word.lower(), by_lower)
     matches = [] if nearest is None else [nearest]
     if not matches and len(word) > 2:
-        matches = [one for one in by_lower if word.lower() in one][:MAX_HINTS]
+        # 4: known words that a hint names where one word is the beginning or a part of them all.
+        matches = [one for one in by_lower if word.lower() in one][:4]
     hints = join_words([f'"{by_lower[one]}"' for one in matches], "or")
     return f" (did you mean {hints}?)" if matches else ""
 

@@ -23,9 +23,6 @@ WIDTHS = (0.25, 0.5, 0.75, 1.0, 1.2, 1.5, 2.0, 2.2, 2.5, 3.0, 5.0)
 PENALTIES = tuple(float(value) for value in np.logspace(-3, 1, 9))
 """The paper's grids of s and λ, made for data of deviation 1."""
 
-BYTES_PER_POINT = 16  # bytes that a point takes for each permutation: its place in the order, and its fold
-MAX_MASK_ENTRIES = 1 << 22  # numbers held at a time that assign points to samples
-
 
 @dataclass(frozen=True)
 class DensityDifference(Record):
@@ -93,7 +90,8 @@ def density_difference(
     deviations = pooled.std(0)
     if not (deviations > 1e-12 * np.abs(pooled).max(0)).all():
         raise DataError("all points are equal in one coordinate: they have no density to compare")
-    check_list(permutations, "the null", "permutations", BYTES_PER_POINT * len(pooled))
+    # 16: bytes that a point takes for each permutation: its place in the order, and its fold.
+    check_list(permutations, "the null", "permutations", 16 * len(pooled))
     deviation = float(deviations.prod())
     if standardize:
         pooled = (pooled - pooled.mean(0)) / deviations
@@ -166,7 +164,8 @@ def _sums(
     """Return Σ exp(−‖x − c‖²/(2s²)) over the points of each fold: (ways, points) → (ways, folds of both, centers)."""
     ways, folds = len(parts), 2 * FOLDS
     sums = np.zeros((ways * folds, len(centers)))
-    rows = max(MAX_MASK_ENTRIES // len(sums), 1)
+    # 1 << 22: numbers held at a time that assign points to samples.
+    rows = max((1 << 22) // len(sums), 1)
     for start in range(0, len(points), rows):
         part = parts[:, start : start + rows]
         basis = np.exp(-_squared_distances(points[start : start + rows], centers) / (2 * width**2))

@@ -9,7 +9,6 @@ from finc_eval.core.errors import UsageError, check_choice, check_count, check_f
 from finc_eval.core.record import Configured, about
 from finc_eval.numerics.names import INDEXES, SearchIndex
 
-MAX_STATED_EPSILON = 500  # bound of a stated ε: e^ε has to fit in floating point
 AUDIT_CONFIDENCE = 0.95  # confidence level of each measure's interval, and of all intervals of the attacks together
 
 AUDIT_ALPHA = 0.05
@@ -77,5 +76,6 @@ class AuditOptions(TypedDict, total=False):
 
 def check_guarantee(epsilon: float, delta: float) -> tuple[float, float]:
     """Return the numbers of a stated guarantee, or raise UsageError if one is out of range."""
-    checked = 0.0 if epsilon == 0 else check_positive("the stated epsilon", epsilon, MAX_STATED_EPSILON)
+    # 500: bound of a stated ε: e^ε has to fit in floating point.
+    checked = 0.0 if epsilon == 0 else check_positive("the stated epsilon", epsilon, 500)
     return checked, check_fraction("the stated delta", delta, zero=True)

@@ -186,7 +186,7 @@ def powers(
     ascending = np.sort(fresh)
     # The place of a copy's score among fresh ones, in [0, 1].
     places = np.searchsorted(ascending, scores, side="left") / len(ascending)
-    # shares of planted copies that the power is computed for.
+    # Shares of planted copies that the power is computed for.
     counts = {share: round(share * n) for share in (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25)}
     return [
         Power(test, kind, share, count, detection_probability(places, count, n, len(fresh), alpha, rng))

@@ -18,8 +18,6 @@ from finc_eval.naming.properties import OTHERS_PER_SET, Indices, smallest_hashes
 from finc_eval.naming.questions import Counts, enrichment_p
 from finc_eval.numerics.inference import ALPHA, holm, hypergeometric_masses
 
-SMALL_PART = 0.2  # part of the difference below which a significant cause is not called one
-
 CauseKind = Literal["frequency", "appearance", "both"]
 
 NEIGHBORS = 10  # nearest samples of the other set that are looked at for each member
@@ -77,9 +75,9 @@ def frequency_or_appearance(labels: Mapping[str, Sequence[str]], members: Mappin
     frequency_p = float(enrichment_p(more, samples[0].sum(), less, samples[1].sum())) * len(known)
     tests = torch.tensor([min(frequency_p, 1.0), stratified_p(inside, samples)], dtype=torch.float64)
     (often_p, looks_p), (often, looks) = holm(tests).tolist(), difference_parts(inside, samples)
+    # 0.2: part of the difference below which a significant cause is not called one.
     is_often, is_looks = (
-        p_value <= ALPHA and part >= SMALL_PART * (often + looks)
-        for p_value, part in ((often_p, often), (looks_p, looks))
+        p_value <= ALPHA and part >= 0.2 * (often + looks) for p_value, part in ((often_p, often), (looks_p, looks))
     )
     kinds: tuple[CauseKind | None, ...] = (None, "appearance", "frequency", "both")
     return Cause(kinds[2 * is_often + is_looks], tuple(known[label] for label in own), often_p, looks_p)

@@ -20,7 +20,6 @@ SECOND = 0.25
 """Share of the members from which a value stands in a name that describes fewer than most, or next to another value."""
 
 BOTH = 0.6  # share of the members that two values must describe together, where neither describes most
-MAX_TRAITS = 2  # traits that stand in a name
 
 
 def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping[str, Embeddings]) -> list[Name]:
@@ -65,7 +64,8 @@ def _name(found: list[Question]) -> Name:
     phrases = (_phrase([one.evidence for one in group if one.large]) for group in by_source)
     noun = next(filter(None, phrases), None)
     traits = [one.evidence.value for group in by_source for one in group if one.large and one.evidence.source == TRAIT]
-    words = ([noun] if noun else []) + traits[:MAX_TRAITS]
+    # 2: traits that stand in a name.
+    words = ([noun] if noun else []) + traits[:2]
     return Name(", ".join(words) or None, tuple(one.evidence for group in by_source for one in group))
 
 

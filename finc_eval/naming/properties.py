@@ -96,8 +96,6 @@ TEXT_COLUMNS = ("prompt", "caption", "text")  # columns that are read word by wo
 
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
-BEST_CLASSES = 5  # classes of a sample that count as seen: near classes share the probability of a thing between them
-MAX_CODES = 20  # distinct whole numbers up to which a column is one of codes, whose values are compared one by one
 
 BINS = 24
 """Parts of equal frequency of a column; a range is any number of parts that follow each other, 300 ranges in all."""
@@ -206,7 +204,8 @@ def class_properties(panel: Panel) -> Iterator[Properties]:
     for (one, rows, place), own in zip(sets, classifiers, strict=True):
         if own is not None:
             known[place], chance[place] = True, own.probabilities(one.rows_at(rows))
-    seen = torch.zeros_like(chance).scatter_(1, chance.topk(BEST_CLASSES).indices, 1)
+    # 5: classes of a sample that count as seen: near classes share the probability of a thing between them.
+    seen = torch.zeros_like(chance).scatter_(1, chance.topk(5).indices, 1)
     has = csr_matrix(seen.numpy().astype(np.int64) * known[:, None])
     yield Properties(CLASSIFIER, classifier.names, has, known, weights=chance.numpy())
 
@@ -249,7 +248,8 @@ def _of_numbers(values: Sequence[str]) -> list[list[str]] | None:
     except ValueError:
         return None
     whole = bool((numbers == np.round(numbers)).all())
-    if not np.isfinite(numbers).all() or len(np.unique(numbers)) <= (MAX_CODES if whole else 2):
+    # 20: distinct whole numbers up to which a column is one of codes, whose values are compared one by one.
+    if not np.isfinite(numbers).all() or len(np.unique(numbers)) <= (20 if whole else 2):
         return None
     return _bin(numbers, lambda number: f"{number:,.0f}" if whole else _short(number, numbers))
 

@@ -22,10 +22,6 @@ MIN_WITH = 3
 MORE = 0.2  # difference between the shares of members and others from which a property describes a mode
 
 
-FAINT = 1e-4
-"""Probability that is added to the probability of others, so that classes that hardly occur do not come first."""
-
-
 @dataclass(frozen=True)
 class Question:
     """A property, asked of a mode."""
@@ -50,7 +46,9 @@ def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:
         mean_members, mean_others = (
             mask @ properties.weights / np.maximum(count, 1) for mask, count in ((member, members), (other, others))
         )
-        strength = mean_members / (mean_others + FAINT)
+        # 1e-4: probability that is added to the probability of others, so that classes that hardly occur do not come
+        # first.
+        strength = mean_members / (mean_others + 1e-4)
     elif properties.source in TEXT_COLUMNS:
         strength = log_odds(members_with, others_with)
     else:
@@ -108,7 +106,6 @@ def log_odds(members_with: Counts, others_with: Counts) -> Floats:
 SIDE = 64  # side of the thumbnails in pixels
 MEMBERS_SEEN, OTHERS_SEEN = 50, 300  # pictures of members of a mode, and of other samples, that are read
 FEWEST = 10  # members from which ranks are tested: the normal approximation of the rank sum needs them
-LARGE_AUC = 0.7  # chance that a member has more of a trait than another sample from which the trait describes the mode
 MOST_DEVIATIONS = 1000.0  # standard deviations up to which distances from the others decide the order of traits
 COLORED = 0.25  # saturation and brightness from which a pixel has a hue
 
@@ -248,7 +245,8 @@ def _ask(
         strengths = auc + further / (MOST_DEVIATIONS * len(mine) * len(theirs))
         for name, p_value, area, strength, *both in zip(traits, p_values, auc, strengths, *shares, strict=True):
             evidence = Evidence(TRAIT, name, float(both[0]), float(both[1]), float(p_value))
-            yield Question(mode, evidence, float(strength), bool(area >= LARGE_AUC))
+            # 0.7: chance that a member has more of a trait than another sample from which the trait describes the mode.
+            yield Question(mode, evidence, float(strength), bool(area >= 0.7))
 
 
 def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:

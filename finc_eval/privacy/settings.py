@@ -11,8 +11,6 @@ from finc_eval.core.memory import check_list
 from finc_eval.core.record import Record, about, by_name
 from finc_eval.privacy.dp.guarantee import Adjacency, Bound, Guarantee
 
-BYTES_PER_RECORD = 16  # bytes that a synthetic record takes before it has values: its label, and its place in the order
-
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacySettings(Record):
@@ -238,7 +236,8 @@ class SynthesisSettings(PrivacySettings):
             steps=check_count("steps", self.steps),
             seed=check_seed(self.seed),
         )
-        check_list(self.count or 0, "the synthetic data", "records", BYTES_PER_RECORD)  # before anything is spent
+        # 16: bytes that a synthetic record takes before it has values: its label, and its place in the order.
+        check_list(self.count or 0, "the synthetic data", "records", 16)  # before anything is spent
 
     @property
     def guarantee(self) -> Guarantee:

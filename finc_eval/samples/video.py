@@ -68,10 +68,7 @@ MAX_MISSING_SECONDS = Fraction(1, 4)
 MAX_UNPACKING = 100_000
 """Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
 
-MAX_SHARED = 2  # times the bytes of a file that all its packets may have: an index can name the same bytes often
-MAX_STILL_SETS = 16  # times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other
 ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})  # suffixes of files that are images, or animations
-HEAD_BYTES = 4096  # bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them
 
 MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
 """Seconds that a frame lasts at least, and one that states 0, as FFmpeg reads GIFs and browsers show all animations."""
@@ -169,7 +166,8 @@ def _examine(stream: IO[bytes], watch: Watch) -> _Facts:
                 raise ValueError(f"damaged or cut short after {len(times)} frames")
             watch.check()
             taken += packet.size
-            if taken > MAX_SHARED * size:
+            # 2: times the bytes of a file that all its packets may have: an index can name the same bytes often.
+            if taken > 2 * size:
                 raise ValueError("its frames share their bytes: encode it again")
             if packet.stream is video and packet.size and not packet.is_discard:
                 times.append(packet.pts)
@@ -332,7 +330,8 @@ def _upright(pixels: Pixels, frame: VideoFrame) -> Pixels:
 def is_animation(stream: IO[bytes]) -> bool:
     """Return whether a file is a WebP or PNG of several frames (RFC 9649, flag A; PNG third edition, acTL)."""
     stream.seek(0)
-    head = stream.read(HEAD_BYTES)
+    # 4096: bytes in which a PNG says that it has several frames: its chunk acTL comes before the first of them.
+    head = stream.read(4096)
     stream.seek(0)
     if head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8X":
         return bool(head[20] & 2)
@@ -373,7 +372,8 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], watc
 
 def check_length(frames: int, size: int, stream: IO[bytes]) -> None:
     """Raise ValueError for a small file of so many large frames that decoding would take hours."""
-    if size > max(MAX_STILL_SETS * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
+    # 16: times FINC_EVAL_MAX_DECODED that the frames of any file may take, one after the other.
+    if size > max(16 * max_decoded(), MAX_UNPACKING * stream.seek(0, os.SEEK_END)):
         raise ValueError(f"{frames:,} frames of {readable(size)} in a small file: cut it, or make its frames smaller")
 
 

@@ -25,10 +25,6 @@ from finc_eval.samples.patience import SECONDS, SECONDS_PER_UNIT, Watch
 from finc_eval.samples.source import reason
 from finc_eval.samples.traits import Traits
 
-OPENING_BYTES = 256 << 20  # bytes that the index of a video may take in memory
-FRAMES_BYTES = 512 << 20
-"""Bytes beyond FINC_EVAL_MAX_DECODED that a decoder may take, for the frames on which others build."""
-
 SMALL_INDEX = 128 << 10
 """Bytes outside of the media data of an ordinary file. The order of the entries of an AVI decides how
 long FFmpeg takes."""
@@ -99,7 +95,8 @@ def serve(line: Line) -> None:
     """Answer one call: in a worker."""
     asked, data, files = line.hear()
     os.environ[VARIABLE] = str(asked["most"])
-    limits, most = Limits(), asked["most"] + FRAMES_BYTES
+    # 512 << 20: bytes beyond FINC_EVAL_MAX_DECODED that a decoder may take, for the frames on which others build.
+    limits, most = Limits(), asked["most"] + (512 << 20)
 
     def take(size: int) -> None:
         line.tell({"take": size})
@@ -109,7 +106,8 @@ def serve(line: Line) -> None:
     try:
         with os.fdopen(files[0], "rb") if files else io.BytesIO(data) as stream:
             size = stream.seek(0, os.SEEK_END)
-            limits.set(asked["seconds"] + SECONDS_PER_UNIT * size, OPENING_BYTES)
+            # 256 << 20: bytes that the index of a video may take in memory.
+            limits.set(asked["seconds"] + SECONDS_PER_UNIT * size, 256 << 20)
             clip, windows, watch = Clip(**asked["clip"]), asked["windows"], _Alarm(limits, asked["seconds"], most)
             for pixels, times, traits in video.read_windows(stream, clip, windows, watch):
                 found = {"shape": pixels.shape, "times": times.tolist(), "traits": asdict(traits)}

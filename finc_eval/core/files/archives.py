@@ -23,7 +23,6 @@ from finc_eval.core.memory import max_decoded
 DAMAGED = (OSError, EOFError, ValueError, RuntimeError, zlib.error, zipfile.BadZipFile)
 """Errors that readers of archives raise on damaged bytes."""
 
-BYTES_PER_ENTRY_BYTE = 10  # bytes that a byte of the list of members of a zip file takes in memory
 MAX_TAR_HEADER_BYTES = 1 << 16  # bytes of all headers of one member of a tar file: names of Linux have 4,096 bytes
 
 MANY_DIGITS = re.compile(rb"\d{100}")
@@ -70,7 +69,8 @@ def open_zip_file(path: Path) -> zipfile.ZipFile:
     Raises:
         DataError: two members have one name.
     """
-    stream = Metered(path, max_decoded() // BYTES_PER_ENTRY_BYTE)
+    # 10: bytes that a byte of the list of members of a zip file takes in memory.
+    stream = Metered(path, max_decoded() // 10)
     try:
         archive = zipfile.ZipFile(stream)
         weakref.finalize(archive, stream.close)  # ZipFile leaves open what it did not open itself

@@ -27,12 +27,9 @@ MAX_DEPTH, MAX_ENTRY_BYTES = 8, 1 << 20
 
 WIDTHS = {"DOUBLE": 8, "INT64": 8, "INT96": 12}  # bytes of a value, by its type; values of other types take 4
 
-DELTA_TEXTS = (6, 7)
-"""Encodings of texts that pyarrow does not read as a dictionary: their lengths apart, and their common beginnings."""
 
 NO_DICTIONARY = re.compile("map<|_view")  # types of columns that pyarrow does not turn from dictionaries into texts
 BYTES_PER_LEVEL = 4  # bytes that say of a value in a list where the list begins and ends
-FOOTER_TAIL = 8  # bytes at the end of a file: the length of the footer, and a mark
 
 
 def parquet_table(path: Path, copies: int = 1) -> Any:
@@ -116,7 +113,8 @@ def _size(values: Any) -> int:
 
 
 def _check_footer(stream: IO[bytes], path: Path) -> None:
-    stream.seek(max(0, stream.seek(0, 2) - FOOTER_TAIL))
+    # 8: bytes at the end of a file: the length of the footer, and a mark.
+    stream.seek(max(0, stream.seek(0, 2) - 8))
     size, mark = int.from_bytes(stream.read(4), "little"), stream.read(4)
     if mark == b"PAR1" and size > MAX_FOOTER_BYTES:
         raise DataError(
@@ -141,7 +139,9 @@ def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> tuple
                 size += max(page, width * values)
                 check_decoded(copies * size, str(path))
                 longest, count = max(longest, page), count + values
-                if encoding in DELTA_TEXTS:
+                # Encodings of texts that pyarrow does not read as a dictionary: their lengths apart, and their common
+                # beginnings.
+                if encoding in (6, 7):
                     spelled.add(column.path)
             if NO_DICTIONARY.search(fields.get(column.path.partition(".")[0], "")):
                 spelled.add(column.path)

@@ -28,8 +28,6 @@ STATED = (("positive_prompt",), ("prompt",), ("image", "prompt"), ("sui_image_pa
 AFTER_PROMPT = re.compile(r"(?:^|\n)(?:Negative prompt: |Steps: )")
 
 TEXTS = ("text", "text_g", "t5xxl", "clip_l", "prompt", "string", "value")  # inputs of ComfyUI's nodes that are texts
-MOST_TEXT = 1 << 22  # bytes of a compressed text that are read: as many as of a PNG file itself
-MOST_NODES = 1000  # nodes of ComfyUI that are visited
 
 
 def png_prompt(data: bytes) -> str | None:
@@ -98,7 +96,8 @@ def _keep(value: Any, kind: type[Item]) -> list[Item]:
 def _trace(nodes: Mapping[str, Mapping[str, Any]], start: str) -> str:
     """Return the first text on the way from a sampler to what its positive prompt is made of."""
     waiting, seen = [start], set[str]()
-    while waiting and len(seen) < MOST_NODES:
+    # 1000: nodes of ComfyUI that are visited.
+    while waiting and len(seen) < 1000:
         here = waiting.pop()
         inputs = nodes.get(here)
         if here in seen or inputs is None:
@@ -121,7 +120,8 @@ def _link(value: Any) -> str:
 def _inflate(data: bytes) -> bytes:
     """Return the beginning of a compressed text; nothing of a damaged one."""
     try:
-        return zlib.decompressobj().decompress(data, MOST_TEXT)
+        # 1 << 22: bytes of a compressed text that are read: as many as of a PNG file itself.
+        return zlib.decompressobj().decompress(data, 1 << 22)
     except zlib.error:
         return b""
 

@@ -36,10 +36,7 @@ LABEL_ARRAYS = ("labels", "label", "targets", "arr_1", "1")
 
 MOST_ARRAYS, MOST_LAYERS = 20, 4  # arrays that a message shows, and layers of a network
 PICKLE = "data.pkl"  # member of an archive of PyTorch that says what its tensors are
-BYTES_PER_PICKLE_BYTE = 5  # bytes that a byte of a text in it takes: itself, and a letter of up to four
 MAX_TENSORS = 100_000  # tensors by name: a tensor takes 8 µs, and a file is opened several times
-MAX_NAMES_LETTERS = 1 << 26  # letters of all their names
-MAX_NUMBERS = 1000  # entries of a table or list whose numbers have names: a list of labels needs none
 MAX_SHOWN = 10  # times its size that all tensors of a file may show: each is looked at as a mean or a covariance
 Shapes = Mapping[str, tuple[int, ...]]  # shapes of arrays by name
 
@@ -140,7 +137,8 @@ def _described(opened: _Opened) -> Mapping[str, StoredTensor | float] | Exceptio
             raise ValueError("it is packed, which PyTorch does not do")
         if PICKLE not in members:
             raise ValueError(f"it has no member {PICKLE}, which torch.save writes")
-        check_decoded(BYTES_PER_PICKLE_BYTE * members[PICKLE].file_size, f"{path}: its list of tensors")
+        # 5: bytes that a byte of a text in it takes: itself, and a letter of up to four.
+        check_decoded(5 * members[PICKLE].file_size, f"{path}: its list of tensors")
         held = read_pickle(opened.archive.read(members[PICKLE]))
         return {"embeddings": held} if isinstance(held, StoredTensor) else _named(held, path)
     except OtherContentError as error:
@@ -170,10 +168,12 @@ def _named(held: object, path: Path) -> dict[str, StoredTensor | float]:
         if depth > MAX_DEPTH:
             raise DataError(f"{path} holds tables nested deeper than {MAX_DEPTH}: save one table of tensors by name")
         for name, one in held.items() if isinstance(held, dict) else enumerate(held):
-            if isinstance(one, StoredTensor) or (isinstance(one, int | float) and len(held) <= MAX_NUMBERS):
+            # 1000: entries of a table or list whose numbers have names: a list of labels needs none.
+            if isinstance(one, StoredTensor) or (isinstance(one, int | float) and len(held) <= 1000):
                 found[f"{prefix}{name}"] = one
                 letters += len(prefix) + len(str(name))
-                if len(found) > MAX_TENSORS or letters > MAX_NAMES_LETTERS:
+                # 1 << 26: letters of all their names.
+                if len(found) > MAX_TENSORS or letters > (1 << 26):
                     raise DataError(f"{path} holds more than {MAX_TENSORS:,} tensors: save them as one")
             elif isinstance(one, dict | list | tuple):
                 look(one, f"{prefix}{name}.", depth + 1)

@@ -19,8 +19,6 @@ from finc_eval.privacy.dp.public_values import column_arrays
 
 SUFFIXES = (".csv", ".npz")
 
-BYTES_PER_CELL = 16  # bytes that a cell takes in a list of a column and in a row, without its text
-
 
 def read_columns(path: str | Path) -> dict[str, np.ndarray]:
     """Read the columns of a table by name: of a .csv with a line of names, or the arrays (n,) of an .npz.
@@ -79,7 +77,8 @@ def _csv_columns(path: str | Path) -> dict[str, np.ndarray]:
     (often, times), *_ = Counter(head).most_common(1)
     if times > 1:
         raise DataError(f"{path} has {times} columns called {often!r}: give each a name of its own")
-    check_decoded(BYTES_PER_CELL * len(head) * len(records), f"{path} with {len(head):,} columns")
+    # 16: bytes that a cell takes in a list of a column and in a row, without its text.
+    check_decoded(16 * len(head) * len(records), f"{path} with {len(head):,} columns")
     columns = zip_longest(*(row[: len(head)] for row in [head, *records]), fillvalue="")
     cells = {name: found for name, *found in columns}
     # In an array, each text takes as much memory as the longest of its column.

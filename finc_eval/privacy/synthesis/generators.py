@@ -27,7 +27,6 @@ from finc_eval.privacy.synthesis.released_features import (
 from finc_eval.privacy.synthesis.tabular import Table
 
 CODE_SIZE = 10  # number of entries of the code z, as in the paper
-SAMPLES_AT_ONCE = 2000  # number of records that are sampled at once
 CONTRAST = 2.0  # factor from a network's output to the coefficient of a wave in an image, whose norm is about 10
 
 
@@ -158,7 +157,8 @@ class Network:
         """Yield the records that `sample` returns, some at a time."""
         self.network.eval()
         chance = torch.Generator(self._chance.device).manual_seed(seed)
-        for some in torch.split(labels.cpu(), SAMPLES_AT_ONCE):
+        # 2000: number of records that are sampled at once.
+        for some in torch.split(labels.cpu(), 2000):
             with torch.no_grad():
                 made = self._records(some, chance).cpu()
             yield made
@@ -167,9 +167,6 @@ class Network:
         z = torch.randn(len(labels), CODE_SIZE, generator=chance, device=chance.device)
         given = torch.cat([z, nn.functional.one_hot(labels.to(z.device), self.classes).to(z)], 1)
         return self.head(self.network(given), chance)
-
-
-LOGIT_SPREAD = 0.5  # standard deviation of the first logits: components must differ before they can separate
 
 
 class ProductMixture:
@@ -188,7 +185,8 @@ class ProductMixture:
             table.classes * components, sum(table.levels), generator=torch.Generator().manual_seed(seed)
         )
         prior = torch.cat([column.prior for column in table.columns]).log()
-        self.logits = (prior + LOGIT_SPREAD * start).to(device).requires_grad_()
+        # 0.5: standard deviation of the first logits: components must differ before they can separate.
+        self.logits = (prior + 0.5 * start).to(device).requires_grad_()
 
     def parameters(self) -> list[torch.Tensor]:
         """Return the logits."""

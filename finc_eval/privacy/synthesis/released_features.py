@@ -30,8 +30,6 @@ JOINT_BUDGET = 3.0
 """Budget of the features of pairs, relative to features of single columns, which need less
 (benchmarks/dp_hp_marginals.py)."""
 
-RARE_CLASS_SQUARE = 2.0
-"""Mean square of the records of a rare class, relative to all records: first moments are released for such classes."""
 
 MAX_MEHLER_RHO = 0.05
 """Largest Mehler ρ of total-degree features: near 0, all their weight of one degree is in one polynomial."""
@@ -97,7 +95,9 @@ def table_statistics(method: AnySynthesis, table: Table, seed: int = 0) -> tuple
             return Statistic(single, table.positions), Statistic(pairs, table.codes, JOINT_BUDGET)
         case DpHpFew():
             # The relation of the class to each column: bounded first moments suit a few hundred records.
-            scale = sqrt(RARE_CLASS_SQUARE * table.mean_square(table.amounts))
+            # 2.0: mean square of the records of a rare class, relative to all records: first moments are released for
+            # such classes.
+            scale = sqrt(2.0 * table.mean_square(table.amounts))
             return (Statistic(BoundedMoments(table.amounts.shape[1], 1, length_scale=scale), table.amounts),)
         case DpHpPaper():
             # Each column is one number. Length scales come from the public positions, where the paper's code takes

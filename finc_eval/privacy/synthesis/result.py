@@ -21,7 +21,6 @@ from finc_eval.privacy.synthesis.tabular import Column, Number, Table
 
 NOT_PRIVATE = "NOT PRIVATE: no noise was added, so that this is a baseline, and protects no record"
 
-SHOWN_IMAGES = 8  # images of each class that a page shows
 ALL = "all"  # name of the one class of images without classes
 
 
@@ -197,8 +196,9 @@ def make_columns(table: Table, records: torch.Tensor) -> tuple[MadeColumn, ...]:
 
 def first_of_each(drawn: torch.Tensor, classes: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the ids of the first images of each class; of all, without classes."""
+    # 8: images of each class that a page shows.
     return {
-        name: tuple(str(int(place)) for place in torch.nonzero(drawn == number)[:SHOWN_IMAGES, 0])
+        name: tuple(str(int(place)) for place in torch.nonzero(drawn == number)[:8, 0])
         for number, name in enumerate(classes or (ALL,))
     }
 
