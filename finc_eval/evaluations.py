@@ -106,7 +106,7 @@ T = TypeVar("T", bound=Document)
 METRICS = ("fd", "kid", "prdc", "vendi", "rke")
 """Metrics of fidelity and of diversity that are defined on any extractor."""
 
-BASELINES = ("finc", "rarity", "fld")  # methods that take sets of any size
+BASELINES: tuple[MethodName, ...] = ("finc", "rarity", "fld")  # methods that take sets of any size
 
 ONLY_MOMENTS = "{} is the mean and covariance of a set, which give metrics alone: give samples or embeddings"
 

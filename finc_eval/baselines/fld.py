@@ -221,7 +221,7 @@ class _View(Subset):
         return (rows - self.mean.to(rows)) / self.deviation.to(rows)
 
     def part(self, rows: NDArray[np.int64]) -> _View:
-        """Return a view of some of these rows, in the order of the set, in which they are read fastest."""
+        """Return a subset of these rows in the order of the set, which is the fastest to read."""
         return _View(self.source, np.sort(self.rows[rows]), self.mean, self.deviation)
 
 

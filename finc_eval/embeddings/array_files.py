@@ -84,7 +84,7 @@ Read = Callable[[str], NDArray[Any]]  # function that reads an array of a file b
 
 
 def _statistics(path: Path, *, alone: bool = False) -> tuple[Pair, Shapes, Read] | None:
-    """Look for statistics among the arrays of a file, `alone`: not beside embeddings; None without, or if damaged."""
+    """Return the statistics in a file, or None if it has none or is damaged; `alone`: skip those next to embeddings."""
     suffix = path.suffix.lower()
     if suffix not in (".npz", *TENSOR_SUFFIXES) or not path.is_file():
         return None

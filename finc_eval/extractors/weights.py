@@ -193,7 +193,7 @@ def pin_first_use(weights: Weights, path: Path, digest: str) -> bool:
 
 
 def _needs_pin(weights: Weights, path: Path) -> bool:
-    """Return whether the digest of the first use binds: only for files in the folder of weights.
+    """Return whether later files must match the digest recorded at first use: only those in the folder of weights.
 
     A package, or a path of the user's own, may change its file.
     """

@@ -146,7 +146,8 @@ class RandomFourierFeatures(FeatureMap):
 def _orthogonal(dim: int, count: int, seed: int) -> torch.Tensor:
     """Draw Haar-distributed orthonormal groups with the lengths of Gaussian vectors, (dim, count), float64.
 
-    Kept for the next map, which often has another bandwidth alone: it is a tenth of comparing 1000 with 1000 samples.
+    Cached: the next map often differs in its bandwidth alone, and drawing costs a tenth of comparing 1000 with 1000
+    samples.
     """
     generator, groups = torch.Generator().manual_seed(seed), []
     for width in [dim] * (count // dim) + [count % dim] * (count % dim > 0):

@@ -125,7 +125,7 @@ def preview(frames: npt.NDArray[np.uint8], fps: float) -> Thumbnail:
 
 
 def _spread(count: int, most: int) -> npt.NDArray[np.int64]:
-    """Return the numbers of at most so many frames, spread evenly over all."""
+    """Return the numbers of at most `most` of `count` frames, spread evenly."""
     return np.linspace(0, count - 1, min(most, count)).round().astype(int)
 
 

@@ -200,7 +200,7 @@ def find_named(found: CountedSets, limits: KindLimits, *values: str) -> list[int
 
 
 def _cut_at(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:
-    """Return the smallest nodes of at least this share, so that each leaf is in one of them; without the root."""
+    """Return the smallest nodes of at least this share that together cover every leaf; the root is left out."""
     large = shares >= least
     divided = np.r_[np.zeros(tree.leaves, bool), large[tree.joins].all(1)]
     return tuple(np.flatnonzero((large & ~divided)[:-1]).tolist())

@@ -108,7 +108,7 @@ class Kahm:
     def modeling_error(self, samples: torch.Tensor) -> float:
         """Return Σ ‖yᵢ − A(yᵢ)‖ over the machine's own samples, shape (N, p) (eq. 88).
 
-        A sample without an image is infinitely far, and so is then the whole.
+        If any sample has no image, the sum is infinite.
         """
         distances = torch.linalg.vector_norm(samples - self.images(samples).points, dim=1)
         return float(distances.nan_to_num(nan=inf).sum())

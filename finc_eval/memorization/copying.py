@@ -208,11 +208,11 @@ def c_t(gen: CellTest, control: CellTest, confidence: float) -> Measure:
 def mifid(
     gen: Embeddings, train: Embeddings, fresh: Embeddings, confidence: float, seed: int, run: Run | None = None
 ) -> Measure:
-    """Compute MiFID (Bai et al. 2021): FID over the mean cosine distance to the nearest training sample, if small.
+    """Compute MiFID (Bai et al. 2021): FID, divided by a mean cosine distance where that is small.
 
-    The distance is from each generated sample to the training samples. (torchmetrics takes the distance from each
-    training sample to the generated ones, so that a collapsed generator goes unpunished.) Angles above 90° count as far
-    here, where the authors take |cos|; for their features, which are not negative, it is the same. Both sets are
+    The distance is from each generated sample to the nearest training sample. (torchmetrics takes the distance from
+    each training sample to the generated ones, so that a collapsed generator goes unpunished.) Angles above 90° count
+    as far here, where the authors take |cos|; for their features, which are not negative, it is the same. Both sets are
     brought to one size, as FID depends on it. The interval is by jackknife of FID and the error of the mean distance;
     the p-value compares the distances.
     """

@@ -298,7 +298,7 @@ def _bin(numbers: NDArray[np.float64], write: Callable[[float], str]) -> list[li
 
 
 def _short(number: float, numbers: NDArray[np.float64]) -> str:
-    """Return a number with as many digits as tell the values of a column apart in hundredths of their range."""
+    """Return a number with enough digits to resolve 1 % of the range of its column."""
     spread = float(np.ptp(numbers))
     digits = max(0, 2 - math.floor(math.log10(spread)))
     return f"{number:,.{min(digits, 12)}f}"

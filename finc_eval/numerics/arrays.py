@@ -237,7 +237,7 @@ def fold_of(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def without_fold(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the bits of keys that draw samples: all but the bit of the fold."""
+    """Return the keys without the bit of their fold; these bits decide which samples are drawn."""
     return keys >> FOLD_BIT
 
 

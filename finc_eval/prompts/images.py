@@ -82,7 +82,7 @@ class Images:
         return cls(n, of_pairs, pairs, mean, within, alike, squares[0], distinct, order, start)
 
     def rows(self, *blocks: int) -> NDArray[np.int64]:
-        """Return the images of prompts."""
+        """Return the row numbers of the images of these prompts."""
         return np.concatenate([self.order[self.start[block] : self.start[block + 1]] for block in blocks])
 
     def means(self, values: Array, most: NDArray[np.int64]) -> Array:

@@ -81,7 +81,7 @@ class Category:
 
     @property
     def amounts(self) -> torch.Tensor:
-        """Amounts of the levels, (levels, coordinates): one-hot vectors, with a usual value at the origin."""
+        """Coordinates of each level, (levels, coordinates): one-hot; the usual value is the zero vector."""
         return self.codes if self.usual is not None else torch.eye(self.levels)
 
     @property
@@ -186,7 +186,7 @@ class Number:
 
     @property
     def amounts(self) -> torch.Tensor:
-        """Amounts of the levels, (levels, 1 or 2): the distance above the level at 0, and the distance below it."""
+        """Coordinates of each level, (levels, 1 or 2): its distance above the level at 0, and its distance below."""
         both = torch.cat([self.codes, -self.codes], 1).clamp_min(0)
         return both[:, both.any(0)]
 
