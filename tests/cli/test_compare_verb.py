@@ -32,15 +32,15 @@ def test_json_is_all_there_is_on_stdout(arrays, tmp_path):
 
 def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
     for name in ("gen", "ref"):
-        assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5").exit_code == 0
-    made = run("extract", "sketch", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 100)
+        assert run("extract", folders / name, "--out", tmp_path / f"{name}.h5", "--n", 80).exit_code == 0
+    made = run("extract", "sketch", tmp_path / "ref.h5", "--out", tmp_path / "ref.sketch.h5", "--features", 50)
     assert made.exit_code == 0, made.stderr
     like = ("--feature-map-of", tmp_path / "ref.sketch.h5")
     assert run("extract", "sketch", tmp_path / "gen.h5", "--out", tmp_path / "gen.sketch.h5", *like).exit_code == 0
     for kind, suffix in (("embeddings", ".h5"), ("sketches", ".sketch.h5")):
         result = run(
             "compare", "--gen", tmp_path / f"gen{suffix}", "--ref", tmp_path / f"ref{suffix}",
-            "--features", 100, "--pictures", 0, "--out", tmp_path / kind,
+            "--features", 50, "--pictures", 0, "--out", tmp_path / kind,
         )  # fmt: skip
         assert result.exit_code == 0, result.stderr
     one, other = (fe.load(tmp_path / kind / "comparison.h5") for kind in ("embeddings", "sketches"))
@@ -53,17 +53,17 @@ def test_the_steps_one_by_one_give_what_compare_gives(folders, tmp_path):
 
 
 def test_compare_can_leave_pictures_out(folders, tmp_path):
-    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 20)
-    run("compare", *sets, "--out", tmp_path / "c", "--pictures", 0)
+    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 20, "--n", 40)
+    done("compare", *sets, "--out", tmp_path / "c", "--pictures", 0)
     assert "data:image/" not in (tmp_path / "c" / "comparison.html").read_text()
     assert fe.load(tmp_path / "c" / "comparison.h5").kept == {"gen": {}, "ref": {}}
     refused = run("compare", "--gen", "gone", "--ref", "gone", "--pictures", 40)
     assert refused.exit_code == 3 and "from 0 to 16" in refused.stderr, "refused before any set is opened"
 
 
-def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(caches, tmp_path):
+def test_compare_prints_the_headline_and_the_shares_of_significant_kinds(arrays, tmp_path):
     out = tmp_path / "c"
-    result = run("compare", "--gen", caches / "gen.h5", "--ref", caches / "ref.h5", "--out", out, "--features", 20)
+    result = run("compare", "--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--out", out, "--features", 20)
     found = fe.load(out / "comparison.h5")
     assert result.stdout.startswith(found.headline)
     shown = {row[0].split(", ")[-1].removeprefix("* "): row for row in table_rows(result.stdout)}

@@ -40,7 +40,7 @@ def made(tmp_path_factory):
     images, _ = shipped_digits()
     for start, name in enumerate(("gen", "ref", "other")):
         (place / name).mkdir()
-        for number, image in enumerate(images[100 * start : 100 * start + 60]):
+        for number, image in enumerate(images[100 * start : 100 * start + 30]):
             Image.fromarray(np.asarray(image)).save(place / name / f"{number:02}.png")
     for name in ("gen", "ref"):
         fe.extract(place / name, "pixels", place / f"{name}.h5")
@@ -89,7 +89,7 @@ def elsewhere(made):
     for name in ("bare", "beside"):
         more = {} if name == "bare" else {"note": np.arange(3)}
         np.savez(
-            made / f"{name}.npz", arr_0=np.stack([np.asarray(one) for one in shipped_digits()[0][100:160]]), **more
+            made / f"{name}.npz", arr_0=np.stack([np.asarray(one) for one in shipped_digits()[0][100:130]]), **more
         )
     return made
 
@@ -108,7 +108,7 @@ DIGITS, SWEEP = "--gen gen --ref ref", "compare sweep --parameter sigma"
         *(
             pytest.param(*case, marks=pytest.mark.long)
             for case in (
-                (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --n 50", False),
+                (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --n 25", False),
                 (f"compare {DIGITS}", "compare --gen moved/gen --ref moved/ref --extractor efficientnet-lite0", False),
                 (f"evaluate {DIGITS}", "evaluate --gen moved/gen --ref ref", True),
                 ("compare --gen gen --ref ref.h5", "compare --gen moved/gen --ref other", False),

@@ -126,7 +126,7 @@ def test_a_pipe_that_nobody_reads_does_not_end_as_a_regression():
 
 
 def test_ctrl_c_ends_quietly_and_the_same_command_goes_on(tmp_path):
-    n, out = 10_000, tmp_path / "many.h5"
+    n, out = 5000, tmp_path / "many.h5"
     np.savez(tmp_path / "many.npz", arr_0=np.random.default_rng(0).integers(0, 256, (n, 28, 28, 3), np.uint8))
     arguments = ("extract", tmp_path / "many.npz", "--out", out, "--extractor", "pixels")
     process = subprocess.Popen(

@@ -5,6 +5,7 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from _cards import pixel_card
 from _verbs import done, run, table_rows
@@ -48,23 +49,22 @@ def test_score_writes_a_row_a_sample(folders, compared, tmp_path):
     assert told["warnings"] == [f"{unsure} of {many} directions are not significant, and may be chance"]
 
 
-def test_samples_scored_by_finc_alone_are_of_no_kind(folders, tmp_path):
-    sets = ("--gen", folders / "gen", "--ref", folders / "ref", "--features", 100, "--out", tmp_path / "c")
+def test_samples_scored_by_finc_alone_are_of_no_kind(arrays, tmp_path):
+    sets = ("--gen", arrays / "gen.npy", "--ref", arrays / "ref.npy", "--features", 50, "--out", tmp_path / "c")
     done("compare", *sets, "--no-clusters")
     comparison = tmp_path / "c" / "comparison.h5"
-    result = run("score", folders / "ref", "--comparison", comparison, "--out", tmp_path / "s.csv")
+    result = run("score", arrays / "ref.npy", "--comparison", comparison, "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
     assert "note: the comparison has no kinds to assign samples to" in result.stdout and "|-" not in result.stdout
     rows = list(csv.reader((tmp_path / "s.csv").read_text().splitlines()))
     assert len(rows[0]) > 3 and {(row[1], row[2]) for row in rows[1:]} == {("", "")}
 
 
-def test_a_name_is_no_formula_of_a_spreadsheet(folders, tmp_path):
-    gen, ref = (fe.extract(folders / name, "pixels", tmp_path / f"{name}.h5") for name in ("gen", "ref"))
-    found = fe.compare(gen, ref, features=50, method="clusters")
+def test_a_name_is_no_formula_of_a_spreadsheet(arrays, tmp_path):
+    found = fe.compare(arrays / "gen.npy", arrays / "ref.npy", features=50, method="clusters")
     named = replace(found, kinds=(replace(found.kinds[0], name="=1+2"), *found.kinds[1:]))
     named.save(tmp_path / "c.h5")
-    done("score", tmp_path / "gen.h5", "--comparison", tmp_path / "c.h5", "--out", tmp_path / "s.csv")
+    done("score", arrays / "gen.npy", "--comparison", tmp_path / "c.h5", "--out", tmp_path / "s.csv")
     rows = list(csv.reader((tmp_path / "s.csv").read_text().splitlines()))
     assert {row[2] for row in rows if row[1] == found.kinds[0].id} == {"'=1+2"}
 
@@ -79,17 +79,16 @@ def test_score_names_what_it_could_not_read(folders, compared, tmp_path):
     assert "note: 1 sample of the set could not be read and is left out: bad.png (" in " ".join(result.stdout.split())
 
 
-def test_a_comparison_without_directions_scores_samples_all_the_same(folders, tmp_path):
-    ref = folders / "ref"
-    done("compare", "--gen", ref, "--ref", ref, "--features", 100, "--out", tmp_path / "c")
+def test_a_comparison_without_directions_scores_samples_all_the_same(arrays, tmp_path):
+    ref = arrays / "ref.npy"
+    done("compare", "--gen", ref, "--ref", ref, "--features", 50, "--out", tmp_path / "c")
     comparison = tmp_path / "c" / "comparison.h5"
-    result = run("score", folders / "gen", "--comparison", comparison, "--out", tmp_path / "s.csv")
+    result = run("score", arrays / "gen.npy", "--comparison", comparison, "--out", tmp_path / "s.csv")
     assert result.exit_code == 0, result.stderr
     assert "note: the comparison found no directions: samples have no scores" in result.stdout
     lines = (tmp_path / "s.csv").read_text().splitlines()
     assert lines[0] == "id,kind,kind_name" and len(lines) == 201
-    embedded = fe.extract(folders / "gen", extractor="pixels")
-    loaded = fe.load(comparison)
+    embedded, loaded = np.load(arrays / "gen.npy"), fe.load(comparison)
     assert loaded.score(embedded).shape == (200, 0) and (loaded.assign(embedded) >= 0).all()
 
 
@@ -116,16 +115,16 @@ def test_report_from_another_folder_gives_the_same_page(compared, tmp_path, monk
 
 
 def test_report_takes_samples_that_have_moved(folders, tmp_path):
-    moved = tmp_path / "moved"
-    (folders / "gen").rename(moved)
-    try:
-        run("extract", moved, "--out", tmp_path / "gen.h5")
-    finally:
-        moved.rename(folders / "gen")
+    for name in ("gen", "ref"):
+        (tmp_path / name).mkdir()
+        for path in sorted((folders / name).rglob("*.png"))[:40]:
+            shutil.copy(path, tmp_path / name)
+    run("extract", tmp_path / "gen", "--out", tmp_path / "gen.h5")
+    (tmp_path / "gen").rename(tmp_path / "moved")
     out = tmp_path / "c"
-    run("compare", "--gen", tmp_path / "gen.h5", "--ref", folders / "ref", "--out", out, "--features", 100)
+    run("compare", "--gen", tmp_path / "gen.h5", "--ref", tmp_path / "ref", "--out", out, "--features", 30)
     without = (out / "comparison.html").read_text()
-    result = run("report", out / "comparison.h5", "--samples", f"gen={folders / 'gen'}")
+    result = run("report", out / "comparison.h5", "--samples", f"gen={tmp_path / 'moved'}")
     assert result.exit_code == 0, result.stderr
     assert (out / "comparison.html").read_text().count("data:image/") > without.count("data:image/")
 

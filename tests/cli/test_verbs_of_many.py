@@ -16,11 +16,11 @@ def test_a_sweep_of_sigma_prints_a_row_a_value_and_writes_page_and_twin(folders,
     monkeypatch.setattr("finc_eval.core.progress.LONG", inf)  # on a busy machine short work takes long
     out = tmp_path / "pages"
     images, labels = shipped_digits()
-    np.savez(tmp_path / "zeros.npz", arr_0=gray(images[labels == 0][:300]))
+    np.savez(tmp_path / "zeros.npz", arr_0=gray(images[labels == 0][:100]))
     result = run(
         "compare", "sweep", "--gen", tmp_path / "zeros.npz", "--ref", folders / "ref", "--parameter", "sigma",
         "--out", out,
-        "--values", "30,10", "--features", 100,
+        "--values", "30,10", "--features", 50, "--n", 100,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""  # short work says nothing
@@ -62,8 +62,8 @@ def test_methods_prints_the_groups_against_the_methods_and_writes_page_and_twin(
     out = tmp_path / "out"
     result = run(
         "compare", "methods", "--gen", folders / "gen", "--ref", caches / "ref.h5", "--methods", "finc,rarity",
-        "--features", 100,
-        "--modes", 3, "--novel", 0.4, "--out", out,
+        "--features", 50,
+        "--modes", 2, "--novel", 0.4, "--out", out,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     twin = json.loads((out / "methods.json").read_text())
