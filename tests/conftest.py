@@ -23,11 +23,13 @@ threadpool_limits(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # libraries that are loaded later, and processes that tests start
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process that a test starts compiles the package again
 sys.dont_write_bytecode = False
+gc.disable()  # until all modules and tests are there: none of them is garbage
 os.environ.pop("COLUMNS", None)  # the width of the terminal that runs the tests, which tables of logs would keep to
 
 
 def pytest_collection_finish():
     gc.freeze()  # modules and tests stay: no collection of garbage walks over them, and no fork copies them
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

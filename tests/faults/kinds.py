@@ -31,6 +31,7 @@ from finc_eval.leaderboards.entry import Entry
 from finc_eval.leaderboards.reference import BoardReference
 from finc_eval.measures.gaussian import GaussianStatistics
 from finc_eval.measures.reference_statistics import read_statistics, write_statistics
+from finc_eval.memorization import attacks
 from finc_eval.privacy.synthesis.files import read_columns, read_images
 from finc_eval.samples import Manifest, Traits, open_source
 from finc_eval.samples.clips import Clip
@@ -258,6 +259,7 @@ def make_scores(path):
 
 
 def make_audit(path):
+    attacks.PERMUTATIONS = 9  # the file is the same, and made in a fifth of the time
     fe.audit(numbers(200), numbers(200, seed=1), numbers(200, seed=2), pairs=5).to_json(path)
 
 

@@ -72,6 +72,12 @@ def compared(gen, ref, **settings):
     return found
 
 
+@pytest.fixture(scope="module")
+def usual(planted):
+    """The comparison of the planted sets as they are."""
+    return compared(*planted)
+
+
 def differing(found):
     """The significant directions."""
     return [mode for mode in found.directions if mode.p_value <= 0.05]
@@ -98,8 +104,8 @@ def check_planted(found, scale=1.0, tolerance=0.06):
         assert (shares[shares > 0].sum(), shares[shares < 0].sum()) == pytest.approx((0.5, -0.5), abs=0.05)
 
 
-def test_the_planted_kinds_are_found_where_nothing_is_wrong(planted):
-    check_planted(compared(*planted))
+def test_the_planted_kinds_are_found_where_nothing_is_wrong(usual):
+    check_planted(usual)
 
 
 ONE = normal(1, 6)
@@ -122,7 +128,7 @@ def with_value(value):
         (ONE, ONE, {"sigma": 1.0}, f"gen {FEW}"),
         (ONE, ONE, {"kernel": "cosine"}, f"gen {FEW}"),
         (np.ones((60, 6), np.float32), np.ones((60, 6), np.float32), {}, NO_SIGMA),
-        (normal(60, 6), np.repeat(ONE, 10_000, 0), {}, NO_SIGMA),
+        (normal(60, 6), np.repeat(ONE, 1000, 0), {}, NO_SIGMA),
         (with_value(np.nan), normal(60, 6), {}, f"gen: {NOT_FINITE}"),
         (normal(60, 6), with_value(np.nan), {}, f"ref: {NOT_FINITE}"),
         (with_value(np.inf), normal(60, 6), {}, f"gen: {NOT_FINITE}"),
@@ -130,7 +136,12 @@ def with_value(value):
         (normal(60, 6), normal(60, 6), {"rho": 0}, "rho must be a positive number, got 0"),
         (normal(60, 6), normal(60, 6), {"rho": 1e300}, r"rho must be at most 100, got 1e\+300"),
         (np.zeros((60, 6), np.float32), normal(60, 6), {"kernel": "cosine"}, "an embedding is zero"),
-        (normal(60, 20_000), normal(60, 20_000), {"kernel": "cosine"}, "1 to 16384 entries, got 20000"),
+        (
+            np.ones((60, 20_000), "f4"),
+            np.ones((60, 20_000), "f4"),
+            {"kernel": "cosine"},
+            "1 to 16384 entries, got 20000",
+        ),
         (normal(60, 6).ravel(), normal(60, 6), {}, r"gen must be embeddings of shape \(n, d\), got shape \(360,\)"),
     ],
 )
@@ -147,7 +158,7 @@ def test_fewer_samples_than_modes_are_no_error():
 
 
 def test_few_features_are_no_error(planted):
-    for features in (1, 2, 3):
+    for features in (1, 3):
         found = compared(*planted, features=features)
         assert len(found.over) <= 2 * features
 
@@ -229,7 +240,7 @@ def test_embeddings_of_one_entry_are_enough_for_two_clusters():
 
 
 def test_more_entries_than_samples_are_no_error():
-    ref, gen = normal(60, 5000), normal(60, 5000, 1)
+    ref, gen = normal(60, 1000), normal(60, 1000, 1)
     same = compared(gen, ref, features=50)
     assert same.significant() == () and not differing(same)
     gen[:30] = 3 + 0.1 * gen[:30]
@@ -255,23 +266,24 @@ def test_a_tiny_rho_asks_whether_a_kind_exists_at_all(planted):
     ("kernel", "scale"),
     [
         pytest.param("gaussian", 2.0**-100, id="gaussian-small"),
-        pytest.param("cosine", 2.0**100, id="cosine-large"),
+        pytest.param("cosine", 2.0**100, id="cosine-large", marks=pytest.mark.long),
         pytest.param("gaussian", 2.0**100, id="gaussian-large", marks=pytest.mark.long),
         pytest.param("cosine", 2.0**-100, id="cosine-small", marks=pytest.mark.long),
     ],
 )
-def test_the_unit_of_the_embeddings_does_not_matter(planted, scale, kernel):
-    usual, scaled = (compared(*(rows * np.float32(s) for rows in planted), kernel=kernel) for s in (1, scale))
-    assert scaled.difference == pytest.approx(usual.difference, abs=0.02)
-    assert [kind.shares for kind in scaled.kinds] == [kind.shares for kind in usual.kinds]
-    mine, others = differing(scaled), differing(usual)
+def test_the_unit_of_the_embeddings_does_not_matter(planted, usual, scale, kernel):
+    plain = usual if kernel == "gaussian" else compared(*planted, kernel=kernel)
+    scaled = compared(*(rows * np.float32(scale) for rows in planted), kernel=kernel)
+    assert scaled.difference == pytest.approx(plain.difference, abs=0.02)
+    assert [kind.shares for kind in scaled.kinds] == [kind.shares for kind in plain.kinds]
+    mine, others = differing(scaled), differing(plain)
     assert [mode.id for mode in mine] == [mode.id for mode in others]
     for one, other in zip(mine, others, strict=True):
         assert one.excess == pytest.approx(other.excess, abs=1e-4)
         assert one.p_value == pytest.approx(other.p_value, abs=1e-3)
     if kernel == "gaussian":
         check_planted(scaled, scale)
-        assert scaled.kernel_error.rms == pytest.approx(usual.kernel_error.rms, rel=1e-3)
+        assert scaled.kernel_error.rms == pytest.approx(plain.kernel_error.rms, rel=1e-3)
 
 
 def test_sets_of_quite_unlike_scales_differ_in_everything(planted):
@@ -289,10 +301,10 @@ def test_one_enormous_outlier_changes_nothing(planted, place):
     check_planted(compared(*sets))
 
 
-def test_embeddings_in_half_precision_give_the_same_modes(planted):
-    full, half = compared(*planted), compared(*(rows.astype(np.float16) for rows in planted))
+def test_embeddings_in_half_precision_give_the_same_modes(planted, usual):
+    half = compared(*(rows.astype(np.float16) for rows in planted))
     check_planted(half)
-    pairs = zip(differing(full)[:2], differing(half)[:2], strict=True)
+    pairs = zip(differing(usual)[:2], differing(half)[:2], strict=True)
     assert all(mine.excess == pytest.approx(other.excess, abs=1e-3) for mine, other in pairs)
 
 
@@ -364,13 +376,13 @@ def test_of_a_cache_nothing_of_the_size_of_the_set_is_held(tmp_path, monkeypatch
         return between(self, start, stop)
 
     for name, shares in (("gen", GEN), ("ref", REF)):
-        rows = draw(shares, 3000, len(name) + ord(name[0]))
-        ids = [f"{'a/long/folder' * 20}/{number}.png" for number in range(3000)]
-        manifest = Manifest("folder", 3000, name * 20, {})
+        rows = draw(shares, 2000, len(name) + ord(name[0]))
+        ids = [f"{'a/long/folder' * 20}/{number}.png" for number in range(2000)]
+        manifest = Manifest("folder", 2000, name * 20, {})
         identity = Identity(f"/data/{name}", manifest, "pixels", recipe_of(fe.load_card("pixels"), "float32"))
         path = tmp_path / f"{name}.h5"
         with only_writer(path), CacheWriter(path, identity.key, ids, {"embeddings": 6}, 1000) as writer:
-            for start in range(0, 3000, 1000):
+            for start in range(0, 2000, 1000):
                 part = slice(start, start + 1000)
                 writer.write(rows[part], np.arange(start, start + 1000, dtype=np.uint64), [None] * 1000, [PNG] * 1000)
             writer.finish(identity)
@@ -414,9 +426,8 @@ def test_equal_sets_have_shares_that_do_not_differ(digits):
         assert low <= 0 <= high and abs(one.share_difference) < 0.1
 
 
-def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(planted, digits):
-    modes = differing(compared(*planted))
-    stable = [mode.stability for mode in modes if mode.excess > 0.03 and mode.stability is not None]
+def test_planted_kinds_are_stable_and_the_noise_of_two_halves_is_not(usual, digits):
+    stable = [mode.stability for mode in differing(usual) if mode.excess > 0.03 and mode.stability is not None]
     assert min(stable) > 0.95
     x = digits[0][:, ::4]
     of_noise = [mode.stability for mode in compared(x[:1000], x[1000:2000]).directions]

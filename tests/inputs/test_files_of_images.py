@@ -69,7 +69,9 @@ QUICK = [verb for verb in VERBS if verb != "evaluate"]
 """Verbs that name each kind of note; an evaluation has the notes of its parts."""
 
 
-@pytest.mark.parametrize("verb, side", every_value([*VERBS], [0, 1]))
+@pytest.mark.parametrize(
+    "verb, side", [*every_value(QUICK, [0, 1]), pytest.param("evaluate", 0, marks=pytest.mark.long)]
+)
 def test_files_left_out_are_named_in_every_result(verb, side, tmp_path):
     sets = saved(tmp_path / "gen", IMAGES), saved(tmp_path / "ref", IMAGES[::-1])
     VERBS[verb](*sets)  # the embeddings of the same samples are there already
