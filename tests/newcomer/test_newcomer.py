@@ -72,6 +72,9 @@ def check_ending(command, code, stdout, stderr):
 LONG = ("audit", "compare methods", "compare sweep", "kinds", "leaderboard", "private generate")
 """Verbs that compute for seconds, where they are not refused."""
 
+LIKE_OTHERS = ("--batch-size", "--config", "--force", "--gen gen --ref ref.h5", "--n 60", "--method", "x.npz")
+"""Parts of comparisons that quick tests elsewhere or other lines stand for."""
+
 
 def named(commands):
     return pytest.mark.parametrize("command", [marked(one) for one in commands])
@@ -79,7 +82,8 @@ def named(commands):
 
 def marked(command):
     """A command under its line, with the mark of those that take seconds."""
-    is_long = command.code == 0 and bool(command.writes) and command.line.startswith(LONG)
+    like_another = command.line.startswith("compare --gen") and any(part in command.line for part in LIKE_OTHERS)
+    is_long = command.code == 0 and bool(command.writes) and (command.line.startswith(LONG) or like_another)
     return pytest.param(command, id=command.line or "(nothing)", marks=[pytest.mark.long] if is_long else [])
 
 

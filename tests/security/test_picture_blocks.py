@@ -112,7 +112,13 @@ REFUSED = {
 """Pictures that are refused, and words of the sentence."""
 
 
-@pytest.mark.parametrize("what", [*READ, *REFUSED])
+LONG = ("a million texts", "2,000 profiles")
+"""Cases whose kind has a quicker instance here or in test_sizes.py."""
+
+
+@pytest.mark.parametrize(
+    "what", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG)) for one in [*READ, *REFUSED]]
+)
 def test_blocks_of_pictures_cost_no_more_than_their_file(what):
     """Versions of Pillow differ in what they pass over; none is slow, and none takes more memory than is allowed."""
     make, words = REFUSED.get(what) or (READ[what], "")

@@ -310,10 +310,12 @@ def lying_footer(folder):
 
 
 def beginnings(kind):
-    texts = [f"{'x' * 50_000}{number}" for number in range(3_000)]
-    table = {"a": texts if kind == "a" else [texts]}
+    def table():
+        texts = [f"{'x' * 50_000}{number}" for number in range(3_000)]
+        return arrow.table({"a": texts if kind == "a" else [texts]})
+
     encoding = {"a" if kind == "a" else "a.list.element": "DELTA_BYTE_ARRAY"}
-    return write(lambda: arrow.table(table), use_dictionary=False, column_encoding=encoding, compression="zstd")
+    return write(table, use_dictionary=False, column_encoding=encoding, compression="zstd")
 
 
 PARQUETS = {
@@ -563,7 +565,14 @@ PICKLES = {
 }
 
 
-LONG_PICKLES = ("six million lists", "a million numbers by name")  # of a kind that quick cases have, too
+LONG_PICKLES = (
+    "six million lists",
+    "marks without an end",
+    "a million numbers by name",
+    "tuples 200,000 deep",
+    "tuples 200,000 deep as a name",
+)
+"""Cases whose kind has a quicker instance, which is among the quick tests."""
 
 
 @pytest.mark.parametrize(
@@ -573,6 +582,11 @@ def test_pickles_of_torch(case, tmp_path):
     program, told = PICKLES[case]
     found = bounded(use, pickled(program)(tmp_path))
     assert re.search(told, found), found
+
+
+def test_the_values_of_a_pickle_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("finc_eval.core.files.pickled.MAX_STEPS", 1000)
+    assert "values by themselves" in bounded(use, pickled(lambda: b"(" * 2000)(tmp_path))
 
 
 def chunk(kind, data):

@@ -83,21 +83,21 @@ def test_tables_of_private_records(case, tmp_path):
 
 
 JSON = {
-    "lists within lists": ("[" * 10**6, "nested too deeply"),
-    "tables within tables": ('{"a":' * 10**6, "nested too deeply"),
-    "a number of a million digits": ("9" * 10**6, "is too large"),
-    "a fraction of a million digits": ("0." + "9" * 10**6, "float"),
-    "a number with a huge exponent": ("1e999999999", "not a finite number"),
-    "17 million empty tables": ("[" + "{}," * 17_000_000 + "0]", "when decoded"),
-    "17 million empty lists": ("[" + "[]," * 17_000_000 + "0]", "when decoded"),
-    "100,000 keys": (json.dumps(dict.fromkeys(map(str, range(100_000)))), "dict"),
+    "lists within lists": (lambda: "[" * 10**6, "nested too deeply"),
+    "tables within tables": (lambda: '{"a":' * 10**6, "nested too deeply"),
+    "a number of a million digits": (lambda: "9" * 10**6, "is too large"),
+    "a fraction of a million digits": (lambda: "0." + "9" * 10**6, "float"),
+    "a number with a huge exponent": (lambda: "1e999999999", "not a finite number"),
+    "17 million empty tables": (lambda: "[" + "{}," * 17_000_000 + "0]", "when decoded"),
+    "17 million empty lists": (lambda: "[" + "[]," * 17_000_000 + "0]", "when decoded"),
+    "100,000 keys": (lambda: json.dumps(dict.fromkeys(map(str, range(100_000)))), "dict"),
 }
 
 
 @pytest.mark.parametrize("case", JSON)
 def test_json(case):
     text, told = JSON[case]
-    assert told in bounded(lambda: type(parse_json(text)).__name__)
+    assert told in bounded(lambda: type(parse_json(text())).__name__)
 
 
 def rows(count, row):
@@ -207,7 +207,7 @@ def shuffled(seed):
 
 WORDS = {
     "the same letter": ("a" * 10**6, ["a" * 10**6 + "b", "a" * 999_999]),
-    "the same letters in other orders": (shuffled(0), [*map(shuffled, range(1, 5))]),
+    "the same letters in other orders": (shuffled(0), [shuffled(1)]),
     "many words": ("abcdefgh" * 10, [f"abcdefgh{number}" * 8 for number in range(10_000)]),
 }
 
