@@ -16,7 +16,11 @@ PUBLIC = {
 }
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+LONG = [f"fe.{name}" for name in ("evaluate", "sweep", "compare_methods", "compare_releases", "Verdict", "Board")]
+"""Names whose example takes a second, or is that of a function in another form."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one in LONG)) for one in PUBLIC])
 def test_the_example_of_a_public_name_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = [test for test in doctest.DocTestFinder(recurse=True).find(PUBLIC[name], name, globs={}) if test.examples]

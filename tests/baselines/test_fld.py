@@ -115,6 +115,7 @@ def test_the_unit_of_a_feature_changes_nothing():
     assert fld(*(rows * units + 5 for rows in sets)).fld == pytest.approx(fld(*sets).fld, abs=0.05)
 
 
+@pytest.mark.long  # quicker ones are of digits and of laws
 def test_real_clips_score_better_than_noise_around_them(assets):
     with np.load(assets / "ucf101" / "vgg16_relu6_mean.npz") as data:
         features = data["features"].astype(np.float32)

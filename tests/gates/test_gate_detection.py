@@ -74,7 +74,7 @@ def test_a_baseline_that_repeats_itself_may_go_on_to_do_so():
     assert "basics.duplicates" not in {limit.rule for limit in verdict.of("regressed")}
 
 
-@pytest.mark.parametrize("n, lose", [(100, 0.75), (3000, 0.5)])
+@pytest.mark.parametrize("n, lose", [(100, 0.75), pytest.param(3000, 0.5, marks=pytest.mark.long)])
 def test_the_first_policy_allows_half_of_a_share_to_be_lost_where_kinds_are_large_enough(made, n, lose):
     assert made(n)[0]["kinds"]["lose"] == lose
 
