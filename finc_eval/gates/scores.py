@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import hypot, inf, isfinite, sqrt
 
@@ -14,14 +14,12 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import figure, plural
 from finc_eval.embeddings.opening import is_samples
-from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import mean_group_size
+from finc_eval.estimates.estimate import Estimate, difference, units_of
 from finc_eval.gates.evidence import Evidence, Missing, Normal, Side
 from finc_eval.gates.policy import MetricLimit, metric_of
 from finc_eval.gates.retraining import between_scores
 from finc_eval.gates.sets import GEN, REF, GateSets
-from finc_eval.measures.estimate import Estimate, difference, units_of
-from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.metrics import metrics as compute
 from finc_eval.measures.registry import METRICS, get_metric
 from finc_eval.measures.score import Score
@@ -127,7 +125,7 @@ def _relative(
     asked = {rule: limit.given[rule] for rule in ("worse", "difference") if rule in limit.given}
     paired = None
     if asked and all(isinstance(one, Measured) for one in measured.values()):
-        paired = paired_distances(sets, name, run)
+        paired = paired_estimates(sets, name, run)
     new, old = measured[GEN], [measured[label] for label in sets.baselines]
     known = [one for one in old if isinstance(one, Measured)]
     replicates = [one.value for label in sets.replicates if isinstance(one := measured[label], Measured)]
@@ -227,21 +225,22 @@ class _Change:
         return error, hypot(self.new.fixed, self.growth * of_old) / self.unit, inf
 
 
-def paired_distances(sets: GateSets, name: str, run: Run) -> tuple[Estimate, Estimate] | None:
-    """Estimate the distances of a release and of its baseline, whose units are the pairs.
+def paired_estimates(sets: GateSets, name: str, run: Run) -> tuple[Estimate, Estimate] | None:
+    """Estimate a metric of a release and of its baseline, whose units are the pairs.
 
-    Only Fréchet distances of paired sets, in the space of these sets, have them. For other scores (None) the error of
-    unpaired sets stands, which is larger where both scores rise and fall together.
+    Only a metric with an estimator has them, for paired sets, in the space of these sets, if `name` is its first score.
+    For others (None) the error of unpaired sets stands, which is larger where both scores rise and fall together.
     """
-    metric = METRICS[metric_of(name)]
+    metric = METRICS.get(name)
     (label,) = list(sets.baselines)[:1]
-    here = metric.extractor in (None, extractor_of(sets.gen.space)) and metric.output is None
-    if label not in sets.pairs or metric.compute is not METRICS["fd"].compute or not here:
+    if metric is None or metric.estimator is None or label not in sets.pairs or not metric.is_defined_on(sets.gen):
         return None
     groups = units_of(sets.gen)
     of_gen = np.arange(sets.gen.n) if groups is None else groups
     of_old = np.empty_like(of_gen)
     of_old[sets.pairs[label]] = of_gen
-    ref, both = FrechetSet.of(sets.ref, run), ((sets.gen, of_gen), (sets.baselines[label], of_old))
-    new, old = (estimate_frechet(replace(FrechetSet.of(one, run), units=units), ref, run=run) for one, units in both)
-    return new, old
+    estimate = metric.estimator(sets.ref, run)
+    try:
+        return estimate(sets.gen, of_gen), estimate(sets.baselines[label], of_old)
+    except DataError:
+        return None

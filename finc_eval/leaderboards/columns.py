@@ -10,7 +10,7 @@ from math import inf
 import numpy as np
 
 from finc_eval.core.signature import Signature
-from finc_eval.leaderboards.measures import Measure, lowest
+from finc_eval.leaderboards.measures import Measure, bounds_of
 from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.shares import FACTOR, ShareRule, share_estimates
 from finc_eval.partitions.tests import EffectiveCounts, Tally
@@ -130,7 +130,7 @@ def metric_column(
         title=title,
         higher_is_better=better,
         signature=signature,
-        bounds=bounds or (lowest(metric), inf),
+        bounds=bounds or bounds_of(metric),
         runs=runs,
         values=values,
         reasons=reasons,

@@ -9,13 +9,13 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.provenance import package_version
 from finc_eval.core.storage import PROGRAM
 from finc_eval.leaderboards.columns import SHARES
-from finc_eval.leaderboards.measures import lowest
+from finc_eval.leaderboards.measures import bounds_of
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 
@@ -135,7 +135,7 @@ def _known_numbers(board: Leaderboard, row: Row) -> list[tuple[Criterion, Standi
 
 
 def _result(board: Leaderboard, one: Criterion, standing: Standing, n: int, origin: Origin) -> dict[str, object]:
-    low, high = (0.0, 1.0) if one.key in SHARES else (lowest(one.key), inf)
+    low, high = (0.0, 1.0) if one.key in SHARES else bounds_of(one.key)
     uncertainty: dict[str, object] = {"num_samples": n}
     method = "influence of samples" if standing.training_error is None else "influence of samples and training runs"
     if standing.sampling_error is not None:

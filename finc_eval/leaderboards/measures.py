@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,44 +12,25 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature, SignatureText
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.recipe import extractor_of
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.leaderboards.ranks import ModelEstimate, part_sums
-from finc_eval.measures.estimate import unit_influences, units_of
-from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
-from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric
-from finc_eval.measures.kid import polynomial_kernel
+from finc_eval.measures.inputs import Metric
 from finc_eval.measures.metrics import metrics
-from finc_eval.measures.mmd import KernelSums, kernel_sums
+from finc_eval.measures.registry import get_metric
+from finc_eval.numerics.inference import normal_quantile, student_quantile
 
 Array = NDArray[np.float64]
 
 
-def model_estimate(value: float, own: Array, shared: Array) -> ModelEstimate:
-    """Return the estimate on which units of the model and of the reference have these influences, (u,) and (v,)."""
-    return ModelEstimate(value, float(own @ own), part_sums(shared))
+def model_estimate(found: Estimate) -> ModelEstimate:
+    """Return an estimate with what it shares with other models.
 
-
-def frechet_estimate(model: Embeddings, ref: FrechetSet, run: Run) -> ModelEstimate:
-    """Estimate the Fréchet distance of a model, without bias."""
-    found = estimate_frechet(FrechetSet.of(model, run), ref, run=run)
-    return model_estimate(found.unbiased, *found.influences)
-
-
-def kernel_estimate(sums: KernelSums, model: Embeddings, ref: Embeddings) -> ModelEstimate:
-    """Return the estimate of the unbiased squared MMD, from the sums of kernel rows."""
-    n, m = len(sums.xx), len(sums.yy)
-    of_model = 2 * (sums.xx / (n - 1) - sums.xy / m)
-    of_ref = 2 * (sums.yy / (m - 1) - sums.yx / n)
-    pairs = ((of_model, model), (of_ref, ref))
-    influences = (unit_influences(derivative.cpu().numpy(), units_of(one)) for derivative, one in pairs)
-    return model_estimate(sums.unbiased(), *influences)
-
-
-FRECHET = ("fid", "fd", "fd_dinov2")
-"""Fréchet distances of whole embeddings, whose influence values give the covariance of models."""
-
-TITLES = {"kid": "kernel inception distance, of all pairs of samples"}
-"""Metrics that a board computes in one of the ways that their description has."""
+    Few units know their own variance poorly: it is widened by the square of Student's quantile over the normal one.
+    """
+    own, shared = found.variances[0], found.influences[1]
+    wider = (student_quantile(found.degrees) / normal_quantile()) ** 2
+    scale = (wider * len(shared) / (len(shared) - 1)) ** 0.5
+    return ModelEstimate(found.unbiased, wider * own, scale * part_sums(shared))
 
 
 @dataclass(frozen=True)
@@ -96,25 +76,29 @@ class Measuring:
 
     def __init__(self, metric: Metric, ref: Embeddings, run: Run) -> None:
         self._metric, self._ref, self._run = metric, ref, run
-        self._frechet: FrechetSet | None = None
+        self._estimate = None if metric.estimator is None else metric.estimator(ref, run)
+        self._signature = Signature(metric.name, (("ref", ref.digest[:12]), ("fx", ref.space)))
 
     def measure(self, label: str, model: Embeddings) -> Measure:
         """Compute the metric of a model, by its first score that has a better direction.
 
         A set that the metric refuses has a reason instead.
         """
-        metric, ref = self._metric, self._ref
-        title = TITLES.get(metric.name, metric.description)
-        signature = Signature(metric.name, (("ref", ref.digest[:12]), ("fx", ref.space)))
-        if metric.name == "kid":
-            sums = kernel_sums(model, ref, polynomial_kernel, run=self._run)
-            return Measure.of(kernel_estimate(sums, model, ref), False, title, signature)
-        of_extractor = all(metric.extractor in (None, extractor_of(one.space)) for one in (model, ref))
-        if metric.name in FRECHET and of_extractor and has_full_rank(model, ref):
-            self._frechet = self._frechet or FrechetSet.of(ref, self._run)
-            return Measure.of(frechet_estimate(model, self._frechet, self._run), False, title, signature)
+        metric, better = self._metric, self._metric.higher_is_better
+        if self._estimate is not None and better is not None and metric.is_defined_on(model, self._ref):
+            try:
+                estimate = model_estimate(self._estimate(model, None))
+            except DataError:
+                return self._measure_by_score(label, model)
+            title = metric.estimated or metric.description
+            return Measure.of(estimate, better, title, self._signature)
+        return self._measure_by_score(label, model)
+
+    def _measure_by_score(self, label: str, model: Embeddings) -> Measure:
+        metric, signature = self._metric, self._signature
+        title = metric.description
         try:
-            scores = metrics(model, ref, metric.name, run=self._run.prefixed(f"{metric.name} of {label}"))
+            scores = metrics(model, self._ref, metric.name, run=self._run.prefixed(f"{metric.name} of {label}"))
         except (DataError, IncompatibleError) as error:
             return Measure(None, None, None, None, None, title, str(error), signature)
         score = next((found for found in scores if found.higher_is_better is not None), scores.scores[0])
@@ -130,11 +114,6 @@ class Measuring:
         return Measure(score.value, None, None, None, better, title, why, signature)
 
 
-def lowest(metric: str) -> float:
-    """Return the smallest value that a metric can have, if its estimates may go below it."""
-    return 0.0 if metric in FRECHET else -inf
-
-
-def has_full_rank(one: Embeddings, ref: Embeddings) -> bool:
-    """Return whether both sets have samples enough for the bias and the error of a Fréchet distance."""
-    return min(one.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
+def bounds_of(metric: str) -> tuple[float, float]:
+    """Return the smallest and the largest value that a metric can have; its estimates may go beyond."""
+    return get_metric(metric).bounds

@@ -22,11 +22,12 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.leaderboards.columns import SHARES
 from finc_eval.leaderboards.entry import Entry, TrainingRun, shareable
-from finc_eval.leaderboards.measures import Measure, Measuring, has_full_rank
+from finc_eval.leaderboards.measures import Measure, Measuring
 from finc_eval.leaderboards.ranks import ModelEstimate
 from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.shares import estimate_unmatched, estimate_unmatched_within
 from finc_eval.leaderboards.standings import run_label
+from finc_eval.measures.frechet import has_full_rank
 from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, IncompatibleError, check_seed
 from finc_eval.core.run import Run
@@ -19,7 +21,7 @@ from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE, check_alike, extractor_of
 from finc_eval.embeddings.repeats import same_embedding
-from finc_eval.measures.estimate import units_of
+from finc_eval.estimates.estimate import Estimate, units_of
 from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.gaussian import (
     GaussianStatistics,
@@ -30,6 +32,7 @@ from finc_eval.measures.gaussian import (
 )
 from finc_eval.measures.inputs import (
     MIN_INTERVAL_SAMPLES,
+    Estimator,
     Metric,
     MetricInputs,
     biased_floor,
@@ -231,16 +234,15 @@ def _with_interval(inputs: MetricInputs, x: GaussianStatistics, y: GaussianStati
     gen, ref, notes = inputs.gen, inputs.ref, [*found.warnings, *not_fid(inputs.name, inputs.gen.space)]
     interval = floor = unbiased = None
     if isinstance(gen, Embeddings) and isinstance(ref, Embeddings):
-        n, needed = min(gen.n, ref.n), max(gen.dim + 1, MIN_INTERVAL_SAMPLES)
-        if n >= MIN_INTERVAL_SAMPLES:
+        if min(gen.n, ref.n) >= MIN_INTERVAL_SAMPLES:
             floor = same_set_floor(ref, gen.n, run=inputs.run)
-        if n >= needed:
+        if has_full_rank(gen, ref):
             sets = (FrechetSet(own, one, units_of(one)) for own, one in ((x, gen), (y, ref)))
             estimate = estimate_frechet(*sets, value=found.value, run=inputs.run)
             interval, unbiased = estimate.interval, max(estimate.unbiased, 0.0)
             notes.append("the interval is around the unbiased value, the distance of infinitely many samples")
         else:
-            notes.append(f"no interval: in {gen.dim} dimensions that takes {needed} samples of each set")
+            notes.append(_say_too_few(gen))
     return Score(
         inputs.name,
         found.value,
@@ -251,6 +253,30 @@ def _with_interval(inputs: MetricInputs, x: GaussianStatistics, y: GaussianStati
         higher_is_better=False,
         notes=tuple(notes),
     )
+
+
+def _estimator(ref: Embeddings, run: Run) -> Estimator:
+    known: FrechetSet | None = None
+
+    def estimate(gen: Embeddings, units: NDArray[np.int64] | None = None) -> Estimate:
+        nonlocal known
+        if not has_full_rank(gen, ref):
+            raise DataError(_say_too_few(gen))
+        known = known or FrechetSet.of(ref, run)
+        own = FrechetSet.of(gen, run)
+        return estimate_frechet(own if units is None else replace(own, units=units), known, run=run)
+
+    return estimate
+
+
+def has_full_rank(one: Embeddings, ref: Embeddings) -> bool:
+    """Return whether both sets have samples enough for the bias and the error of a Fréchet distance."""
+    return min(one.n, ref.n) >= max(ref.dim + 1, MIN_INTERVAL_SAMPLES)
+
+
+def _say_too_few(gen: Embeddings) -> str:
+    needed = max(gen.dim + 1, MIN_INTERVAL_SAMPLES)
+    return f"no interval: in {gen.dim} dimensions that takes {needed} samples of each set"
 
 
 SUBSET_SIZES = 15
@@ -307,14 +333,24 @@ def fd_infinity(gen: object, ref: object, *, seed: int = 0, run: Run | None = No
 def _fd_infinity(inputs: MetricInputs) -> list[Score]:
     found = fd_infinity(inputs.gen, inputs.ref, run=inputs.run)
     signature = inputs.signature(sizes=len(found.sizes), seed=found.seed)
-    return [Score(inputs.name, found.value, signature, higher_is_better=False, notes=found.warnings)]
+    notes = (*found.warnings, "no interval: the unbiased value of fd, which has one, is the same distance")
+    return [Score(inputs.name, found.value, signature, higher_is_better=False, notes=notes)]
 
+
+_POSITIVE = (0.0, inf)
 
 METRICS = (
-    Metric("fid", "Fréchet inception distance", _frechet, "inception-fid"),
+    Metric("fid", "Fréchet inception distance", _frechet, "inception-fid", estimator=_estimator, bounds=_POSITIVE),
     Metric("sfid", "Fréchet distance of spatial features: where things are", _frechet, "inception-fid", SPATIAL),
-    Metric("fd_dinov2", "Fréchet distance of DINOv2 ViT-L/14", _frechet, "dinov2-vitl14"),
-    Metric("fd", "Fréchet distance in any embedding space", _frechet),
+    Metric(
+        "fd_dinov2",
+        "Fréchet distance of DINOv2 ViT-L/14",
+        _frechet,
+        "dinov2-vitl14",
+        estimator=_estimator,
+        bounds=_POSITIVE,
+    ),
+    Metric("fd", "Fréchet distance in any embedding space", _frechet, estimator=_estimator, bounds=_POSITIVE),
     Metric("fvd", "Fréchet video distance", _fvd, "i3d-rgb-k400", "logits"),
     Metric("fvmd", "Fréchet distance of motion: the histograms of FVMD, of optical flow", _frechet, "motion", "fvmd"),
     Metric("fd_infinity", "Fréchet distance, extrapolated to infinitely many samples", _fd_infinity),

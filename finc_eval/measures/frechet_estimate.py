@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import check_alike
-from finc_eval.measures.estimate import Array, Estimate, block_influences, unit_influences, units_of
+from finc_eval.estimates.estimate import Array, Estimate, block_influences, unit_influences, units_of
+from finc_eval.estimates.of_statistic import BLOCKS, random_blocks
 from finc_eval.measures.gaussian import (
-    BLOCKS,
     GaussianStatistics,
     MomentBlocks,
     frechet_terms,
     from_embeddings,
     positive,
-    random_blocks,
     row_blocks,
     symmetric,
 )

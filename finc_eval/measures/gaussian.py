@@ -13,14 +13,13 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.estimates.of_statistic import random_blocks
 from finc_eval.numerics.moments import Moments
 from finc_eval.sketches.sketch import Sketch
 
 MAX_COVARIANCE_SIZE = 16_384  # largest number of rows of a covariance matrix, which then takes 2 GB in float64
 MIN_PIVOT = 1e-8
 """Least part of an entry's variance that the entries before it must leave for Cholesky's factor to be exact."""
-
-BLOCKS = 10  # blocks that a jackknife leaves out in turn; each costs one more distance, or one more decomposition
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,22 +145,6 @@ def row_blocks(
     for first in range(start, embeddings.n, size):
         here = slice(first, min(first + size, embeddings.n))
         yield here, embeddings.rows_at(np.arange(here.start, here.stop)).to(where, torch.double)
-
-
-def random_blocks(embeddings: Embeddings, count: int) -> torch.Tensor:
-    """Assign each sample at random to one of `count` blocks of equal size, and return its block, shape (n,).
-
-    A hash of the ids decides, so the order of the samples does not matter. The samples of a group share a block,
-    because they are not independent.
-    """
-    distinct, unit_of = np.unique(embeddings.unit_keys(), return_inverse=True)
-    if len(distinct) < 2 * count:
-        raise DataError(
-            f"{embeddings.name} has {len(distinct)} independent samples, too few for {count} blocks: give at least "
-            f"{2 * count}"
-        )
-    # np.unique sorts by hash, so that the ranks are a random order of the samples.
-    return torch.from_numpy(unit_of % count)
 
 
 def positive(values: torch.Tensor) -> torch.Tensor:

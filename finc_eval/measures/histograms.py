@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.estimates.of_statistic import Statistic
 from finc_eval.measures.inputs import Metric, MetricInputs, split_reference
 from finc_eval.measures.score import Score
+from finc_eval.measures.statistic import of_statistic
 from finc_eval.numerics.inference import normal_quantile
 from finc_eval.partitions.kmeans import Cells, pool_samples
 
@@ -49,7 +51,10 @@ def _ndb(inputs: MetricInputs) -> list[Score]:
     found, bins = ndb(gen, ref, run=inputs.run)
     part, rest = split_reference(ref, gen.n)
     floor, floor_bins = ndb(part, rest, bins, inputs.run)
-    notes: tuple[str, ...] = (f"one law gives about {SIGNIFICANCE * bins:g} of {bins} bins",)
+    notes: tuple[str, ...] = (
+        "no interval: it counts tests, of which more samples reject more: prd compares the same kinds of bins",
+        f"one law gives about {SIGNIFICANCE * bins:g} of {bins} bins",
+    )
     if bins < BINS:
         notes += (f"{ref.name} has {ref.n} samples, enough for {bins} bins; the paper has {BINS}",)
     signature = inputs.signature(bins=bins, significance=SIGNIFICANCE)
@@ -84,29 +89,46 @@ def best_f(curve: Curve, beta: float) -> float:
     return float(((1 + beta**2) * precision * recall / np.where(both > 0, both, 1)).max())
 
 
-def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Curve:
-    """Return the PRD curve, averaged over ten runs of k-means of both sets together."""
+def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Cells:
+    """Return the kinds of ten runs of k-means of both sets together."""
     rows = pool_samples([gen, ref])
-    cells = Cells.fit(rows, max(min(KINDS, len(rows) // MIN_SAMPLES_PER_KIND), 2), range(RUNS), run)
+    return Cells.fit(rows, max(min(KINDS, len(rows) // MIN_SAMPLES_PER_KIND), 2), range(RUNS), run)
+
+
+def prd(gen: Embeddings, ref: Embeddings, run: Run | None = None, cells: Cells | None = None) -> Curve:
+    """Return the PRD curve, averaged over ten runs of k-means of both sets together, or over given kinds."""
+    cells = prd_cells(gen, ref, run) if cells is None else cells
     x, y = (cells.count(one, run) for one in (gen, ref))
     curves = [prd_curve(one / gen.n, other / ref.n) for one, other in zip(x, y, strict=True)]
     precision, recall = np.array(curves).mean(0)
     return precision, recall
 
 
-def _prd(inputs: MetricInputs) -> list[Score]:
-    gen, ref = inputs.embeddings()
-    found, floor = prd(gen, ref, inputs.run), prd(*split_reference(ref, gen.n), inputs.run)
+def _prd(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
+    cells = prd_cells(gen, ref, run)
+
+    def statistic(gen: Embeddings, ref: Embeddings) -> dict[str, float]:
+        curve = prd(gen, ref, run, cells)
+        return {"prd_recall": best_f(curve, BETA), "prd_precision": best_f(curve, 1 / BETA)}
+
+    return statistic
+
+
+def _prd_notes(gen: Embeddings, ref: Embeddings) -> tuple[str, ...]:
     unequal = "the paper takes sets of equal size: a smaller set has noisier shares, which read as lower values"
-    notes = (unequal,) if gen.n != ref.n else ()
-    signature = inputs.signature(kinds=KINDS, runs=RUNS)
-    return [
-        Score(key, best_f(found, beta), signature, floor=best_f(floor, beta), higher_is_better=True, notes=notes)
-        for key, beta in (("prd_recall", BETA), ("prd_precision", 1 / BETA))
-    ]
+    return (unequal,) if gen.n != ref.n else ()
 
 
 METRICS = (
     Metric("ndb", "number of statistically different bins of 100, and their share", _ndb),
-    Metric("prd", "precision and recall of distributions over 20 kinds: F_1/8 and F_8", _prd),
+    of_statistic(
+        "prd",
+        "precision and recall of distributions over 20 kinds: F_1/8 and F_8",
+        _prd,
+        higher_is_better=True,
+        bounds=(0.0, 1.0),
+        notes=_prd_notes,
+        kinds=KINDS,
+        runs=RUNS,
+    ),
 )

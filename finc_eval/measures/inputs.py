@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
 from finc_eval.embeddings.search.neighbors import open_pair
 from finc_eval.embeddings.set_info import notes_on
+from finc_eval.estimates.estimate import Estimate
 from finc_eval.measures.gaussian import GaussianStatistics, blocks_of_sketches, from_embeddings
 from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
@@ -65,9 +68,13 @@ class MetricInputs:
         )
 
 
+Estimator = Callable[[Embeddings, NDArray[np.int64] | None], Estimate]
+"""Function that estimates a metric of a generated set; units that are not its groups have their numbers, (n,)."""
+
+
 @dataclass(frozen=True)
 class Metric:
-    """Entry of a metric: what `metrics` and the command line know about it."""
+    """Entry of a metric: what `metrics`, boards, gates and the command line know about it."""
 
     name: str  # name to ask for it by
     description: str  # what it measures, in a few words
@@ -77,9 +84,19 @@ class Metric:
     output: str | None = None  # output of that card that it takes; None for the embedding
     sets: tuple[str, ...] = ("gen", "ref")  # sets that it needs. With "test", the reference is the training set.
     optional: tuple[str, ...] = ()  # sets that it uses when they are given
+    # Returns the function that estimates the first score against a reference: boards and gates stand on its influences.
+    # It raises DataError where the error of a set is not known. If it is None, the interval of the score stands for it.
+    estimator: Callable[[Embeddings, Run], Estimator] | None = None
+    estimated: str | None = None  # what the estimator estimates, in a few words; default: the description
+    higher_is_better: bool | None = False  # direction of what is estimated; None if neither is better
+    bounds: tuple[float, float] = (-inf, inf)  # least and largest value of what is estimated
     # versions of finc-eval from which on its number differs, in their order. Stored numbers of earlier versions are
     # refused, and others of unlike versions compare.
     numbers_changed_in: tuple[str, ...] = ()
+
+    def is_defined_on(self, *sets: Embeddings) -> bool:
+        """Return whether these embeddings are those that the metric is defined on."""
+        return self.output is None and all(self.extractor in (None, extractor_of(one.space)) for one in sets)
 
     def check_sets(self, given: Collection[str]) -> None:
         """Raise UsageError unless all sets that the metric needs are among the given ones."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from finc_eval.core.errors import DataError, UsageError, check_count, check_positive, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings, Embeddings
-from finc_eval.measures.inputs import Metric, MetricInputs, biased_floor, open_samples
-from finc_eval.measures.mmd import KernelSums, MmdEstimate, kernel_sums, unbiased_estimate
+from finc_eval.measures.inputs import Metric, MetricInputs, open_samples
+from finc_eval.measures.mmd import KernelSums, MmdEstimate, biased_score, kernel_sums, mmd_estimator, unbiased_estimate
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import PairKernel
 
@@ -104,7 +104,7 @@ def jedi(gen: object, ref: object, *, run: Run | None = None) -> float:
         800.0
     """
     x, y = open_samples(gen, ref, least=1)
-    return JEDI_SCALE * kernel_sums(x, y, _kernel(JEDI_DEGREE, None, 0.0), run=run).biased()
+    return JEDI_SCALE * kernel_sums(x, y, _JEDI_KERNEL, run=run).biased()
 
 
 def polynomial_kernel(
@@ -200,13 +200,24 @@ def _kid(
 
 
 def _jedi(inputs: MetricInputs) -> list[Score]:
-    gen, ref = inputs.embeddings()
-    value, floor = jedi(gen, ref, run=inputs.run), biased_floor(partial(jedi, run=inputs.run), ref, gen.n)
     signature = inputs.signature(degree=JEDI_DEGREE, coef=0, scale=JEDI_SCALE)
-    return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
+    return [biased_score(inputs, _JEDI_KERNEL, JEDI_SCALE, partial(jedi, run=inputs.run), signature)]
 
+
+_JEDI_KERNEL = _kernel(JEDI_DEGREE, None, 0.0)
 
 METRICS = (
-    Metric("kid", "kernel inception distance: mean and deviation over subsets; all pairs of small sets", _kid),
-    Metric("jedi", "JEPA embedding distance: MMD² of the square kernel, of clips", _jedi),
+    Metric(
+        "kid",
+        "kernel inception distance: mean and deviation over subsets; all pairs of small sets",
+        _kid,
+        estimator=mmd_estimator(polynomial_kernel),
+        estimated="kernel inception distance, of all pairs of samples",
+    ),
+    Metric(
+        "jedi",
+        "JEPA embedding distance: MMD² of the square kernel, of clips",
+        _jedi,
+        estimator=mmd_estimator(_JEDI_KERNEL, JEDI_SCALE),
+    ),
 )

@@ -7,15 +7,24 @@ version 0.5 on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from finc_eval.core.errors import check_count, check_seed
+from finc_eval.core.errors import DataError, check_count, check_seed
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.measures.inputs import Metric, MetricInputs, open_samples, split_reference
+from finc_eval.estimates.estimate import Array, Estimate, unit_influences, units_of
+from finc_eval.measures.inputs import (
+    MIN_INTERVAL_SAMPLES,
+    Estimator,
+    Metric,
+    MetricInputs,
+    open_samples,
+    split_reference,
+)
 from finc_eval.measures.score import Score
 
 PROJECTIONS = 1000
@@ -24,6 +33,9 @@ SCALE = 3  # factor, times d, that brings the number to the size of a Fréchet d
 
 MAX_PROJECTED = 1 << 26
 """Number of projected values held at once for each set, 256 MiB; the set is read again for the next directions."""
+
+Sampled = tuple[NDArray[np.int64], Array]
+"""Rows of a set that a distance was computed from, (n,), and the influence of each, (n,)."""
 
 
 @dataclass(frozen=True)
@@ -40,39 +52,97 @@ def mind(
     gen: object, ref: object, *, projections: int = PROJECTIONS, seed: int = SEED, run: Run | None = None
 ) -> MongeDistance:
     """Compute MIND with the directions and the random part that torch-fidelity draws for the same seed."""
+    return _estimate(gen, ref, projections, seed, run)[0]
+
+
+def _estimate(
+    gen: object, ref: object, projections: int, seed: int, run: Run | None
+) -> tuple[MongeDistance, tuple[Sampled, Sampled]]:
+    """Return the distance, and of each set the rows that were used with the influence of each.
+
+    Along a direction, the derivative of W₂² by the weight of a sample at x is a function whose slope is 2·(x − T(x)),
+    with T(x) where its mass goes.
+    """
     check_count("projections", projections)
     x, y = open_samples(gen, ref, least=1)
     draw = torch.Generator().manual_seed(check_seed(seed))
     n = min(x.n, y.n)
     parts = [torch.randperm(one.n, generator=draw)[:n].numpy() if one.n > n else np.arange(n) for one in (x, y)]
+    parts = [np.sort(part) for part in parts]
     directions = torch.randn(projections, x.dim, generator=draw)
     directions /= torch.linalg.vector_norm(directions, dim=1, keepdim=True)
     run, total = Run.of(run), 0.0
     where = run.torch_device
+    slopes = [torch.zeros(n, dtype=torch.double, device=where) for _ in parts]
     for some in torch.split(directions, max(MAX_PROJECTED // n, 1)):
         left, right = (
-            _project(one, np.sort(part), some.to(where), run.portion) for one, part in zip((x, y), parts, strict=True)
+            _project(one, part, some.to(where), run.portion) for one, part in zip((x, y), parts, strict=True)
         )
-        total += float((left - right).square_().mean(1).sum())
-    return MongeDistance(SCALE * x.dim * total / projections, n, projections, seed)
+        gap = left.values.double() - right.values.double()
+        total += float(gap.square().mean(1).sum())
+        for slope, side, sign in zip(slopes, (left, right), (1, -1), strict=True):
+            slope += _potential(side.values.double(), sign * gap, side.indices)
+    scale = SCALE * x.dim / projections
+    sampled = tuple((part, (scale * slope).cpu().numpy()) for part, slope in zip(parts, slopes, strict=True))
+    return MongeDistance(scale * total, n, projections, seed), (sampled[0], sampled[1])
 
 
-def _project(source: Embeddings, rows: np.ndarray, directions: torch.Tensor, size: int) -> torch.Tensor:
-    """Return the rows along each direction, sorted, shape (directions, rows), in float64 for the sums."""
+def _potential(values: torch.Tensor, gap: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    """Return the derivative of Σ W₂² over directions by the weight of each row, (n,), from sorted values and gaps."""
+    steps = (values[:, 1:] - values[:, :-1]) * (gap[:, 1:] + gap[:, :-1])
+    along = torch.nn.functional.pad(steps, (1, 0)).cumsum(1)
+    along -= along.mean(1, keepdim=True)
+    return torch.zeros_like(along).scatter_(1, order, along).sum(0)
+
+
+def _project(
+    source: Embeddings, rows: NDArray[np.int64], directions: torch.Tensor, size: int
+) -> torch.return_types.sort:
+    """Return the rows along each direction, sorted, with their places, shapes (directions, rows)."""
     found = torch.empty(len(directions), len(rows), device=directions.device)
     for start in range(0, len(rows), size):
         batch = source.rows_at(rows[start : start + size]).to(directions)
         found[:, start : start + len(batch)] = directions @ batch.T
-    return found.sort(1).values.double()
+    return found.sort(1)
 
 
 def _mind(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
-    found = mind(gen, ref, run=inputs.run)
+    found, sampled = _estimate(gen, ref, PROJECTIONS, SEED, inputs.run)
     part = mind(*split_reference(ref, found.n), seed=found.seed, run=inputs.run)
     floor, signature = part.value * part.n / found.n, inputs.signature(projections=found.projections, seed=found.seed)
     notes = () if gen.n == ref.n else (f"computed from {found.n} samples of each set, drawn at random from the larger",)
-    return [Score(inputs.name, found.value, signature, floor=floor, higher_is_better=False, notes=notes)]
+    score = Score(inputs.name, found.value, signature, floor=floor, higher_is_better=False, notes=notes)
+    if found.n < MIN_INTERVAL_SAMPLES:
+        return [replace(score, notes=(*notes, f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples of each set"))]
+    low, high = _of_units(found, sampled, gen, ref).interval
+    return [replace(score, interval=(max(low, 0.0), high))]
 
 
-METRICS = (Metric("mind", "Monge inception distance: sliced Wasserstein, 1000 directions", _mind),)
+def _of_units(
+    found: MongeDistance,
+    sampled: tuple[Sampled, Sampled],
+    gen: Embeddings,
+    ref: Embeddings,
+    units: NDArray[np.int64] | None = None,
+) -> Estimate:
+    influences = []
+    for one, own, (rows, slopes) in ((gen, units, sampled[0]), (ref, None, sampled[1])):
+        own = units_of(one) if own is None else own
+        influences.append(unit_influences(slopes, None if own is None else own[rows]))
+    return Estimate.of(found.value, (influences[0], influences[1]))
+
+
+def _estimator(ref: Embeddings, run: Run) -> Estimator:
+    def estimate(gen: Embeddings, units: NDArray[np.int64] | None = None) -> Estimate:
+        found, sampled = _estimate(gen, ref, PROJECTIONS, SEED, run)
+        if found.n < MIN_INTERVAL_SAMPLES:
+            raise DataError(f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples of each set")
+        return _of_units(found, sampled, gen, ref, units)
+
+    return estimate
+
+
+METRICS = (
+    Metric("mind", "Monge inception distance: sliced Wasserstein, 1000 directions", _mind, estimator=_estimator),
+)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, check_positive
 from finc_eval.core.run import Run
+from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.estimates.estimate import Estimate, unit_influences, units_of
 from finc_eval.measures.gaussian import row_blocks
-from finc_eval.measures.inputs import Metric, MetricInputs, biased_floor, open_samples, reference_bandwidth
+from finc_eval.measures.inputs import Estimator, Metric, MetricInputs, biased_floor, open_samples, reference_bandwidth
 from finc_eval.measures.score import Score
 from finc_eval.numerics.inference import normal_interval
 from finc_eval.numerics.kernels import PairKernel
@@ -114,9 +118,7 @@ def cmmd(gen: object, ref: object, *, run: Run | None = None) -> float:
     larger than the largest distance, 2, the number is close to 10 times the squared distance of the two means.
     """
     x, y = open_samples(gen, ref, least=1)
-    gaussian = _gaussian_minus_one(CMMD_SIGMA)
-    kernel: PairKernel = lambda left, right: gaussian(unit_length(left), unit_length(right))  # noqa: E731
-    return CMMD_SCALE * kernel_sums(x, y, kernel, run=run).biased()
+    return CMMD_SCALE * kernel_sums(x, y, _cmmd_kernel, run=run).biased()
 
 
 def unbiased_estimate(sums: KernelSums) -> MmdEstimate:
@@ -124,6 +126,33 @@ def unbiased_estimate(sums: KernelSums) -> MmdEstimate:
     value, error = sums.unbiased(), sums.standard_error()
     low, high = normal_interval(value, error)
     return MmdEstimate(value, error, low, max(high, 0.0))
+
+
+def estimate_mmd(
+    sums: KernelSums, gen: Embeddings, ref: Embeddings, units: NDArray[np.int64] | None = None, scale: float = 1.0
+) -> Estimate:
+    """Return `scale` times the unbiased MMD², with the influence of each unit of both sets.
+
+    The derivative of the U-statistic by the weight of a sample is twice its mean kernel with its own set less that with
+    the other set. Samples of a group are one unit, or those of the same number in `units`, for the generated set.
+    """
+    n, m = len(sums.xx), len(sums.yy)
+    of_gen = 2 * scale * (sums.xx / (n - 1) - sums.xy / m).cpu().numpy()
+    of_ref = 2 * scale * (sums.yy / (m - 1) - sums.yx / n).cpu().numpy()
+    own = unit_influences(of_gen, units_of(gen) if units is None else units)
+    return Estimate.of(scale * sums.unbiased(), (own, unit_influences(of_ref, units_of(ref))))
+
+
+def mmd_estimator(kernel: PairKernel, scale: float = 1.0) -> Callable[[Embeddings, Run], Estimator]:
+    """Return the estimator of `scale` times the squared MMD of a kernel, see `Metric.estimator`."""
+
+    def of_reference(ref: Embeddings, run: Run) -> Estimator:
+        def estimate(gen: Embeddings, units: NDArray[np.int64] | None = None) -> Estimate:
+            return estimate_mmd(kernel_sums(gen, ref, kernel, run=run), gen, ref, units, scale)
+
+        return estimate
+
+    return of_reference
 
 
 def unit_length(rows: torch.Tensor) -> torch.Tensor:
@@ -142,6 +171,10 @@ def _gaussian_minus_one(sigma: float) -> PairKernel:
         return torch.expm1(squared.div_(-2 * sigma**2))
 
     return kernel
+
+
+def _cmmd_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return _gaussian_minus_one(CMMD_SIGMA)(unit_length(x), unit_length(y))
 
 
 def sums_within(
@@ -180,13 +213,44 @@ def _mmd(inputs: MetricInputs, *, sigma: float | None = None) -> list[Score]:
 
 
 def _cmmd(inputs: MetricInputs) -> list[Score]:
-    gen, ref = inputs.embeddings()
-    value, floor = cmmd(gen, ref, run=inputs.run), biased_floor(partial(cmmd, run=inputs.run), ref, gen.n)
     signature = inputs.signature(sigma=CMMD_SIGMA, scale=CMMD_SCALE)
-    return [Score(inputs.name, value, signature, floor=floor, higher_is_better=False)]
+    return [biased_score(inputs, _cmmd_kernel, CMMD_SCALE, partial(cmmd, run=inputs.run), signature)]
+
+
+def biased_score(
+    inputs: MetricInputs,
+    kernel: PairKernel,
+    scale: float,
+    statistic: Callable[[Embeddings, Embeddings], float],
+    signature: Signature,
+) -> Score:
+    """Return the V-statistic of a kernel times a scale, with the U-statistic as its unbiased value, and its interval.
+
+    `statistic` computes the V-statistic, of the reference's own law for the floor.
+    """
+    gen, ref = open_samples(*inputs.embeddings(), least=1)
+    sums = kernel_sums(gen, ref, kernel, run=inputs.run)
+    floor = biased_floor(statistic, ref, gen.n)
+    found = Score(inputs.name, scale * sums.biased(), signature, floor=floor, higher_is_better=False)
+    if min(gen.n, ref.n) < 3:
+        return found
+    exact = unbiased_estimate(sums)
+    note = "the unbiased value and its interval leave out pairs of a sample with itself"
+    interval = (scale * exact.low, scale * exact.high)
+    return replace(found, unbiased=scale * exact.value, interval=interval, notes=(note,))
+
+
+def _mmd_estimator(ref: Embeddings, run: Run) -> Estimator:
+    return mmd_estimator(_gaussian_minus_one(reference_bandwidth(ref)))(ref, run)
 
 
 METRICS = (
-    Metric("mmd", "squared maximum mean discrepancy of the Gaussian kernel", _mmd),
-    Metric("cmmd", "CLIP maximum mean discrepancy", _cmmd, "clip-vitl14-336"),
+    Metric("mmd", "squared maximum mean discrepancy of the Gaussian kernel", _mmd, estimator=_mmd_estimator),
+    Metric(
+        "cmmd",
+        "CLIP maximum mean discrepancy",
+        _cmmd,
+        "clip-vitl14-336",
+        estimator=mmd_estimator(_cmmd_kernel, CMMD_SCALE),
+    ),
 )

@@ -1,33 +1,38 @@
-"""Metrics by name. Each is declared beside its mathematics, in the tuple `METRICS` of its module."""
+"""Metrics by name. Each is declared beside its mathematics, in the tuple `METRICS` of its module in this folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
+from pkgutil import iter_modules
 
+from finc_eval import measures
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.measures.inputs import Metric
 
-MODULES = (
-    "frechet",
-    "kid",
-    "mind",
-    "mmd",
-    "precision_recall",
-    "inception_score",
-    "vendi",
-    "prompted",
-    "baseline_scores",
-    "authenticity",
-    "histograms",
-)
-"""Modules that declare metrics, in the order shown to users: a new metric is one line here."""
+
+class KnownMetrics(Mapping[str, Metric]):
+    """All metrics by name. They are found when first asked for, as some modules of the folder need this one."""
+
+    @cached_property
+    def _found(self) -> dict[str, Metric]:
+        modules = (import_module(f"{measures.__name__}.{one.name}") for one in iter_modules(measures.__path__))
+        declared = (getattr(module, "METRICS", ()) for module in modules)
+        return {metric.name: metric for some in declared if isinstance(some, tuple) for metric in some}
+
+    def __getitem__(self, name: str) -> Metric:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
-METRICS: dict[str, Metric] = {
-    metric.name: metric for name in MODULES for metric in import_module(f"finc_eval.measures.{name}").METRICS
-}
-"""All metrics, by name."""
+METRICS = KnownMetrics()
+"""All metrics, by name, in the order of their modules."""
 
 
 def get_metric(name: str) -> Metric:

@@ -12,15 +12,17 @@ from math import exp, inf, isinf, log
 
 import torch
 
-from finc_eval.core.errors import DataError, UsageError, check_positive
+from finc_eval.core.errors import DataError, UsageError, check_count, check_positive
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.measures.gaussian import BLOCKS, MAX_COVARIANCE_SIZE, random_blocks, row_blocks
+from finc_eval.estimates.of_statistic import BLOCKS, Statistic, random_blocks
+from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
 from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
 from finc_eval.measures.mmd import sums_within, unit_length
 from finc_eval.measures.score import Score
+from finc_eval.measures.statistic import of_statistic
 from finc_eval.numerics.inference import jackknife, jackknife_bias, normal_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum
@@ -114,6 +116,14 @@ def _of_usable_size(source: object) -> Embeddings:
     return embeddings
 
 
+def _check_kernel_size(embeddings: Embeddings) -> None:
+    if embeddings.n > MAX_KERNEL_SAMPLES:
+        raise DataError(
+            f"{embeddings.name} has {embeddings.n} samples, the Gaussian Vendi score takes at most "
+            f"{MAX_KERNEL_SAMPLES}: take fewer, or order 2"
+        )
+
+
 def gaussian_vendi(source: object, sigma: float, *, order: float = 1.0, run: Run | None = None) -> float:
     """Compute the exact Vendi score of the Gaussian kernel exp(−‖x−y‖²/(2σ²)).
 
@@ -125,11 +135,7 @@ def gaussian_vendi(source: object, sigma: float, *, order: float = 1.0, run: Run
     n = embeddings.n
     if order == 2:
         return n**2 / float(squared_kernel_sums(embeddings, sigma, where).sum())
-    if n > MAX_KERNEL_SAMPLES:
-        raise DataError(
-            f"{embeddings.name} has {n} samples, the Gaussian Vendi score takes at most {MAX_KERNEL_SAMPLES}: take "
-            "fewer, or order 2"
-        )
+    _check_kernel_size(embeddings)
     ((_, rows),) = row_blocks(embeddings, where, n)
     return _effective_number(torch.linalg.eigvalsh(gaussian_kernel(rows, rows, sigma) / n), order)
 
@@ -170,6 +176,36 @@ def squared_kernel_sums(embeddings: Embeddings, sigma: float, where: torch.devic
     return sums_within(embeddings, lambda x, y: gaussian_kernel(x, y, sigma).square(), where)[0] + 1
 
 
+TRUNCATED = 100  # eigenvalues that the metric keeps; it needs several times as many samples (chosen, not measured)
+
+
+def truncated_vendi(source: object, sigma: float, *, kept: int = TRUNCATED, run: Run | None = None) -> float:
+    """Compute the truncated Vendi score of the Gaussian kernel (Ospanov and Farnia, UAI 2025, arXiv 2410.21719).
+
+    The `kept` largest eigenvalues of K/n share the sum of all others evenly. It needs samples of the order of `kept`
+    only, where the Vendi score of this kernel grows as long as there are more samples.
+
+    Raises:
+        DataError: there are more than 10 000 samples.
+
+    Example:
+        >>> import numpy as np
+        >>> two = np.repeat(np.eye(2, 3, dtype="f4") * 100, 50, 0)
+        >>> round(truncated_vendi(two, 1.0, kept=2), 6)
+        2.0
+    """
+    check_positive("sigma", sigma)
+    check_count("kept", kept)
+    embeddings, where = as_embeddings(source), Run.of(run).torch_device
+    n = embeddings.n
+    _check_kernel_size(embeddings)
+    ((_, rows),) = row_blocks(embeddings, where, n)
+    kernel = gaussian_kernel(rows, rows, sigma) / n
+    largest = torch.linalg.eigvalsh(kernel)[-kept:].cpu()
+    shares = largest.clip(min=0)
+    return _effective_number(shares + (1 - shares.sum()) / len(shares), 1.0)
+
+
 def _check_order(order: float) -> None:
     if not order > 0:
         raise UsageError(f"the order of a Vendi score must be positive, or math.inf, got {order}")
@@ -205,9 +241,28 @@ def _score(inputs: MetricInputs, found: VendiInterval, floor: float, signature: 
     return Score(inputs.name, found.value, signature, interval=(found.low, found.high), floor=floor, notes=tuple(notes))
 
 
+def _truncated(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
+    sigma = reference_bandwidth(ref)
+    whole = truncated_vendi(gen, sigma, run=run)
+
+    def statistic(part: Embeddings, _: Embeddings) -> dict[str, float]:
+        return {"vendi_truncated": whole if part is gen else truncated_vendi(part, sigma, run=run)}
+
+    return statistic
+
+
 METRICS = (
     Metric("vendi", "Vendi score, the effective number of kinds: cosine kernel, order 1", _vendi(1.0)),
     Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0)),
     Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf)),
     Metric("rke", "effective number of kinds: Gaussian kernel, order 2", _rke),
+    of_statistic(
+        "vendi_truncated",
+        "effective number of kinds: Gaussian kernel, order 1, 100 eigenvalues",
+        _truncated,
+        higher_is_better=None,
+        bounds=(1.0, float(TRUNCATED)),
+        kept=TRUNCATED,
+        kernel="gaussian",
+    ),
 )

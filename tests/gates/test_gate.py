@@ -163,7 +163,7 @@ def test_notes_have_a_minus_as_tables_do():
 
 MISSING = {
     "a metric of another extractor": {"metrics": {"fid": {"most": 5.0}}},
-    "a metric without an interval": {"metrics": {"prd_recall": {"least": 0.1}}},
+    "a metric without an interval": {"metrics": {"ndb": {"most": 5.0}}},
     "a metric that cannot be distinguished from 0": {"metrics": {"fd": {"worse": 0.1}}},
     "a metric without a better direction": {"metrics": {"vendi": {"worse": 0.1}}},
     "facts about files of an array": {"basics": {"unreadable": 0.0}},

@@ -6,16 +6,15 @@ import torch
 from scipy.linalg import sqrtm
 from scipy.stats import norm
 
-from finc_eval.core.run import Run
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.leaderboards.measures import frechet_estimate, kernel_estimate
+from finc_eval.estimates.estimate import unit_influences, units_of
+from finc_eval.leaderboards.measures import model_estimate
 from finc_eval.leaderboards.ranks import ModelEstimate, joint_covariance
 from finc_eval.leaderboards.shares import ShareRule, estimate_unmatched, share_estimates
-from finc_eval.measures.estimate import unit_influences, units_of
 from finc_eval.measures.frechet import frechet_interval
-from finc_eval.measures.frechet_estimate import FrechetSet
+from finc_eval.measures.frechet_estimate import FrechetSet, estimate_frechet
 from finc_eval.measures.kid import polynomial_kernel
-from finc_eval.measures.mmd import kernel_sums
+from finc_eval.measures.mmd import estimate_mmd, kernel_sums
 from finc_eval.partitions.tests import EffectiveCounts
 
 KINDS = 30
@@ -99,7 +98,7 @@ def test_the_error_of_a_frechet_distance_is_that_of_its_derivative():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(60, 4)) * [1, 2, 0.5, 1] + 0.3, rng.normal(size=(80, 4))
     sets = [ArrayEmbeddings(one.astype(np.float32)) for one in (x, y)]
-    found = frechet_estimate(sets[0], FrechetSet.of(sets[1]), Run("cpu"))
+    found = model_estimate(estimate_frechet(*map(FrechetSet.of, sets)))
     even_x, even_y, step = np.full(60, 1 / 60), np.full(80, 1 / 80), 1e-5
     start = frechet(x, even_x, y, even_y)
     of_x = [frechet(x, (1 - step) * even_x + step * one, y, even_y) - start for one in np.eye(60)]
@@ -114,7 +113,7 @@ def test_a_frechet_distance_is_that_of_evaluate_without_its_bias():
         ArrayEmbeddings(rng.normal(size=(n, 6)).astype(np.float32) * spread) for n, spread in ((300, 1), (400, 1.2))
     )
     wanted = frechet_interval(x, y)
-    found = frechet_estimate(x, FrechetSet.of(y), Run("cpu"))
+    found = model_estimate(estimate_frechet(*map(FrechetSet.of, (x, y))))
     assert found.value == pytest.approx(wanted.corrected, rel=1e-9)
     assert found.variance**0.5 == pytest.approx(wanted.standard_error, rel=0.4)
 
@@ -123,7 +122,7 @@ def test_influence_on_kid_gives_the_standard_error_of_the_jackknife():
     rng = np.random.default_rng(0)
     x, y = (ArrayEmbeddings(rng.normal(size=(n, 5)).astype(np.float32)) for n in (150, 200))
     sums = kernel_sums(x, y, polynomial_kernel)
-    found = kernel_estimate(sums, x, y)
+    found = model_estimate(estimate_mmd(sums, x, y))
     assert found.variance**0.5 == pytest.approx(sums.standard_error(), rel=0.03)
 
 

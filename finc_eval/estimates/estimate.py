@@ -27,6 +27,12 @@ class Estimate:
     interval: tuple[float, float]  # 95 % interval around the unbiased number
     influences: tuple[Array, ...]  # influence of each independent unit, (units,), of each set that was sampled
 
+    @classmethod
+    def of(cls, unbiased: float, influences: tuple[Array, ...], value: float | None = None) -> Estimate:
+        """Return an estimate whose interval is symmetric; `value` is with its bias, if it has any."""
+        half = cls(unbiased, unbiased, (unbiased, unbiased), influences).half
+        return cls(unbiased if value is None else value, unbiased, (unbiased - half, unbiased + half), influences)
+
     @property
     def variances(self) -> tuple[float, ...]:
         """Variance from the sampling of each set."""
@@ -53,10 +59,8 @@ class Estimate:
 def difference(new: Estimate, old: Estimate, factor: float = 1.0) -> Estimate:
     """Return new − factor·old, of two estimates from the same units: what both errors share cancels."""
     pairs = zip(new.influences, old.influences, strict=True)
-    unbiased = new.unbiased - factor * old.unbiased
     influences = tuple(own - factor * other for own, other in pairs)
-    found = Estimate(new.value - factor * old.value, unbiased, (unbiased, unbiased), influences)
-    return Estimate(found.value, unbiased, (unbiased - found.half, unbiased + found.half), influences)
+    return Estimate.of(new.unbiased - factor * old.unbiased, influences, new.value - factor * old.value)
 
 
 def units_of(embeddings: Embeddings) -> NDArray[np.int64] | None:
