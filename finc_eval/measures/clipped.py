@@ -15,8 +15,8 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.search.distance_blocks import blocks, blocks_within
 from finc_eval.embeddings.search.neighbors import check_enough, radii
 from finc_eval.estimates.of_statistic import Statistic
+from finc_eval.measures.inputs import of_statistic
 from finc_eval.measures.precision_recall import ball_notes
-from finc_eval.measures.statistic import of_statistic
 
 K = 5  # neighbor that a ball reaches to, the default of the authors' code
 

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.estimates.of_statistic import Statistic
-from finc_eval.measures.inputs import Metric, MetricInputs, split_reference
+from finc_eval.measures.inputs import Metric, MetricInputs, of_statistic, split_reference
 from finc_eval.measures.score import Score
-from finc_eval.measures.statistic import of_statistic
 from finc_eval.numerics.inference import normal_quantile
 from finc_eval.partitions.kmeans import Cells, pool_samples
 

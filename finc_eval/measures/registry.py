@@ -19,7 +19,8 @@ class KnownMetrics(Mapping[str, Metric]):
     def _found(self) -> dict[str, Metric]:
         modules = (import_module(f"{measures.__name__}.{one.name}") for one in iter_modules(measures.__path__))
         declared = (getattr(module, "METRICS", ()) for module in modules)
-        return {metric.name: metric for some in declared if isinstance(some, tuple) for metric in some}
+        found = {metric.name: metric for some in declared if isinstance(some, tuple) for metric in some}
+        return dict(sorted(found.items()))
 
     def __getitem__(self, name: str) -> Metric:
         return self._found[name]
@@ -32,7 +33,7 @@ class KnownMetrics(Mapping[str, Metric]):
 
 
 METRICS = KnownMetrics()
-"""All metrics, by name, in the order of their modules."""
+"""All metrics, in the order of their names."""
 
 
 def get_metric(name: str) -> Metric:

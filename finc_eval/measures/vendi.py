@@ -19,10 +19,9 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.estimates.of_statistic import BLOCKS, Statistic, random_blocks
 from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
-from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, reference_bandwidth
+from finc_eval.measures.inputs import MIN_INTERVAL_SAMPLES, Metric, MetricInputs, of_statistic, reference_bandwidth
 from finc_eval.measures.mmd import sums_within, unit_length
 from finc_eval.measures.score import Score
-from finc_eval.measures.statistic import of_statistic
 from finc_eval.numerics.inference import jackknife, jackknife_bias, normal_quantile
 from finc_eval.numerics.kernels import gaussian_kernel
 from finc_eval.numerics.moments import Moments, weighted_sum

@@ -24,7 +24,7 @@ from finc_eval.measures.precision_recall import precision_recall
 from finc_eval.measures.reference_statistics import write_statistics
 from finc_eval.measures.registry import METRICS
 
-MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld", "ndb", "prd")
+MANY = ("kid", "fd_infinity", "precision_recall", "prdc", "rarity", "fld", "ndb", "prd", "clipped")
 ANY = [name for name, metric in METRICS.items() if metric.extractor is None and name not in MANY]
 
 
@@ -246,7 +246,7 @@ def test_one_name_is_one_metric_and_none_are_those_that_the_sets_allow():
     assert {"fd", "kid_mean", "vendi"} <= {score.key for score in evaluate(draw(40), draw(40, seed=5))}
     reference = fe.Sketch.reference(REF, features=50)
     assert [score.key for score in evaluate(fe.Sketch.of(GEN, reference), reference)] == ["fd"]
-    with pytest.raises(UsageError, match="no metric was named: name some of fid,"):
+    with pytest.raises(UsageError, match="no metric was named: name some of authpct, clip_score, clipped,"):
         evaluate(GEN, REF, [])
     with pytest.raises(UsageError, match=r'unknown metric "FIDS" \(did you mean "fid"'):
         evaluate(GEN, REF, ["FIDS"])
@@ -283,7 +283,9 @@ def test_notes_call_a_cache_by_its_samples_and_not_by_its_key(tmp_path, monkeypa
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones():
-    with pytest.raises(UsageError, match=r'unknown metric "fidd" \(did you mean "fid"\?\): choose from fid,'):
+    with pytest.raises(
+        UsageError, match=r'unknown metric "fidd" \(did you mean "fid"\?\): choose from authpct, clip_score,'
+    ):
         evaluate("no such file", REF, ["fd", "fidd"])
 
 
