@@ -1,4 +1,4 @@
-"""Inputs of a metric (`MetricInputs`), and the entry that makes it known (`Metric`), also of any function of two sets."""
+"""Inputs of a metric (`MetricInputs`), and its entry (`Metric`), which any function of two sets can have."""
 
 from __future__ import annotations
 
