@@ -17,9 +17,10 @@ from _downstream import downstream, mean_downstream
 from _papers import published
 from _real import asset
 from _record import record
+from dp_hp_marginals import TRIED, weighted_by_noise
 
 from finc_eval.privacy import Guarantee
-from finc_eval.privacy.settings import DpHp, DpHpFew, DpHpPaper, DpMerf
+from finc_eval.privacy.settings import DpHp, DpHpFew, DpMerf
 from finc_eval.privacy.synthesis.dp_hp import draw_labels, fit, release_embedding
 from finc_eval.privacy.synthesis.generators import ProductMixture
 from finc_eval.privacy.synthesis.released_features import table_statistics
@@ -141,7 +142,7 @@ def statistics_by_method(table, degree, seed):
     return {
         "real data": None,
         "DP-HP": lambda: table_statistics(DpHpFew() if degree == 1 else DpHp(), table),
-        "DP-HP, the paper's features": lambda: table_statistics(DpHpPaper(), table, seed),
+        "DP-HP, the paper's features": lambda: weighted_by_noise(TRIED, table, seed),
         "DP-MERF": lambda: table_statistics(DpMerf(), table, seed),
     }
 

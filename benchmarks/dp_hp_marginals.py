@@ -8,6 +8,7 @@ the sampling of the generator. Noise comes from the operating system and differs
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -25,8 +26,14 @@ from finc_eval.privacy.synthesis.tabular import Category, Number, Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
 FEW = 17  # more levels than that are an ordered column
+TRIED = DpHpPaper(product_order=10, product_columns=3)  # products of more columns do not stand out of the noise
 DISTANCES = ("3-way", "4-way", "α = 2", "α = 3", "α = 4")
 PAPER = {one["ε"]: one for one in published("dp_hp")["table_1"]}
+
+
+def weighted_by_noise(method, table, seed):
+    """Return the statistics of a method, each weighted by how well it is known, in place of the paper's γ."""
+    return tuple(replace(one, weight=None) for one in table_statistics(method, table, seed))
 
 
 def described(levels):
@@ -67,7 +74,7 @@ def main():
         statistics = {
             "DP-HP, sum + total degree 2": lambda seed, table=table: table_statistics(DpHp(), table),
             "DP-HP, sum alone": lambda seed, table=table: table_statistics(DpHp(), table)[:1],
-            "DP-HP, sum + products (paper)": lambda seed, table=table: table_statistics(DpHpPaper(), table, seed),
+            "DP-HP, sum + products (paper)": lambda seed, table=table: weighted_by_noise(TRIED, table, seed),
             "DP-MERF, Fourier": lambda seed, table=table: table_statistics(DpMerf(), table, seed),
         }
         for epsilon in (0.3, 0.1):

@@ -14,7 +14,7 @@ from _marginals import marginal_distance
 from _papers import published
 from _real import asset
 from _record import record
-from dp_hp_marginals import DELTA, SUBSETS, described
+from dp_hp_marginals import DELTA, SUBSETS, described, weighted_by_noise
 
 from finc_eval.privacy import DpHpPaper, Guarantee
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
@@ -48,7 +48,8 @@ def main():
         guarantee = None if epsilon is None else Guarantee.of(epsilon, DELTA)
         begun = time.perf_counter()
         asked = DpHpPaper(product_order=order, product_columns=columns, gamma=gamma)
-        statistics = table_statistics(asked, table, SEED)
+        by_noise = gamma is None  # in place of the γ of a preset
+        statistics = (weighted_by_noise if by_noise else table_statistics)(asked, table, SEED)
         target = release_embedding(records, None, statistics, guarantee, ledger=None, bound="paper")
         generator = ProductMixture(table, COMPONENTS, SEED)
         course = fit(generator, target, steps=STEPS, rate=0.1, until=asked.until)

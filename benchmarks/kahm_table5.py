@@ -25,12 +25,12 @@ from finc_eval.kahm.settings import KahmSettings
 PERMUTATIONS = 39
 MEMBERS = 10_000
 FORMS = {"Def. 12": {"fabricated": False}, "Def. 15, published": {"strict": False}, "Def. 15, strict": {}}
-PUBLISHED = published("kahm")["table_5"]
+PUBLISHED = ("Def. 12", "Def. 15, published")
 SCORES = {
-    (form, row["n"], epsilon): (row.get("accuracy", [""] * len(row["ε"]))[place], row["score"][place])
-    for form, rows in PUBLISHED.items()
-    for row in rows
-    for place, epsilon in enumerate(row["ε"])
+    (form, components, epsilon): (accuracies[place], scores[place])
+    for epsilon, components, *values in reversed(published("tables")["kahm"]["table_5"]["rows"])
+    for accuracies, scores in [(values[:2], values[2:])]
+    for place, form in enumerate(reversed(PUBLISHED))
 }
 SETTINGS = [
     dict(zip(("form", "L", "n", "ε"), values, strict=True))

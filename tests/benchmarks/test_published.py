@@ -1,10 +1,18 @@
 """The papers' tables are transcribed once, and the presets that bear a paper's name have its numbers."""
 
+import gzip
+import json
+import math
+
+import numpy as np
 import pytest
 import torch
 from _papers import published
+from _record import result_of
 
 import finc_eval as fe
+from finc_eval.kahm.models import fit_wide
+from finc_eval.kahm.settings import KahmSettings
 from finc_eval.privacy.synthesis.dp_hp import MAX_RELEASED
 from finc_eval.privacy.synthesis.released_features import image_statistics, table_statistics
 from finc_eval.privacy.synthesis.synthesize import IMAGE_RATE, _network
@@ -41,3 +49,80 @@ def test_kernels_of_tables_can_have_the_settings_of_the_published_code(row):
     assert [one.phi.size for one in products] == [(order + 1) ** columns] * epochs
     assert [one.weight for one in products] == [row["γ"] / epochs] * epochs
     assert 2 * sum(one.phi.size for one in (single, *products)) < MAX_RELEASED  # of two classes
+
+
+TABLES = published("tables")
+WIDE = Table(tuple(Category(f"column {place}", ("no", "yes")) for place in range(14)))
+
+
+def sizes_of(asked):
+    """The orders and columns of the kernels that a setting makes for a table."""
+    single, *products = table_statistics(asked, WIDE)
+    return single.phi.size, {one.phi.size for one in products}
+
+
+@pytest.mark.parametrize(("name", "row"), TABLES["dp_hp"]["table_4"].items(), ids=lambda one: str(one))
+def test_settings_of_table_4_build(name, row):
+    _, order, columns, gamma, sum_order = row
+    asked = fe.privacy.DpHpPaper(sum_order=sum_order, product_order=order, product_columns=columns, gamma=gamma)
+    assert sizes_of(asked) == (14 * (sum_order + 1), {(order + 1) ** columns})
+
+
+@pytest.mark.parametrize(("name", "row"), TABLES["dp_hp"]["table_6"].items(), ids=lambda one: str(one))
+def test_settings_of_table_6_build_and_adult_is_the_preset(name, row):
+    _, order, columns, sum_order, gamma = row
+    asked = fe.privacy.DpHpPaper(sum_order=sum_order, product_order=order, product_columns=columns, gamma=gamma)
+    assert sizes_of(asked) == (14 * (sum_order + 1), {(order + 1) ** columns})
+    if name == "adult":
+        assert [one.weight for one in table_statistics(asked, WIDE)] == [
+            one.weight for one in table_statistics(fe.privacy.DpHpPaper(), WIDE)
+        ]
+        assert sizes_of(asked) == sizes_of(fe.privacy.DpHpPaper())
+
+
+def test_gammas_of_table_9_are_those_of_the_presets():
+    _, mnist, _, fashion = TABLES["dp_hp"]["table_9"]["gamma"]
+    for data_set, gamma in (("mnist", mnist), ("fashion-mnist", fashion)):
+        assert image_statistics(fe.privacy.DpHpPaper(data_set=data_set), (28, 28, 1))[0].weight == gamma
+
+
+def test_adult_has_the_size_that_table_3_prints(assets):
+    samples, classes, features = TABLES["dp_hp"]["table_3"]["adult"]
+    lines = []
+    for name in ("adult.data.gz", "adult.test.gz"):
+        with gzip.open(assets / "tabular" / name, "rt") as file:
+            lines += [line.rstrip().rstrip(".").split(", ") for line in file if line.count(",") == 14]
+    numbers = sum(all(line[place].isdigit() for line in lines) for place in range(14))
+    assert (len(lines), len({line[-1] for line in lines})) == (samples, classes)
+    assert features == f"{numbers} num, {14 - numbers} cat"
+
+
+def test_remark_7_divides_more_than_a_thousand_samples():
+    rows = np.random.default_rng(0).standard_normal((1001, 2)).astype(np.float32)
+    found = {n: len(fit_wide(rows[:n], KahmSettings(1)).branches) for n in (999, 1000, 1001)}
+    assert found == {999: 1, 1000: 1, 1001: 2}
+
+
+def test_federated_rows_agree_with_tables_8_to_10_within_the_error_but_for_half_of_a_class_at_epsilon_1():
+    rows = json.loads(result_of("kahm_federated").read_text())["rows"]
+    beyond, compared = [], 0
+    for row in rows:
+        if row["against one party, paper"]:
+            error = math.sqrt(2 * row["accuracy"] * (1 - row["accuracy"]) / 10_000)
+            compared += 1
+            if abs(float(row["against one party"]) - float(row["against one party, paper"])) > 2 * error:
+                beyond.append((row["a party's part"], row["ε"]))
+    assert compared == 22
+    assert beyond == [("half of a class", 1)]
+
+
+def test_both_transcriptions_agree():
+    """Benchmarks read some of the tables in a form of their own."""
+    tables, own = TABLES["dp_hp"], published("dp_hp")
+    for place, row in enumerate(own["table_1"]):
+        for method in ("DP-HP", "DP-MERF", "PrivBayes"):
+            assert row[method] == [tables["table_1"][name][method][place] for name in ("adult_3", "adult_4")]
+    for name, row in own["table_2"].items():
+        real, *_, merf, hermite = tables["table_2"][name]
+        assert (row["real data"], row["DP-MERF"], row["DP-HP"]) == (real, merf, hermite)
+    assert own["table_8"]["3-way"] == tables["table_8"]["three_way"]

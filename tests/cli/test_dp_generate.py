@@ -110,8 +110,12 @@ def test_presets_have_the_papers_orders_and_its_bound():
     images = image_statistics(fe.privacy.DpHpPaper(), (28, 28, 1))
     assert [one.phi.size for one in images] == [784 * 101] + [21**2] * 10
     assert images[0].budget / sum(one.budget for one in images) == pytest.approx(0.8)
+    assert [one.weight for one in images] == [20] + [0.1] * 10
+    fashion = image_statistics(fe.privacy.DpHpPaper(data_set="fashion-mnist"), (28, 28, 1))
+    assert fashion[0].weight == 10
     table = table_statistics(fe.privacy.DpHpPaper(), WIDE)
-    assert [one.phi.size for one in table] == [9 * 101] + [11**3] * 8
+    assert [one.phi.size for one in table] == [9 * 101] + [6**5] * 8
+    assert [one.weight for one in table] == [1] + [0.1 / 8] * 8
     assert table[0].budget / sum(one.budget for one in table) == pytest.approx(0.6)
 
 
@@ -151,7 +155,7 @@ def test_the_papers_parameters_are_options_of_its_method_alone(files):
     made = dp_generate(files, *table, "--method", "dp-hp-paper", "--gamma", 2, "--product-columns", 1)
     assert made.exit_code == 0, made.stderr
     assert "by dp-hp-paper(product_columns=1, gamma=2.0)" in made.stdout
-    assert "580" in made.stdout  # (2 · 101 + 8 · 11) · 2 classes
+    assert "500" in made.stdout  # (2 · 101 + 8 · 6) · 2 classes
 
 
 def test_a_run_without_noise_is_a_baseline_that_says_so_and_no_ledger_takes_it(files):

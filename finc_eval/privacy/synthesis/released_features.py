@@ -36,6 +36,7 @@ MAX_MEHLER_RHO = 0.05
 
 DRAWING_SQUARE = 0.125  # mean square of a pixel of a drawing in white on black, such as a digit
 
+GAMMAS = {"mnist": 20.0, "fashion-mnist": 10.0}  # γ of private runs, Table 9
 PIXEL_SCALES: dict[ImageDataSet, float] = {"mnist": sqrt(0.005), "fashion-mnist": sqrt(0.15)}
 """Length scale of the paper's sum and product kernels of pixels by data set (Table 9, which has the squares)."""
 
@@ -100,9 +101,9 @@ def table_statistics(method: AnySynthesis, table: Table, seed: int = 0) -> tuple
             scale = sqrt(2.0 * table.mean_square(table.amounts))
             return (Statistic(BoundedMoments(table.amounts.shape[1], 1, length_scale=scale), table.amounts),)
         case DpHpPaper():
-            # Each column is one number. Length scales come from the public positions, where the paper's code takes
-            # medians of the private data.
-            defaults = DpHpPaper(product_order=10, product_columns=3, draws=8, sum_share=0.6)
+            # Table 6, adult. Each column is one number. Length scales come from the public positions, where the paper's
+            # code takes medians of the private data.
+            defaults = DpHpPaper(product_order=5, product_columns=5, draws=8, sum_share=0.6, gamma=0.1)
             return _paper_statistics(method, defaults, len(table.columns), LEVEL_SCALE, seed, table.positions)
         case DpMerf():
             scale, dim = sqrt(table.mean_square(table.codes) / 2), table.codes.shape[1]
@@ -124,7 +125,9 @@ def image_statistics(method: AnySynthesis, shape: Shape, seed: int = 0) -> tuple
             raise UsageError("the method dp-hp-few is for tables: for images choose dp-hp, dp-hp-paper or dp-merf")
         case DpHpPaper():
             # Table 9. Pixels are neither centered nor scaled, so order 100 holds two thirds of ‖φ‖².
-            defaults = DpHpPaper(product_order=20, product_columns=2, draws=10, sum_share=0.8)
+            defaults = DpHpPaper(
+                product_order=20, product_columns=2, draws=10, sum_share=0.8, gamma=GAMMAS[method.data_set]
+            )
             return _paper_statistics(method, defaults, pixels, PIXEL_SCALES[method.data_set], seed)
         case DpMerf():
             scale = sqrt(pixels * DRAWING_SQUARE) / 2
@@ -147,9 +150,8 @@ def _paper_statistics(
 
     rng, columns, draws = np.random.default_rng(seed), min(of("product_columns"), dim), of("draws")
     places = [sorted(rng.choice(dim, columns, replace=False).tolist()) for _ in range(draws)]
-    weight, each = None, None
-    if asked.gamma is not None:
-        weight, each = (asked.gamma, 1 / draws) if view is None else (1.0, asked.gamma / draws)
+    gamma = of("gamma")
+    weight, each = (gamma, 1 / draws) if view is None else (1.0, gamma / draws)
     single = CoordinateSum(dim, asked.sum_order, length_scale=scale)
     products = [CoordinateProduct(dim, of("product_order"), length_scale=scale, coordinates=one) for one in places]
     return (
