@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
 
 from finc_eval.core.device import send, usable_device
-from finc_eval.core.doors import read_text
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.extractors.card import Card, NetworkPrecision
 from finc_eval.extractors.folding import fold
+from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.extractors.networks import load_backbone
 from finc_eval.extractors.networks.tensors import fill_network, load_tensors
 from finc_eval.extractors.preprocess import normalize_values, resize_frames
@@ -190,9 +188,9 @@ def load_classifier(card: Card) -> Classifier | None:
     if card.head is None or card.weights is None or locate(card.weights) is None:
         return None
     found = check_weights(card)
-    names = imagenet_names()
-    if found is None or names is None:
+    if found is None:
         return None
+    names = imagenet_tree().classes
     tensors = load_tensors(found[0])
     shapes = {card.head.weight: (len(names), card.output.dimension), card.head.bias: (len(names),)}
     for name, shape in shapes.items():
@@ -204,22 +202,6 @@ def load_classifier(card: Card) -> Classifier | None:
             continue
         raise DataError(f"card {card.name}: {fault}: correct the table [head]")
     return Classifier(tensors[card.head.weight].float(), tensors[card.head.bias].float(), names)
-
-
-def imagenet_names() -> tuple[str, ...] | None:
-    """Return the first name of each of the 1000 classes of ImageNet; None if timm does not have its lists.
-
-    They are timm's, read without importing it, which takes seconds.
-    """
-    spec = importlib.util.find_spec("timm")
-    folder = Path((spec.submodule_search_locations or [""])[0] if spec else "") / "data" / "_info"
-    try:
-        synsets = read_text(folder / "imagenet_synsets.txt").split()
-        lines = read_text(folder / "imagenet_synset_to_lemma.txt").splitlines()
-    except OSError:
-        return None
-    lemmas = dict(line.split("\t", 1) for line in lines)
-    return tuple(lemmas[synset].partition(",")[0] for synset in synsets)
 
 
 class TextTower:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import log2
 from typing import Protocol, TypeVar
 
 from finc_eval.core.record import Record
@@ -13,6 +14,7 @@ from finc_eval.core.words import quote
 
 CLASSIFIER, TRAIT = "classifier", "trait"  # Sources of evidence that are not columns of metadata
 MOST = 0.5  # share of the members that a property must describe to name the mode
+RAREST = 0.001  # share of other samples that a property counts as having at least: few others show no smaller one
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,14 @@ class Evidence(Record):
     Attributes:
         source: origin of the property: a column of metadata such as "label" or "prompt"; "classifier" for the classes
             of the extractor's own last layer; "trait" for what the pictures look like.
-        value: the property: a value of the column, a word of the prompts, a class, or a comparative ("brighter").
+        value: the property: a value of the column, a word of the prompts, a class or a noun above classes ("dog"), or a
+            comparative ("brighter").
         share_members: share of the members that have it.
-        share_others: share of the other samples of all sets that have it; of a trait, of the same set.
+        share_others: share of the other samples of all sets that have it; of a trait, of the same set. A sample has a
+            trait from the value on that tells members and others apart best.
         p_value: p-value of "members have it no more often than others", adjusted for everything that was asked of all
             modes (Holm).
+        in_name: whether the name says it.
     """
 
     source: str
@@ -34,6 +39,19 @@ class Evidence(Record):
     share_members: float
     share_others: float
     p_value: float
+    in_name: bool = False
+
+    @property
+    def information(self) -> float:
+        """Bits by which a member, on average, shows that it is not another sample: the divergence of both shares."""
+        return divergence(self.share_members, self.share_others)
+
+
+def divergence(own: float, others: float) -> float:
+    """Return the divergence of a share from a smaller share, in bits; 0 if it is not smaller."""
+    p, q = own, max(others, RAREST)
+    terms = [a * log2(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0 and b > 0]
+    return sum(terms) if p > q else 0.0
 
 
 @dataclass(frozen=True)
@@ -42,11 +60,14 @@ class Name(Record):
 
     Attributes:
         text: the name, such as "mostly 3 (94 %), brighter"; None if nothing describes most of the members.
-        evidence: all significant properties of the members, in the order of the sources, the strongest first.
+        evidence: significant properties of the members: first those that the name says, then by source, the strongest
+            first. Of classes and nouns that have classes in common, the best stays.
+        shared: all properties that most members have, and clearly fewer others.
     """
 
     text: str | None
     evidence: tuple[Evidence, ...] = ()
+    shared: tuple[Evidence, ...] = ()
 
 
 WORD = re.compile(r"[^\W_]+")

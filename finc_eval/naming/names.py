@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name
-from finc_eval.naming.properties import TEXT_COLUMNS, class_properties, metadata_properties, panel_of
+from finc_eval.naming.classes import class_properties, overlap
+from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name, divergence
+from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties, panel_of
 from finc_eval.naming.questions import Question, questions_of, trait_questions
 from finc_eval.numerics.inference import ALPHA, holm
 
@@ -34,8 +35,10 @@ def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping
     a value.
 
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
-    a column of metadata describes most, the name says "partly", of one or two that at least a quarter have. `members`
-    are drawn at random, since the most typical have more in common than others.
+    a column of metadata describes most, the name says "partly", of one or two that at least a quarter have. A label
+    that describes most comes first; of the other sources, the one whose value tells members from others best
+    (`Evidence.information`). A trait that tells them apart better than a value of hardly most is the name alone.
+    `members` are drawn at random, since the most typical have more in common than others.
     """
     if not members or not sets:
         return [Name(None) for _ in members]
@@ -61,38 +64,77 @@ def _name(found: list[Question]) -> Name:
         _best(sorted(group, key=lambda one: (-one.strength, " to " in one.evidence.value)))
         for _, group in groupby(found, lambda one: one.evidence.source)
     ]
-    phrases = (_phrase([one.evidence for one in group if one.large]) for group in by_source)
-    noun = next(filter(None, phrases), None)
-    traits = [one.evidence.value for group in by_source for one in group if one.large and one.evidence.source == TRAIT]
+    phrases = [phrase for group in by_source if (phrase := _phrase([one for one in group if one.large]))]
+    noun = max(phrases, key=lambda one: (one.is_label, one.information), default=None)
+    traits = [one.evidence for group in by_source for one in group if one.large and one.evidence.source == TRAIT]
+    if noun and not noun.is_label and noun.share < BOTH and any(one.information > noun.information for one in traits):
+        noun = None
     # 2: traits that stand in a name.
-    words = ([noun] if noun else []) + traits[:2]
-    return Name(", ".join(words) or None, tuple(one.evidence for group in by_source for one in group))
+    words = [*([noun.text] if noun else []), *(one.value for one in traits[:2])]
+    said = [*(noun.values if noun else ()), *traits[:2]]
+    others = [one.evidence for group in by_source for one in group if one.evidence not in said]
+    shared = tuple(one.evidence for one in found if one.large and one.evidence.share_members >= MOST)
+    return Name(", ".join(words) or None, (*(replace(one, in_name=True) for one in said), *others), shared)
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    """Values of one source that members have, in words."""
+
+    text: str
+    values: tuple[Evidence, ...]
+
+    @property
+    def share(self) -> float:
+        """Share of the members that have one of the values."""
+        return min(1.0, sum(one.share_members for one in self.values))
+
+    @property
+    def information(self) -> float:
+        """Bits by which the values together tell a member from another sample."""
+        return divergence(self.share, min(1.0, sum(one.share_others for one in self.values)))
+
+    @property
+    def is_label(self) -> bool:
+        """True if these are labels, which the user gave, of most members."""
+        return self.values[0].source == "label" and self.share >= MOST
 
 
 def _best(group: list[Question]) -> list[Question]:
-    """Return the properties of a source; of ranges, which lie in each other, the strongest that most members are in."""
-    if not group[0].is_range:
+    """Return the properties of a source, without those that a better one holds or lies in.
+
+    Of ranges, the strongest stays that most members are in; of classes and nouns, the best of those with common
+    classes.
+    """
+    if group[0].is_range:
+        return next(([one] for one in group if one.evidence.share_members >= MOST), group[:1])
+    if group[0].evidence.source != CLASSIFIER:
         return group
-    return next(([one] for one in group if one.evidence.share_members >= MOST), group[:1])
+    kept: list[Question] = []
+    # What most members have goes first: a class of a third of them lies below a noun that names them.
+    for one in sorted(group, key=lambda one: not (one.large and one.evidence.share_members >= MOST)):
+        if not any(overlap(one.evidence.value, other.evidence.value) for other in kept):
+            kept.append(one)
+    return kept
 
 
-def _phrase(values: list[Evidence]) -> str | None:
+def _phrase(found: list[Question]) -> _Phrase | None:
     """Say what members have of one source, from its values, the strongest first; None if they share nothing."""
+    values = [one.evidence for one in found]
     source = values[0].source if values else TRAIT
     most = [one for one in values if one.share_members >= MOST]
+    some = [one.evidence for one in sorted(found, key=lambda one: -one.part) if one.part >= SECOND][:2]
+    both = len(some) == 2 and sum(one.part for one in found if one.evidence in some) >= BOTH
     if source == TRAIT:
         return None
     if source == CLASSIFIER:
         # The classes after the first are its neighbors, and mostly wrong: a lion is not a cheetah.
-        shown, verb = most[:1], "looks like "
+        shown, verb = most[:1] or (some if both else []), "looks like "
     elif source in TEXT_COLUMNS:
         shown, verb = most[:2], f"{source} with "
     else:
-        by_share = sorted(values, key=lambda one: -one.share_members)
-        some = [one for one in by_share if one.share_members >= SECOND][:2]
-        both = len(some) == 2 and sum(one.share_members for one in some) >= BOTH
         shown = some if both or not most else most[:1]
         verb = ("" if both else "mostly " if most else "partly ") + ("" if source == "label" else f"{source} ")
     words = " and ".join(f"“{one.value}”" if source in TEXT_COLUMNS else one.value for one in shown)
     shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in shown)
-    return f"{verb}{words} ({shares})" if shown else None
+    return _Phrase(f"{verb}{words} ({shares})", tuple(shown)) if shown else None

@@ -1,4 +1,4 @@
-"""The samples that names are made from, and their properties: metadata, words of prompts, classes by the extractor."""
+"""The samples that names are made from, and their properties: metadata, ranges, words of prompts."""
 
 from __future__ import annotations
 
@@ -8,20 +8,14 @@ from calendar import month_name
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
-from finc_eval.core.errors import DataError
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.recipe import spaces_of
-from finc_eval.extractors.catalog import available_cards, load_card
-from finc_eval.extractors.network import Classifier, load_classifier
-from finc_eval.naming.evidence import CLASSIFIER
+from finc_eval.extractors.imagenet import ClassTree
 from finc_eval.numerics.arrays import without_fold
 
 OTHERS_PER_SET = 1000  # samples of each set that members are compared with
@@ -112,8 +106,10 @@ class Properties:
     values: tuple[str, ...]  # the properties, w of them
     has: csr_matrix  # which sample has which, shape (samples, w), entries 0 and 1
     known: NDArray[np.bool_]  # samples about which the source says something, shape (samples,)
-    # probability of each property in each sample, shape (samples, w); None if samples have it or not
+    # of classes and nouns: how much of the best classes of each sample is of each, shape (samples, w), and the tree
     weights: NDArray[np.float32] | None = None
+    tree: ClassTree | None = None
+    asked: NDArray[np.bool_] | None = None  # modes that may have the properties, shape (modes,); None for all
     are_ranges: bool = False  # whether the properties are ranges of numbers or dates, which lie in each other
 
 
@@ -190,39 +186,6 @@ def why_unused(per_set: Sequence[Sequence[str]]) -> str | None:
     if values > MAX_VALUES:
         return f"more than {MAX_VALUES:,} different values"
     return f"{values:,} different values of {given:,} samples" if values > given / 2 else None
-
-
-def class_properties(panel: Panel) -> Iterator[Properties]:
-    """Yield the most probable classes of each sample, where the last layer of its extractor is at hand."""
-    sets = list(panel.by_set())
-    classifiers = [classifier_of(one.space) for one, _, _ in sets]
-    classifier = next((one for one in classifiers if one), None)
-    if classifier is None:
-        return
-    known = np.zeros(panel.members.shape[1], bool)
-    chance = torch.zeros(len(known), len(classifier.names))
-    for (one, rows, place), own in zip(sets, classifiers, strict=True):
-        if own is not None:
-            known[place], chance[place] = True, own.probabilities(one.rows_at(rows))
-    # 5: classes of a sample that count as seen: near classes share the probability of a thing between them.
-    seen = torch.zeros_like(chance).scatter_(1, chance.topk(5).indices, 1)
-    has = csr_matrix(seen.numpy().astype(np.int64) * known[:, None])
-    yield Properties(CLASSIFIER, classifier.names, has, known, weights=chance.numpy())
-
-
-@lru_cache(maxsize=4)
-def classifier_of(space: str) -> Classifier | None:
-    """Return the last layer of the extractor of a space; None if it has none, or its weights are not here."""
-    name = space.partition("@")[0]
-    if name not in available_cards():
-        return None
-    card = load_card(name)
-    if card.head is None:
-        return None
-    try:
-        return load_classifier(card) if space in spaces_of(card) else None
-    except DataError:  # the weights cannot be used: the mode goes without this evidence
-        return None
 
 
 def ranges_of(values: Sequence[str]) -> list[list[str]] | None:

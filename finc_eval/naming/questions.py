@@ -13,6 +13,7 @@ from PIL import Image
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
+from finc_eval.naming.classes import sum_up
 from finc_eval.naming.evidence import TRAIT, Evidence
 from finc_eval.naming.properties import TEXT_COLUMNS, Indices, Panel, Properties
 
@@ -31,6 +32,8 @@ class Question:
     strength: float  # strength of the property among all of its source, the largest first
     large: bool  # whether the difference is large enough for a name
     is_range: bool = False  # whether the property is a range of numbers or dates
+    # part of what members are seen as more than others that is of the class or noun; else the share of the members
+    part: float = 0.0
 
 
 def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:
@@ -42,23 +45,32 @@ def questions_of(panel: Panel, properties: Properties) -> Iterator[Question]:
     members, others = member.sum(1, keepdims=True), other.sum(1, keepdims=True)
     p_values = enrichment_p(members_with, members, others_with, others)
     share_members, share_others = members_with / np.maximum(members, 1), others_with / np.maximum(others, 1)
-    if properties.weights is not None:
+    part = share_members
+    if properties.weights is not None and properties.tree is not None:
         mean_members, mean_others = (
             mask @ properties.weights / np.maximum(count, 1) for mask, count in ((member, members), (other, others))
         )
-        # 1e-4: probability that is added to the probability of others, so that classes that hardly occur do not come
-        # first.
-        strength = mean_members / (mean_others + 1e-4)
+        part, strength = sum_up(mean_members, mean_others, properties.tree)
     elif properties.source in TEXT_COLUMNS:
         strength = log_odds(members_with, others_with)
     else:
         # The strongest of ranges that lie in each other is the narrowest that most members and few others are in.
         strength = share_members - share_others if properties.are_ranges else share_members
     # Which properties are frequent enough depends on the margins alone, which the exact test holds fixed.
-    for mode, value in np.argwhere(members_with + others_with >= MIN_WITH):
+    enough = members_with + others_with >= MIN_WITH
+    if properties.asked is not None:
+        enough &= properties.asked[:, None]
+    for mode, value in np.argwhere(enough):
         ours, theirs = float(share_members[mode, value]), float(share_others[mode, value])
         evidence = Evidence(properties.source, properties.values[value], ours, theirs, float(p_values[mode, value]))
-        yield Question(int(mode), evidence, float(strength[mode, value]), ours - theirs >= MORE, properties.are_ranges)
+        yield Question(
+            mode=int(mode),
+            evidence=evidence,
+            strength=float(strength[mode, value]),
+            large=ours - theirs >= MORE,
+            is_range=properties.are_ranges,
+            part=float(part[mode, value]),
+        )
 
 
 Counts = NDArray[np.int64]
@@ -239,14 +251,26 @@ def _ask(
             continue
         mine, theirs = (rows[:, columns] * signs for rows in (mine, theirs))
         p_values, auc = larger_p(mine, theirs)
-        shares = ((rows > np.median(theirs, axis=0)).mean(0) for rows in (mine, theirs))
+        shares = _shares_apart(mine, theirs)
         # Traits that all members have come in the order of their distance from the others.
         further = np.clip((mine.mean(0) - theirs.mean(0)) / (theirs.std(0) + 1e-9), -MOST_DEVIATIONS, MOST_DEVIATIONS)
         strengths = auc + further / (MOST_DEVIATIONS * len(mine) * len(theirs))
         for name, p_value, area, strength, *both in zip(traits, p_values, auc, strengths, *shares, strict=True):
             evidence = Evidence(TRAIT, name, float(both[0]), float(both[1]), float(p_value))
             # 0.7: chance that a member has more of a trait than another sample from which the trait describes the mode.
-            yield Question(mode, evidence, float(strength), bool(area >= 0.7))
+            yield Question(mode, evidence, float(strength), bool(area >= 0.7), part=float(both[0]))
+
+
+def _shares_apart(members: Floats, others: Floats) -> tuple[Floats, Floats]:
+    """Return the shares of members and others above the value that tells them apart best, for each column."""
+    pairs = []
+    for mine, theirs in zip(members.T, others.T, strict=True):
+        values = np.unique(np.concatenate([mine, theirs]))
+        own, rest = (1 - np.searchsorted(np.sort(one), values, "left") / len(one) for one in (mine, theirs))
+        best = int((own - rest).argmax())
+        pairs.append((own[best], rest[best]))
+    shares = np.array(pairs)
+    return shares[:, 0], shares[:, 1]
 
 
 def _some(mask: NDArray[np.bool_], count: int) -> NDArray[np.int64]:

@@ -7,9 +7,10 @@ from naming._described import Described
 
 import finc_eval as fe
 from finc_eval.embeddings.recipe import spaces_of
-from finc_eval.extractors.network import imagenet_names, load_classifier
+from finc_eval.extractors.imagenet import imagenet_tree
+from finc_eval.extractors.network import load_classifier
+from finc_eval.naming.classes import classifier_of
 from finc_eval.naming.names import name_modes
-from finc_eval.naming.properties import classifier_of
 
 CARD = fe.load_card("efficientnet-lite0")
 
@@ -34,7 +35,7 @@ def test_the_head_gives_the_probabilities_of_the_network(tmp_path, classifier):
 
 
 def test_classes_have_their_first_name():
-    names = imagenet_names()
+    names = imagenet_tree().classes
     assert len(names) == 1000
     assert (names[0], names[30], names[386], names[985]) == ("tench", "bullfrog", "African elephant", "daisy")
 
@@ -62,3 +63,70 @@ def test_a_mode_of_one_class_is_named_and_a_mixed_one_is_not(classifier):
     frogs, mixed = name_modes([{"gen": np.arange(50)}, {"gen": np.arange(50, 100)}], {"gen": gen})
     assert frogs.text.startswith("looks like bullfrog")
     assert mixed.text is None
+
+
+def seen_as(classifier, classes, rng):
+    """A set of samples along the rows of weights of these classes."""
+    gen = Described(len(classes))
+    gen._rows, gen.space = embeddings_of(classifier, classes, rng), next(iter(spaces_of(CARD)))
+    return gen
+
+
+TREE = imagenet_tree()
+
+
+def below(noun):
+    """Numbers of the classes below a noun."""
+    return np.flatnonzero(TREE.below[:, TREE.names.index(noun)])
+
+
+@pytest.mark.parametrize("noun", ["dog", "frog", "bird", "musical instrument", "motor vehicle", "spider", "fruit"])
+def test_members_of_many_classes_are_named_by_the_noun_above_them(classifier, noun):
+    rng = np.random.default_rng(1)
+    others = np.setdiff1d(np.arange(1000), below(noun))
+    classes = np.append(rng.choice(below(noun), 60), rng.choice(others, 600))
+    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+    assert name.text.startswith(f"looks like {noun} (")
+    (why,) = [one for one in name.evidence if one.in_name]
+    assert why.value == noun and why.share_members > 0.9 > 0.1 > why.share_others
+
+
+def test_members_of_one_class_are_not_named_by_the_noun_above_it(classifier):
+    """Also where others are of the same noun, and where others are not."""
+    rng = np.random.default_rng(2)
+    beagle = TREE.classes.index("beagle")
+    for others in (below("dog"), np.setdiff1d(np.arange(1000), below("dog"))):
+        classes = np.append(np.full(60, beagle), rng.choice(np.setdiff1d(others, [beagle]), 600))
+        (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+        assert name.text.startswith("looks like beagle (")
+
+
+def test_two_classes_without_a_noun_in_common_are_both_said_and_five_are_none(classifier):
+    rng = np.random.default_rng(3)
+    two, five = (
+        [TREE.classes.index(one) for one in names]
+        for names in (("pizza", "school bus"), ("pizza", "school bus", "lion", "alp", "jellyfish"))
+    )
+    classes = np.concatenate([np.resize([*two, *two, five[2]], 60), rng.choice(five, 60), rng.choice(1000, 600)])
+    both, none = name_modes(
+        [{"gen": np.arange(60)}, {"gen": np.arange(60, 120)}], {"gen": seen_as(classifier, classes, rng)}
+    )
+    assert set(both.text.removeprefix("looks like ").partition(" (")[0].split(" and ")) == {"pizza", "school bus"}
+    assert none.text is None
+
+
+@pytest.mark.parametrize("made", ["noise", "one image"])
+def test_members_that_the_layer_is_unsure_of_have_no_class(classifier, made):
+    """Of noise, most are seen as one noun or another; of one image of noise, all as the same."""
+    rng = np.random.default_rng(4)
+    gen = seen_as(classifier, rng.choice(1000, 600), rng)
+    rows = np.abs(rng.normal(size=(60, 1280)))
+    gen._rows[:60] = torch.from_numpy(rows if made == "noise" else np.repeat(rows[:1], 60, 0)).float()
+    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": gen})
+    assert name.text is None
+
+
+def test_every_noun_is_above_several_classes_and_no_two_nouns_have_the_same_ones():
+    assert TREE.below[:, :1000].sum(0).tolist() == [1] * 1000 and TREE.below[:, 1000:].sum(0).min() == 2
+    assert len(np.unique(TREE.below, axis=1).T) == len(TREE.names)
+    assert {"dog", "frog", "bird", "vehicle", "insect"} <= {*TREE.names}
