@@ -188,7 +188,7 @@ def compare_releases(old: Comparison | str | Path, new: Comparison | str | Path,
     tree = before.tree.tree
     nodes = {kind_id(node): node for node in range(tree.nodes)}
     both = {"new": after, "old": before}  # a change is the share of the first minus the share of the second
-    listed = {label: {nodes[kind.id]: kind for kind in (*one.headings, *one.kinds)} for label, one in both.items()}
+    listed = {label: _listed(one, nodes) for label, one in both.items()}
     known = np.array(sorted({*listed["old"], *listed["new"]}))
     tests = test_kinds({label: one.counted_kinds.tallies["gen"] for label, one in both.items()})
     only = np.ones_like(tests.adjusted)
@@ -232,6 +232,11 @@ def _check_alike(before: Comparison, after: Comparison) -> None:
         raise IncompatibleError(
             "the comparisons have unlike kinds: make the later by the kinds of the earlier (kinds=old, --kinds)"
         )
+
+
+def _listed(one: Comparison, nodes: Mapping[str, int]) -> dict[int, Kind]:
+    """Return the kinds and headings of a comparison by their nodes; a heading of several branches is not a node."""
+    return {nodes[kind.id]: kind for kind in (*one.headings, *one.kinds) if kind.id in nodes}
 
 
 def _against_ref(one: Comparison) -> NDArray[np.float64]:

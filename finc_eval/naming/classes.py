@@ -55,7 +55,7 @@ def class_properties(panel: Panel) -> Iterator[Properties]:
     known = np.zeros(panel.members.shape[1], bool)
     weights, entropy = np.zeros((len(known), len(tree.names)), np.float32), np.full(len(known), np.nan)
     for one, rows, place in sets:
-        if (chance := _probabilities(one, rows)) is not None:
+        if (chance := probabilities(one, rows)) is not None:
             known[place], weights[place] = True, class_weights(chance)
             entropy[place] = torch.special.entr(chance).sum(1).numpy()
     yield Properties(
@@ -79,7 +79,7 @@ def _are_sure(panel: Panel, entropy: Floats, known: Mask) -> Mask:
     return np.array(found, bool)
 
 
-def _probabilities(one: Embeddings, rows: Indices) -> torch.Tensor | None:
+def probabilities(one: Embeddings, rows: Indices) -> torch.Tensor | None:
     """Return the probability of each class in samples; None without a last layer."""
     classifier = classifier_of(one.space)
     return None if classifier is None else classifier.probabilities(one.rows_at(rows))
@@ -94,12 +94,6 @@ def class_weights(chance: torch.Tensor) -> NDArray[np.float32]:
     most, best = chance.topk(BEST_CLASSES)
     among = torch.zeros_like(chance).scatter_(1, best, most / most.sum(1, keepdim=True))
     return np.asarray(among.numpy() @ (tree.below * (tree.parts <= WIDEST)).astype(np.float32))
-
-
-def seen(one: Embeddings, rows: Indices, name: str) -> Mask | None:
-    """Return whether each of some samples is seen as of a class or noun; None without a last layer."""
-    chance = _probabilities(one, rows)
-    return None if chance is None else np.asarray(class_weights(chance)[:, _places(name)].max(1) >= SEEN)
 
 
 def overlap(one: str, other: str) -> bool:

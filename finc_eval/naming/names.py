@@ -73,7 +73,11 @@ def _name(found: list[Question]) -> Name:
     words = [*([noun.text] if noun else []), *(one.value for one in traits[:2])]
     said = [*(noun.values if noun else ()), *traits[:2]]
     others = [one.evidence for group in by_source for one in group if one.evidence not in said]
-    shared = tuple(one.evidence for one in found if one.large and one.evidence.share_members >= MOST)
+    shared = tuple(
+        one.evidence
+        for one in found
+        if one.large and one.evidence.share_members >= MOST and one.evidence.source != TRAIT and not one.is_range
+    )
     return Name(", ".join(words) or None, (*(replace(one, in_name=True) for one in said), *others), shared)
 
 

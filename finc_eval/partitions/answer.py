@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
-from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.evidence import Name, UniqueNames, in_common
+from finc_eval.naming.evidence import TRAIT, Name, in_common
+from finc_eval.naming.parts import said_by, shared_by
 from finc_eval.numerics.blocks import WithinBlocks
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.blocks import Pairing, designs
@@ -24,8 +24,9 @@ from finc_eval.partitions.kind_tree import KindTree, Tree
 from finc_eval.partitions.settings import MAIN_LEVEL
 from finc_eval.partitions.tests import EffectiveCounts, KindTests, Mixes, Tally, test_kinds, test_within_blocks
 from finc_eval.partitions.values import count_values
+from finc_eval.partitions.wholes import Group, Wholes, group_kinds
 
-LARGEST = 3  # largest findings that a headline names, and kinds below a heading that its name lists
+LARGEST = 3  # largest findings that a headline names
 
 
 def kind_id(node: int) -> str:
@@ -63,10 +64,11 @@ class Choice:
         found = dict(zip(nodes, describe_kinds(self.tests, nodes, names, examples, id_of), strict=True))
         differing = [found[node] for node in self.differing]
         inside = {node: [found[one] for one in below] for node, below in self.headings.items()}
-        names_of_heads = name_headings([(found[node], below) for node, below in inside.items()], differing)
         heads = tuple(
             replace(found[node], name=name, children=tuple(one.id for one in below))
-            for (node, below), name in zip(inside.items(), names_of_heads, strict=True)
+            for node, below in inside.items()
+            for name, is_one in [name_heading(found[node], below, differing)]
+            if is_one
         )
         return tuple(found[node] for node in self.listed), heads
 
@@ -79,7 +81,10 @@ class Answer:
     counted: dict[str, Counted]
     tallies: dict[str, Tally]
     choice: Choice
+    seed: int
     is_design: bool = False
+    pairing: Pairing | None = None
+    cells: NDArray[np.int64] | None = None  # leaf of each sample of paired sets, one set after the other
 
     def described(
         self, embeddings: Mapping[str, Embeddings]
@@ -92,8 +97,59 @@ class Answer:
         def examples(label: str, node: int) -> Examples:
             return self.counted[label].examples(embeddings[label], *self.kinds.tree.leaves_of(node))
 
+        listed, above = self.choice.described(names, examples)
+        differing = dict(zip(self.choice.differing, listed, strict=False))
+        shared = {node: shared_by(names[node]) for node in differing}
+        wholes = Wholes.of(
+            [one for each in shared.values() for one in each],
+            embeddings,
+            self.choice.tests.family.rho,
+            self.pairing,
+            self.seed,
+        )
+        parts = [wholes.part_of(kind, said_by(names[node])) for node, kind in differing.items()]
+        kinds = [*(replace(one, part_of=part) for one, part in zip(listed, parts, strict=False)), *listed[len(parts) :]]
+        heads = self._headings(group_kinds(differing, shared, wholes), differing, wholes, embeddings)
+        taken = {name for head in heads for name in head.children}
+        heads += (head for head in above if taken.isdisjoint(head.children))
         place = np.asarray(self.kinds.tree.members[list(self.choice.listed)].argmax(0))
-        return *self.choice.described(names, examples), KindsOfSamples(self.kinds, place, self.tallies)
+        return (
+            tuple(kinds),
+            tuple(sorted(heads, key=lambda head: -abs(head.difference))),
+            KindsOfSamples(self.kinds, place, self.tallies),
+        )
+
+    def _headings(
+        self, groups: Sequence[Group], kinds: Mapping[int, Kind], wholes: Wholes, embeddings: Mapping[str, Embeddings]
+    ) -> list[Kind]:
+        """Return headings of kinds that are parts of one whole, with the shares of these kinds together."""
+        if not groups:
+            return []
+        tree = self.kinds.tree
+        unions = np.array([tree.members[list(group.kinds)].any(0) for group in groups])
+        counts = {label: one.counts.of_unions(unions) for label, one in self.counted.items()}
+        tests = test_kinds(tally_sets(counts), self.choice.tests.family.rho)
+        if self.pairing is not None and self.cells is not None:
+            tests = test_within_blocks(tests, WithinBlocks.of(self.pairing.blocked, self.cells, unions, self.seed))
+
+        def examples(label: str, number: int) -> Examples:
+            return self.counted[label].examples(embeddings[label], *np.flatnonzero(unions[number]).tolist())
+
+        names = {number: Name(group.shared.words) for number, group in enumerate(groups)}
+        found = describe_kinds(tests, range(len(groups)), names, examples, str)
+        heads = []
+        for group, one in zip(groups, found, strict=True):
+            inside = [kinds[node] for node in group.kinds]
+            heads.append(
+                replace(
+                    one,
+                    id=f"{inside[0].id}+{len(inside) - 1}",
+                    p_value=min(kind.p_value for kind in inside),
+                    children=tuple(kind.id for kind in inside),
+                    part_of=wholes.found[group.shared],
+                )
+            )
+        return heads
 
     def differences(self, seed: int) -> dict[str, Difference]:
         """Return how different each set is from all others together, by their shares of at most `MAIN_LEVEL` kinds."""
@@ -109,19 +165,16 @@ class Answer:
         }
 
 
-def name_headings(headings: Sequence[tuple[Kind, Sequence[Kind]]], differing: Sequence[Kind]) -> list[str | None]:
-    """Name headings by what the names of their kinds have in common, and names of kinds of the other side have not.
+def name_heading(heading: Kind, inside: Sequence[Kind], differing: Sequence[Kind]) -> tuple[str | None, bool]:
+    """Return the name of a heading, and whether its kinds are one thing: two causes have no heading.
 
-    Where two headings would have one name, the names of a few kinds are listed instead.
+    They are if their names have words in common that names of kinds of the other side have not, if a single value
+    describes the members of all, or if none of them has a name.
     """
-    common = [in_common(inside, [one for one in differing if one.side != kind.side]) for kind, inside in headings]
-    names, found = UniqueNames(differing), list[str | None]()
-    for (kind, inside), name in zip(headings, common, strict=True):
-        if name is None or common.count(name) > 1:
-            is_short = len(inside) <= LARGEST and all(one.name for one in inside)
-            name = join_words([names.words(one) for one in inside]) if is_short else kind.name
-        found.append(name)
-    return found
+    if (common := in_common(inside, [one for one in differing if one.side != heading.side])) is not None:
+        return common, True
+    own = [one for one in heading.evidence if one.in_name and one.source != TRAIT]
+    return heading.name, len(own) == 1 or not any(one.name for one in inside)
 
 
 def divide(
@@ -151,7 +204,16 @@ def divide(
         tests = replace(
             test_within_blocks(tests, within, part), mixes=_divide_mixes(pairing, cells, members, kinds, run)
         )
-    return Answer(kinds, counted, tallies, Choice.of(kinds.tree, tests), pairing is None and bool(designs(sets)))
+    return Answer(
+        kinds,
+        counted,
+        tallies,
+        Choice.of(kinds.tree, tests),
+        seed,
+        is_design=pairing is None and bool(designs(sets)),
+        pairing=pairing,
+        cells=None if pairing is None else np.concatenate([*cells.values()]),
+    )
 
 
 def _count_cells(one: Embeddings, kinds: KindTree, run: Run) -> tuple[Counted, NDArray[np.int64]]:

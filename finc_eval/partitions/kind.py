@@ -45,6 +45,47 @@ class KindShare(Record):
 
 
 @dataclass(frozen=True)
+class Whole(Record):
+    """A label, word, class or noun that a kind is a part of, with its own size.
+
+    Attributes:
+        name: what it is, such as "1" or "looks like dog".
+        set_apart: label of the set whose share is compared with the share of all others together.
+        shares: share of each set, by label; of classes, among at most 4096 of its samples.
+        difference: share of `set_apart` minus the share of all others together.
+        interval: interval of the difference; the intervals of all wholes of one source hold together with probability
+            0.95.
+    """
+
+    name: str
+    set_apart: str
+    shares: dict[str, float]
+    difference: float
+    interval: tuple[float, float]
+
+    @property
+    def share_gen(self) -> float:
+        """Share of the set that is called "gen"."""
+        return self.shares["gen"]
+
+    @property
+    def share_ref(self) -> float:
+        """Share of the set that is called "ref"."""
+        return self.shares["ref"]
+
+    def seen_from(self, label: str) -> tuple[float, tuple[float, float]]:
+        """Return the difference of one of two sets from the other, with its interval."""
+        return _seen_from(label, self.set_apart, self.difference, self.interval)
+
+
+def _seen_from(
+    label: str, own: str, difference: float, interval: tuple[float, float]
+) -> tuple[float, tuple[float, float]]:
+    """Return a difference of two sets, which is of the set `own`, from one of them."""
+    return (difference, interval) if own == label else (-difference, (-interval[1], -interval[0]))
+
+
+@dataclass(frozen=True)
 class Kind(Record, Shown):
     """A kind of samples that belong together, from any set. Every sample belongs to exactly one listed kind.
 
@@ -62,6 +103,8 @@ class Kind(Record, Shown):
         children: of a heading, the ids of the listed kinds that it holds.
         mix: of paired sets, the part of the plain difference that unlike mixes of prompts make; `difference` is then
             the other part, within prompts. None if the mixes are equal.
+        part_of: the label, word, class or noun that its name says, with its own size, if the kind is a part of it; of a
+            heading, what its kinds have in common.
     """
 
     id: str
@@ -75,10 +118,14 @@ class Kind(Record, Shown):
     interval: tuple[float, float]
     children: tuple[str, ...] = ()
     mix: Mix | None = None
+    part_of: Whole | None = None
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         check_names("set", (one for one in (self.set_with_most, self.set_with_least) if one is not None), self.shares)
+        if self.part_of is not None:
+            check_names("set", (self.part_of.set_apart, *self.part_of.shares), self.shares)
+            check_names("set", self.shares, self.part_of.shares)
         return self
 
     def _summary(self) -> str:
@@ -119,9 +166,7 @@ class Kind(Record, Shown):
 
     def seen_from(self, label: str) -> tuple[float, tuple[float, float]]:
         """Return the difference of one of two sets from the other, with its interval."""
-        if (self.set_with_least or self.set_with_most) == label:
-            return self.difference, self.interval
-        return -self.difference, (-self.interval[1], -self.interval[0])
+        return _seen_from(label, self.set_with_least or self.set_with_most, self.difference, self.interval)
 
     def _of(self, label: str) -> KindShare:
         if label not in self.shares:

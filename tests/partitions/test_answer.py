@@ -8,7 +8,7 @@ from test_tree import FIVE, random_tree
 
 import finc_eval as fe
 from finc_eval.embeddings.opening import as_embeddings
-from finc_eval.partitions.answer import Choice, divide, name_headings, node_tallies
+from finc_eval.partitions.answer import Choice, divide, name_heading, node_tallies
 from finc_eval.partitions.counts import Counts, tally_sets
 from finc_eval.partitions.kind_tree import KindTree, Tree
 from finc_eval.partitions.tests import test_kinds as tests_of
@@ -213,18 +213,64 @@ RED, GRAY = ("red 0", "red 1"), ("gray 0",)
 
 
 @pytest.mark.parametrize(
-    ("headings", "others", "names"),
+    ("kinds", "others", "found"),
     [
-        ([RED], GRAY, ["red"]),
-        ([RED], ("red 2",), ["red 0 and red 1"]),  # the other kinds are red, too
-        ([("red 0", "blue 1")], GRAY, ["red 0 and blue 1"]),
-        ([RED], (), ["red 0 and red 1"]),  # nothing tells whether other kinds are red
-        ([RED, ("red 2", "red 3")], GRAY, ["red 0 and red 1", "red 2 and red 3"]),  # no two have one name
-        ([("a 0", "b 1", "c 2", "d 3")], GRAY, ["own name"]),
+        (RED, GRAY, ("red", True)),
+        (RED, ("red 2",), (None, False)),  # the other kinds are red, too
+        (("red 0", "blue 1"), GRAY, (None, False)),  # two causes
+        (("", ""), GRAY, (None, True)),  # kinds without a name that lie together
     ],
 )
-def test_a_heading_is_named_by_what_its_kinds_have_in_common_or_by_their_names(headings, others, names):
-    below = [[named(a_kind(word, 0.1, 0.0), word, ("label", word)) for word in words] for words in headings]
+def test_a_heading_is_of_kinds_that_are_one_thing(kinds, others, found):
+    inside = [
+        named(a_kind(word, 0.1, 0.0), word, ("label", word)) if word else a_kind("k1", 0.1, 0.0) for word in kinds
+    ]
     less = [named(a_kind(word, 0.0, 0.1), word, ("label", word)) for word in others]
-    heads = [(a_kind(f"k{i}", 0.2, 0.0, name="own name"), inside) for i, inside in enumerate(below)]
-    assert name_headings(heads, [*(one for inside in below for one in inside), *less]) == names
+    assert name_heading(a_kind("k9", 0.2, 0.0), inside, [*inside, *less]) == found
+
+
+def labelled(parts, seed, names=None):
+    """A set with a number of samples around each of 8 far centers, each with the label of its center."""
+    rng = np.random.default_rng(seed)
+    centers = 20 * np.random.default_rng(0).normal(size=(8, 6))
+    where = np.repeat(np.arange(8), parts)
+    rows = (centers[where] + rng.normal(size=(len(where), 6))).astype(np.float32)
+    return fe.EmbeddingSet(rows, metadata={"label": [(names or "aabbcdef")[place] for place in where]})
+
+
+def test_a_kind_is_told_to_be_a_part_of_its_label_and_kinds_of_one_label_have_one_row():
+    """The label "a" lies at two centers, of which gen has more; of "b", at two others, it has less at one alone."""
+    gen = labelled([150, 140, 60, 0, 60, 60, 60, 60], 1)
+    ref = labelled([30, 40, 90, 90, 85, 85, 85, 85], 2)
+    found = fe.kinds({"gen": gen, "ref": ref})
+    (heading,) = found.headings
+    assert heading.name == "a" and len(heading.children) == 2 and "+" in heading.id
+    assert heading.shares["gen"].share == pytest.approx(290 / 590, abs=0.01)
+    inside = [kind for kind in found.kinds if kind.id in heading.children]
+    for kind in inside:
+        assert kind.part_of.name == "a" and kind.part_of.shares == pytest.approx({"gen": 290 / 590, "ref": 70 / 590})
+        low, high = kind.part_of.seen_from("gen")[1]
+        assert 0.25 < low < 220 / 590 < high < 0.5
+    (lost,) = [kind for kind in found.significant() if kind.name and kind.name.startswith("mostly b")]
+    assert lost.part_of.shares == pytest.approx({"gen": 60 / 590, "ref": 180 / 590})
+    others = [kind for kind in found.kinds if kind.name is None or kind.name[7] not in "ab"]
+    assert all(kind.part_of is None for kind in others)
+
+
+def test_kinds_that_share_a_word_of_their_labels_have_one_heading_and_two_causes_have_none():
+    names = ["red 0", "red 1", "red 2", "gray 0", "gray 1", "blue 0", "gray 2", "gray 3"]
+    gen = labelled([60, 60, 60, 60, 60, 90, 60, 60], 1, names)
+    ref = labelled([0, 0, 0, 90, 90, 20, 150, 150], 2, names)
+    found = fe.kinds({"gen": gen, "ref": ref})
+    heads = {heading.name: len(heading.children) for heading in found.headings}
+    assert heads["red"] == 3 and not any(" and " in name for name in heads)
+    blue = next(kind for kind in found.significant() if kind.name and "blue" in kind.name)
+    assert not any(blue.id in heading.children for heading in found.headings)
+
+
+def test_two_lost_classes_are_not_one_cause_because_a_word_is_common_to_them_and_to_many_others():
+    names = ["wild cat", "wild dog", "wild ox", "wild ass", "wild hog", "wild bee", "hen", "cow"]
+    gen = labelled([0, 0, 100, 100, 100, 100, 100, 100], 1, names)
+    ref = labelled([60, 60, 80, 80, 80, 80, 80, 80], 2, names)
+    lost = [kind for kind in fe.kinds({"gen": gen, "ref": ref}).headings if kind.side == "most in ref"]
+    assert not any(kind.name == "wild" for kind in lost)

@@ -140,7 +140,7 @@ def _row(kind: Kind, common: Common, inside: Sequence[Row] = ()) -> Row:
         anchor=anchor(kind.id),
         title=kind.title,
         id=kind.id if common.names.is_shared(kind) else "",
-        remark=muted,
+        remark=muted or _part_of(kind, common, short=True),
         is_muted=bool(muted),
         samples=[(own, ids[:LEAD_SAMPLES]) for ids in (kind.shares[own].top_ids, kind.shares[own].drawn_ids)],
         drawing=common.draw(kind),
@@ -217,17 +217,36 @@ def _view(kind: Kind, label: str, ink: Ink, common: Common) -> View:
 def _says(kind: Kind, common: Common) -> str:
     value, ends = difference_of(kind, [*common.titles])
     own, titles = kind.set_with_most, common.titles
+    whole = _part_of(kind, common)
     if common.are_two:
         (first, part), (second, other) = ((title, kind.shares[label]) for label, title in titles.items())
         size = points(abs(value)).removeprefix("+")
         return (
             f"{percent(part.share, 1)} of the samples of {first} belong to this kind, and {percent(other.share, 1)} of "
             f"the samples of {second}: {size} points {'more' if value > 0 else 'less'} (interval {points_range(ends)})."
+            f"{whole}"
         )
     rest = [f"{percent(part.share, 1)} of {titles[label]}" for label, part in kind.shares.items() if label != own]
     of_least = f"{titles[kind.set_with_least]} has the least: " if kind.set_with_least else ""
     return (
         f"{percent(kind.shares[own].share, 1)} of the samples of {titles[own]} belong to this kind, and "
         f"{join_words(rest)}. {of_least}{points(value)} points against all others together (interval "
-        f"{points_range(ends)})."
+        f"{points_range(ends)}).{whole}"
     )
+
+
+def _part_of(kind: Kind, common: Common, *, short: bool = False) -> str:
+    """Say what a kind is a part of, with the size of the whole, in a few words or in a sentence; "" if of nothing."""
+    if (whole := kind.part_of) is None:
+        return ""
+    known = [f"{percent(whole.shares[label], 1)} of {title}" for label, title in common.titles.items()]
+    if not common.are_two:
+        known = [f"{percent(whole.shares[set_apart(kind)], 1)} of {common.titles[set_apart(kind)]}"]
+    # The kinds of a heading may have a few samples more than what they have in common.
+    is_part = kind.shares[set_apart(kind)].share < whole.shares[set_apart(kind)]
+    if short:
+        against = " against ".join(one.partition(" of ")[0] for one in known)
+        return f"{'part of' if is_part else 'in all'}: {whole.name} {against}"
+    value, ends = whole.seen_from(next(iter(common.titles))) if common.are_two else (whole.difference, whole.interval)
+    what = "It is a part of" if is_part else "In all"
+    return f" {what}: {whole.name}, {join_words(known)}, {points(value)} points ({points_range(ends)})."
