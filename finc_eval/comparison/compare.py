@@ -234,25 +234,14 @@ def _describe(
     """Gather what a reader must know of the comparison."""
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     sets = {one.label: one.at_hand for one in (gen, ref) if one.has_rows or one.embeddings is not None}
-    directions = name_directions(found_directions, gen, ref)
-    listed: tuple[Kind, ...] = ()
-    headings: tuple[Kind, ...] = ()
-    divided: KindsOfSamples | None = None
-    if answer is not None:
-        listed, headings, divided = answer.described(sets)
-        # A kind too rare to be significant among all shows a direction all the same.
-        alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
-        directions = [
-            place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided) for one in directions
-        ]
-    phi = gen.sketch.feature_map
+    directions, listed, headings, divided = _name(found_directions, opened, answer, sets)
     sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
-    copies = copies_between(gen, ref)
-    spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
-    overall = answer.differences(settings.seed)["gen"] if answer else None
-    is_testable = gen.is_testable and ref.is_testable
-    recall = least_recall(*(fit.full.recall for fit in fits.values()))
+    copies, phi = copies_between(gen, ref), gen.sketch.feature_map
     error = approximation_error(phi, sample) if len(sample) > 1 else None
+    recall = least_recall(*(fit.full.recall for fit in fits.values()))
+    spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
+    is_testable = gen.is_testable and ref.is_testable
+    overall = answer.differences(settings.seed)["gen"] if answer else None
     found = Comparison(
         kinds=listed,
         headings=headings,
@@ -288,9 +277,28 @@ def _describe(
         divided=divided,
         provenance=Provenance.here(run.device),
     )
-    shown = {one.label: one.embeddings for one in (gen, ref) if one.embeddings is not None}
+    return _with_captions(found, opened, run)
+
+
+def _name(
+    found: Sequence[tuple[Direction, Members]], opened: OpenSets, answer: Answer | None, sets: Mapping[str, Embeddings]
+) -> tuple[list[Direction], tuple[Kind, ...], tuple[Kind, ...], KindsOfSamples | None]:
+    """Name the directions and the kinds, and say in which kinds directions lie."""
+    directions = name_directions(found, opened.sets["gen"], opened.sets["ref"])
+    if answer is None:
+        return directions, (), (), None
+    listed, headings, divided = answer.described(sets)
+    # A kind too rare to be significant among all shows a direction all the same.
+    alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
+    placed = [place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided) for one in directions]
+    return placed, listed, headings, divided
+
+
+def _with_captions(found: Comparison, opened: OpenSets, run: Run) -> Comparison:
+    """Add what is known of the samples that may be shown, if there are pictures to show."""
+    shown = {label: one.embeddings for label, one in opened.sets.items() if one.embeddings is not None}
     if len(shown) < 2 or found.gen.samples is None:
-        return found  # no pictures to show
+        return found
     most = found.showing(MAX_SHOWN)
     return replace(found, captions=captions_of(shown, {label: most.shown_ids(label) for label in SET_NAMES}, run))
 
