@@ -283,9 +283,7 @@ def test_notes_call_a_cache_by_its_samples_and_not_by_its_key(tmp_path, monkeypa
 
 
 def test_a_wrong_name_is_answered_with_the_right_ones():
-    with pytest.raises(
-        UsageError, match=r'unknown metric "fidd" \(did you mean "fid"\?\): choose from authpct,'
-    ):
+    with pytest.raises(UsageError, match=r'unknown metric "fidd" \(did you mean "fid"\?\): choose from authpct,'):
         evaluate("no such file", REF, ["fd", "fidd"])
 
 
