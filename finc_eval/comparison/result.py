@@ -228,6 +228,7 @@ class Comparison(Pictured):
         """Return the ids of the samples of a set that a page shows."""
         found = [name for one in self.directions for name in one.shown(label, self.shown)]
         found += shown_of((*self.kinds, *self.headings), SET_NAMES, self.shown)[label]
+        found += (name for look in self.looks for name in look.examples.get(label, ())[: self.shown])
         pairs = self.copies.examples[:SHOWN_COPIES] if self.copies and self.shown else ()
         found += (pair[0 if label == "gen" else 1] for pair in pairs)
         if self.prompts is not None and self.shown:

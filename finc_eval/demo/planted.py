@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, ImageFilter
 
 from finc_eval.core.doors import create_file, folder_inside
 
 RARE_DIGIT = 6
 COPIES = 20
+BLURRED = 100  # gray digits that are blurred
+REPEATED = 40  # gray digits that are replaced by one of them
 
 COLORS = np.array([colorsys.hsv_to_rgb(digit / 10, 1.0, 1.0) for digit in range(10)])
 """One saturated hue per digit, shape (10, 3)."""
@@ -66,7 +68,8 @@ def planted_sets(seed: int = 0) -> tuple[LabeledSet, LabeledSet]:
     """Return the generated and the reference set of the demo, about 2 000 digits each.
 
     Half of the generated set is colored by class, nine in ten of its gray sixes are left out, and 20 of its gray
-    digits are exact copies of reference images. Otherwise no digit is in both sets.
+    digits are exact copies of reference images. Of its other gray digits, 100 are blurred, and one is there 40 times.
+    Otherwise no digit is in both sets.
     """
     rng = np.random.default_rng(seed)
     images, labels = shipped_digits()
@@ -77,11 +80,18 @@ def planted_sets(seed: int = 0) -> tuple[LabeledSet, LabeledSet]:
     rare = np.array([kind == f"grey-{RARE_DIGIT}" for kind in generated.kinds])
     kept = np.flatnonzero(~rare | (rng.random(len(rare)) < 0.1))
     replaced = rng.choice(len(reference.kinds), COPIES, replace=False)
-    spared = rng.choice([i for i in kept if generated.kinds[i].startswith("grey")], COPIES, replace=False)
+    grays = [i for i in kept if generated.kinds[i].startswith("grey")]
+    spared = rng.choice(grays, COPIES, replace=False)
     generated.images[spared] = reference.images[replaced]
     kinds = list(generated.kinds)
     for here, there in zip(spared, replaced, strict=True):
         kinds[here] = reference.kinds[there]
+    blurred, repeated = np.split(rng.permutation(np.setdiff1d(grays, spared))[: BLURRED + REPEATED], [BLURRED])
+    for place in blurred:
+        softer = Image.fromarray(generated.images[place]).filter(ImageFilter.GaussianBlur(1.5))
+        generated.images[place] = np.asarray(softer)
+    for place in repeated:
+        generated.images[place], kinds[place] = generated.images[repeated[0]], kinds[repeated[0]]
     return LabeledSet(generated.images[kept], [kinds[i] for i in kept]), reference
 
 

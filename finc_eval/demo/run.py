@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from finc_eval.comparison.result import Comparison
 from finc_eval.core.doors import folder_inside
 from finc_eval.core.run import Run
-from finc_eval.demo.planted import COPIES, RARE_DIGIT, planted_sets
+from finc_eval.demo.planted import BLURRED, COPIES, RARE_DIGIT, REPEATED, planted_sets
 from finc_eval.demo.prompts import prompted_sets
 from finc_eval.embeddings.cache import EmbeddingCache
 from finc_eval.embeddings.extract import extract
+from finc_eval.naming.looks import REPEAT, Look
 from finc_eval.partitions.kind import Kind
 
 FOUND_PURITY = 0.8  # share of the samples of some kind that differs that are of the planted kind, which is then found
@@ -43,12 +44,22 @@ class Planted:
 
 
 @dataclass(frozen=True)
+class PlantedLook:
+    """A planted look of a part of the generated set, and the look that the comparison finds."""
+
+    what: str  # the look, in words
+    share: float  # its share of the generated set
+    look: Look | None
+
+
+@dataclass(frozen=True)
 class Experiment:
     """A comparison of two sets with planted differences."""
 
     comparison: Comparison  # its result
     report: Path  # file of the page
     planted: tuple[Planted, ...] = ()  # the planted differences of kinds, each with what was found
+    looks: tuple[PlantedLook, ...] = ()  # the planted looks
     copies: int = 0  # number of generated samples that are planted copies of reference samples
 
 
@@ -86,8 +97,9 @@ def run_demo(
 ) -> Experiment:
     """Plant differences between two sets of about 2 000 digits, and find them with `compare`.
 
-    Half of the generated digits are colored by class, most gray sixes are missing, and 20 digits are copies of
-    reference digits. The sets take the path of any others: folders of images, embeddings, a comparison, a report.
+    Half of the generated digits are colored by class, most gray sixes are missing, some are blurred, one is there 40
+    times, and 20 digits are copies of reference digits. The sets take the path of any others: folders of images,
+    embeddings, a comparison, a report.
     """
     gen, ref, comparison, report = _compared(Path(folder), planted_sets(), compare, Run.of(run), job, force)
     in_gen, in_ref = ([PurePosixPath(name).parent.name for name in cache.ids] for cache in (gen, ref))
@@ -101,7 +113,16 @@ def run_demo(
     ]
     rare = f"gray {RARE_DIGIT}, nine in ten left out"
     planted.append(find_planted(rare, f"grey-{RARE_DIGIT}", found, of_ref, in_ref, shares))
-    return Experiment(comparison, report, tuple(planted), COPIES)
+    traits = {one.trait: one for one in comparison.looks}
+    looks = [
+        PlantedLook(what, share, traits.get(trait))
+        for what, share, trait in (
+            ("in color", sum(name.startswith("coloured") for name in in_gen) / gen.n, "gray"),
+            ("blurred", BLURRED / gen.n, "sharpness"),
+            ("one digit, again and again", REPEATED / gen.n, REPEAT),
+        )
+    ]
+    return Experiment(comparison, report, tuple(planted), tuple(looks), COPIES)
 
 
 def run_prompts_demo(

@@ -19,18 +19,15 @@ from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.evidence import MOST
+from finc_eval.naming.measured import LOOKED, Measured, measure_sets
+from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.repeated import number_repeats, pixels_of
-from finc_eval.naming.traits import TRAITS, Array, Trait, measure_looks
+from finc_eval.naming.traits import Array, Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked, step_down
 from finc_eval.numerics.exchanges import SAME, Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
-Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
-
-LOOKED = 1000  # samples of a set whose pictures are read: a part of 5 % has 50 of these
-READ_AT_ONCE = 64  # pictures that are held in memory
-TAIL = 0.05  # share of both sets together beyond which a sample is in a tail
 MIN_MEASURED = 4  # samples of a set that no look explains yet, below which nothing more is said
 EXCHANGES = 999  # random exchanges behind the p-values of looks
 CLIPPED = 4.0  # standard deviations at which values count no further
@@ -53,7 +50,7 @@ class Look(Record):
         p_value: p-value of "both sets look alike", adjusted for all looks.
         middle_gen: median of the trait in the generated set.
         middle_ref: median of the trait in the reference set.
-        examples: ids of samples that look so, by set, the clearest first.
+        examples: ids of samples, by set: the clearest of the set that has more, and typical ones of the other set.
         kinds: ids of the kinds that it explains: most of their members look so, and fewer of the other samples.
     """
 
@@ -77,26 +74,6 @@ class Look(Record):
         return f"{percent(self.share_gen)} of the generated set is {self.name} (reference {percent(self.share_ref)})."
 
 
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Traits of some samples of a set."""
-
-    rows: NDArray[np.int64]  # indices of the samples in the set, shape (m,)
-    values: Array  # shape (m, traits)
-
-
-def measure_set(one: Embeddings) -> Measured | None:
-    """Measure at most `LOOKED` samples of a set, drawn by their ids; None where its pictures cannot be had."""
-    rows = smallest_hashes(one, LOOKED)
-    found: list[Array] = []
-    for start in range(0, len(rows), READ_AT_ONCE):
-        images = one.images_at(rows[start : start + READ_AT_ONCE])
-        if images is None:
-            return None
-        found += [measure_looks(image) for image in images]
-    return Measured(rows, np.array(found))
-
-
 def find_looks(
     sets: Mapping[str, Embeddings],
     seed: int,
@@ -115,9 +92,9 @@ def find_looks(
     """
     rows = {label: smallest_hashes(one, LOOKED) for label, one in sets.items()}
     found = _find_repeats(sets, rows, seed, blocks)
-    measured = {label: one for label, each in sets.items() if (one := measure_set(each)) is not None}
-    if len(measured) == len(sets):
-        found = _find_traits(sets, measured, found, seed, blocks)
+    traits, measured = measure_sets(sets)
+    if measured:
+        found = _find_traits(sets, traits, measured, found, seed, blocks)
     if kinds is None or not found:
         return tuple(look for look, _ in found)
     names = {label: kinds(one.rows_at(rows[label])) for label, one in sets.items()}
@@ -126,36 +103,39 @@ def find_looks(
 
 def _find_traits(
     sets: Mapping[str, Embeddings],
+    traits: Sequence[Trait],
     measured: Mapping[str, Measured],
     repeats: Sequence[tuple[Look, Has]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
 ) -> list[tuple[Look, Has]]:
     """Return the repeats, and the looks by traits of samples that are not repeats, with the samples of each."""
-    table, columns = _columns(measured)
+    table, columns = _columns(traits, measured)
     rows = {label: one.rows for label, one in measured.items()}
     exchanged = _exchange(table, sets, rows, seed, blocks, EXCHANGES)
     z = np.zeros((1, 0)) if exchanged is None else exchanged.z
     p_values = step_down(z[0], z[1:].astype(np.float32)) if z.size else np.empty(0)
-    order = [index for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= BESIDE_ALPHA]
+    order = [int(index) for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= BESIDE_ALPHA]
     critical = min((abs(z[0, index]) for index in order), default=0.0)
     found = [*repeats]
     left = {label: np.ones(len(one.rows), bool) for label, one in measured.items()}
     for _, has in found:
         left = {label: mask & ~has[label] for label, mask in left.items()}
     known: set[str] = set()
-    for index in order:
-        trait = columns[index].trait
-        of_rest = abs(_of_rest(index, left, table, sets, rows, seed, blocks))
-        if trait.name in known or of_rest < critical * (1 - SAME):
-            continue
-        tails = (abs(z[0, other]) for other, one in enumerate(columns) if one.trait is trait and one.tail)
-        tail = max(tails, default=0.0)
-        look, has = _describe(columns[index], float(p_values[index]), z[0, index], tail, sets, measured)
-        if look is not None:
-            found.append((look, has))
-            known |= {trait.name, *trait.brings}
-            left = {label: mask & ~has[label] for label, mask in left.items()}
+    brought: set[str] = set()
+    while order:
+        of_rest = np.abs(_of_rest(order, left, table, sets, rows, seed, blocks))
+        is_brought = np.array([columns[index].trait.name in brought for index in order])
+        stays = of_rest >= np.maximum(critical * (1 - SAME), STRONG * np.abs(z[0, order]) * is_brought)
+        explained = [_explain(columns, index, z[0], measured) for index in np.array(order)[stays].tolist()]
+        fresh = [one for one in explained if one.name is not None and one.trait.name not in known]
+        if not fresh:
+            break
+        cause = name_cause(fresh, [trait.name for trait in traits])
+        found.append((_look_of(cause, columns, p_values, sets, measured), cause.has))
+        known |= {cause.trait.name, *(cause.trait.brings if cause.whole else ())}
+        brought |= {*cause.trait.brings}
+        left = {label: mask & ~cause.has[label] for label, mask in left.items()}
     return found
 
 
@@ -235,11 +215,11 @@ class _Column:
     tail: int  # 0 for the values, −1 and 1 for the indicators of the lower and of the upper tail
 
 
-def _columns(measured: Mapping[str, Measured]) -> tuple[dict[str, Array], list[_Column]]:
+def _columns(traits: Sequence[Trait], measured: Mapping[str, Measured]) -> tuple[dict[str, Array], list[_Column]]:
     """Return values and indicators of tails, standardized over both sets, (m, columns) by set, and what they are."""
     both = np.concatenate([one.values for one in measured.values()])
     parts, columns = [], []
-    for place, trait in enumerate(TRAITS):
+    for place, trait in enumerate(traits):
         values = both[:, place]
         if np.ptp(values) == 0:
             continue
@@ -289,19 +269,19 @@ def _exchange(
 
 
 def _of_rest(
-    column: int,
+    chosen: Sequence[int],
     left: Has,
     table: Mapping[str, Array],
     sets: Mapping[str, Embeddings],
     rows: Mapping[str, NDArray[np.int64]],
     seed: int,
     blocks: Mapping[str, NDArray[np.int64]] | None,
-) -> float:
-    """Return z of a column among the samples that no look explains yet."""
-    values = {label: table[label][mask, column : column + 1] for label, mask in left.items()}
+) -> Array:
+    """Return z of some columns among the samples that no look explains yet."""
+    values = {label: table[label][mask][:, chosen] for label, mask in left.items()}
     rest = {label: rows[label][mask] for label, mask in left.items()}
     found = _exchange(values, sets, rest, seed, blocks, 0)
-    return 0.0 if found is None else float(found.z[0, 0])
+    return np.zeros(len(chosen)) if found is None else found.z[0]
 
 
 def _sum_units(values: Array, units: NDArray[np.int64]) -> UnitSums:
@@ -311,85 +291,33 @@ def _sum_units(values: Array, units: NDArray[np.int64]) -> UnitSums:
     return UnitSums(sums.astype(np.float32), np.bincount(units, minlength=count).astype(float))
 
 
-def _describe(
-    column: _Column,
-    p_value: float,
-    z: float,
-    largest_tail: float,
+def _explain(columns: Sequence[_Column], index: int, z: Array, measured: Mapping[str, Measured]) -> Explained:
+    column = columns[index]
+    tails = (abs(z[other]) for other, one in enumerate(columns) if one.trait is column.trait and one.tail)
+    values = {label: one.values[:, column.place] for label, one in measured.items()}
+    return explain(column.trait, column.tail, float(z[index]), max(tails, default=0.0), values)
+
+
+def _look_of(
+    one: Explained,
+    columns: Sequence[_Column],
+    p_values: Array,
     sets: Mapping[str, Embeddings],
     measured: Mapping[str, Measured],
-) -> tuple[Look | None, Has]:
-    """Say which samples have a look, or that a whole set has moved; None if the trait has no word for it."""
-    trait = column.trait
-    values = {label: one.values[:, column.place] for label, one in measured.items()}
-    side = (1 if z > 0 else -1) if column.tail == 0 else column.tail
-    more_in = "gen" if column.tail == 0 or z > 0 else "ref"
-    other = "ref" if more_in == "gen" else "gen"
-    own, rest = side * values[more_in], side * values[other]
-    whole = False
-    if trait.least is None and column.tail == 0:
-        moved, more_in, side = _explain(own, rest, more_in, side)
-        whole = bool(moved and abs(z) > largest_tail)
-        if whole and more_in == "ref":  # said of the generated set, in the other direction
-            more_in, side = "gen", -side
-        own, rest = (side * values[label] for label in (more_in, "ref" if more_in == "gen" else "gen"))
-    threshold = np.median(np.concatenate([own, rest])) if whole else _threshold(own, rest, trait)
-    name = (trait.more if side > 0 else trait.less) if whole else (trait.high if side > 0 else trait.low)
-    has = {label: (side * one >= threshold) & (not whole) for label, one in values.items()}
-    if name is None:
-        return None, has
-    shares = {label: float((side * one >= threshold).mean()) for label, one in values.items()}
-    middle = {label: float(np.median(one)) for label, one in values.items()}
-    clear = {
-        label: sets[label].ids_at(measured[label].rows[np.argsort(-side * one, kind="stable")[:EXAMPLES]])
-        for label, one in values.items()
-    }
-    look = Look(
-        name, whole, more_in, shares["gen"], shares["ref"], p_value, trait.name, middle["gen"], middle["ref"], clear
-    )
-    return look, has
-
-
-def _threshold(own: Array, rest: Array, trait: Trait) -> float:
-    """Return the value from which samples have a look.
-
-    Shares of both sets differ most there, among the values that a tail of the other set exceeds at most.
-    """
-    if trait.least is not None:
-        return trait.least
-    values = np.unique(np.concatenate([own, rest]))
-    others = _above(rest, values)
-    gap = np.where(others <= TAIL, _above(own, values) - others, -np.inf)
-    return float(values[gap.argmax()])
-
-
-def _above(values: Array, thresholds: Array) -> Array:
-    return np.asarray(1 - np.searchsorted(np.sort(values), thresholds, "left") / len(values))
-
-
-def _explain(own: Array, rest: Array, more_in: str, side: int) -> tuple[bool, str, int]:
-    """Return whether all samples have moved, rather than a part of a set; and the set and the side of such a part.
-
-    `own` has the higher mean: all of it has moved, or it has a part with more, or the other set has a part with less.
-    The best explanation leaves the smallest Kolmogorov–Smirnov distance: to the other set shifted by the difference of
-    medians, or of what is left without the part to the other set.
-    """
-    other = "ref" if more_in == "gen" else "gen"
-    ways = [(_without_part(own, rest), more_in, side), (_without_part(-rest, -own), other, -side)]
-    distance, label, of_part = min(ways)
-    moved = _distance(own, rest + np.median(own) - np.median(rest)) < distance
-    return (True, more_in, side) if moved else (False, label, of_part)
-
-
-def _without_part(own: Array, rest: Array) -> float:
-    """Return how far a set is from the other without its upper part, which the other set lacks."""
-    threshold = _threshold(own, rest, TRAITS[-1])
-    base = float((rest >= threshold).mean())
-    part = max(0.0, (float((own >= threshold).mean()) - base) / max(1 - base, 1e-9))
-    left = np.sort(own)[: max(1, round((1 - part) * len(own)))]
-    return _distance(left, rest)
-
-
-def _distance(own: Array, rest: Array) -> float:
-    values = np.concatenate([own, rest])
-    return float(np.abs(_above(own, values) - _above(rest, values)).max())
+) -> Look:
+    """Describe a look with its shares and with samples: the clearest of a set, and typical ones of the other."""
+    place = next(column.place for column in columns if column.trait is one.trait)
+    p_value = min(float(p) for column, p in zip(columns, p_values, strict=True) if column.trait is one.trait)
+    middle = {label: float(np.median(each.values[:, place])) for label, each in measured.items()}
+    shown = {}
+    for label, values in one.order.items():
+        clear = -values if label == one.more_in else np.abs(values - np.median(values))
+        # Equal ones in a random order: the first of a folder are of one class.
+        order = np.lexsort([np.random.default_rng(0).permutation(len(clear)), clear])
+        shown[label] = sets[label].ids_at(measured[label].rows[order[:EXAMPLES]])
+    shares = one.shares
+    assert one.name is not None
+    return Look(
+        one.name, one.whole, one.more_in, shares["gen"], shares["ref"], p_value, one.trait.name, middle["gen"],
+        middle["ref"], shown,
+    )  # fmt: skip

@@ -19,6 +19,7 @@ from finc_eval.naming.evidence import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.kind import Kind
 from finc_eval.report.cards.card import Card, Cards, Link, Row, Rows, anchor
+from finc_eval.report.cards.looks import seen_first
 from finc_eval.report.cards.modes import (
     OPEN,
     SHOWN_BY_NONE,
@@ -73,6 +74,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         comparison.gallery_of(samples),
         "comparison.html",
         table=table,
+        seen=seen_first(comparison, names),
         sections=[Section("values", one.title, one.legend, table=one) for one in value_tables(comparison.by, shown)],
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
@@ -262,8 +264,7 @@ def notebook(comparison: Comparison) -> Outline:
 
 
 def show(comparison: Comparison) -> None:
-    """Print the headline, the kinds that differ, the directions, and what qualifies them."""
-    print(one_line(comparison.headline))
+    """Print the kinds that differ, the directions, what qualifies them, and last the headline."""
     for table in (*outline(comparison).tables, *prompt_tables(comparison.prompts, LABELS)):
         print_one(table)
     if any(remark(mode) for mode in significant(comparison.directions, ALPHA)):
@@ -272,19 +273,12 @@ def show(comparison: Comparison) -> None:
         print(one_line(sentence))
     if others := not_significant(comparison):
         print(one_line(others))
-    error, settings = comparison.kernel_error, comparison.settings
     tests = tests_in_words(comparison)
     print(f"{tests} tested, with family-wise α = {ALPHA:g} in all" if tests else "nothing was tested")
     if comparison.directions:
         print("shares of directions overlap: do not add them")
-    if settings.sigma is None:
-        print(f"{settings.kernel} kernel: exact, without a bandwidth")
-    else:
-        print(f"sigma {settings.sigma:.4g} ({one_line(comparison.sigma_rule)}), {settings.features} frequencies")
-        if error is not None:
-            print(f"kernel error: rms {error.rms:.4f}, largest {error.max:.4f} of {error.pairs} pairs")
     print_notes(comparison.warnings)
-    print(comparison.signature)
+    print(f"\n{one_line(comparison.headline)}")
 
 
 def titles(comparison: Comparison) -> tuple[str, str]:

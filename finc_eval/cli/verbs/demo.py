@@ -17,6 +17,7 @@ from finc_eval.report.terminal import print_table
 
 if TYPE_CHECKING:
     from finc_eval.demo.run import Experiment, Planted
+    from finc_eval.naming.looks import Look
     from finc_eval.partitions.kind import Kind
 
 
@@ -44,20 +45,20 @@ def demo(
     if as_json:
         print(found.to_json())
         return
-    report.show(found)
     if prompts:
         words = [one.text for one in found.prompts.words] if found.prompts else []
         print(f"planted faults: {', '.join(FAULTS)}; words that were found: {', '.join(words) or 'none'}")
     else:
         print_planted(experiment)
         print("Coloring half of the generated digits also halves its gray ones: so the other gray kinds also differ.")
+    report.show(found)
     print(f"\nOpen the report: {experiment.report}")
 
 
 def print_planted(experiment: Experiment) -> None:
     """Print what an experiment planted against what was found."""
 
-    def shares(one: Planted | Kind) -> str:
+    def shares(one: Planted | Kind | Look) -> str:
         return f"{percent(one.share_gen, 1)} / {percent(one.share_ref, 1)}"
 
     rows = [
@@ -65,10 +66,12 @@ def print_planted(experiment: Experiment) -> None:
         for one in experiment.planted
         for found_as in [[one.kind.title, shares(one.kind)] if one.kind else ["not found", "–"]]
     ]
+    for planted in experiment.looks:
+        seen = ["not found", "–"] if planted.look is None else [planted.look.name, shares(planted.look)]
+        rows.append([planted.what, f"{percent(planted.share, 1)} / 0.0 %", *seen, "", ""])
     copies = 0 if experiment.comparison.copies is None else experiment.comparison.copies.count
     copied = ["exact copies of reference images", f"{experiment.copies} images", "", f"{copies} images", "", ""]
-    found = sum(planted.kind is not None for planted in experiment.planted)
+    found = [one.kind for one in experiment.planted] + [one.look for one in experiment.looks]
     columns = ["planted", "share gen / ref", "found as", "its share gen / ref", "purity", "recall"]
-    print()
     print_table("Digits: planted against found", columns, [*rows, copied], prose=columns[:4])
-    print(f"{found} of {len(experiment.planted)} planted differences are found")
+    print(f"{sum(one is not None for one in found)} of {len(found)} planted differences are found")

@@ -1,0 +1,173 @@
+"""Explanations of a look: a part of a set has it, or the whole set has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.naming.traits import Array, Trait
+
+Has = dict[str, NDArray[np.bool_]]  # whether each measured sample has a look, by set
+
+TAIL = 0.05  # share of both sets together beyond which a sample is in a tail
+PARTS = (0.1, 0.2, 0.3, 0.4, 0.5)  # parts of a set that may have moved alone
+
+ALL = 2.5
+"""Ratio of z of the mean to z of the clearer tail from which all samples have moved: parts of 25 % have at most 1.8."""
+
+OTHER = {"gen": "ref", "ref": "gen"}
+
+
+@dataclass(frozen=True, eq=False)
+class Explained:
+    """A significant trait, explained by a part of a set or by the whole set."""
+
+    trait: Trait
+    z: float  # z of its clearest column
+    whole: bool
+    more_in: str  # label of the set that has more of the look
+    name: str | None  # words for the look; None if it is not worth a word
+    order: dict[str, Array]  # how clearly each sample has the look, the largest first, by set
+    threshold: float  # value of `order` from which a sample has it
+
+    @property
+    def has(self) -> Has:
+        """Masks of the samples that have the look; none where the whole set has moved."""
+        return {label: (one >= self.threshold) & (not self.whole) for label, one in self.order.items()}
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of each set that has the look; of a whole set, beyond the middle of both sets."""
+        return {label: float((one >= self.threshold).mean()) for label, one in self.order.items()}
+
+    @property
+    def gap(self) -> float:
+        """Share of the set that has more of it, minus the share of the other set."""
+        shares = self.shares
+        return shares[self.more_in] - shares[OTHER[self.more_in]]
+
+
+def explain(trait: Trait, tail: int, z: float, largest_tail: float, values: Mapping[str, Array]) -> Explained:
+    """Explain why a trait, or a tail of it, differs.
+
+    Args:
+        trait: the trait.
+        tail: 0 for the mean of its values, −1 and 1 for the shares below and above a tail.
+        z: difference of the generated set from the reference, in standard errors.
+        largest_tail: |z| of the clearer tail of the trait: a set that has moved as a whole shows it less than the mean.
+        values: values of the trait, by set.
+    """
+    side = (1 if z > 0 else -1) if tail == 0 else tail
+    more_in = "gen" if tail == 0 or z > 0 else "ref"
+    whole = False
+    if trait.least is None and tail == 0:
+        whole, more_in, side = _whole_or_part(side * values["gen"], side * values["ref"], side)
+        moved = np.median(values["gen"]) != np.median(values["ref"])
+        if moved and abs(z) >= ALL * largest_tail:
+            whole, more_in, side = True, "gen", 1 if z > 0 else -1
+        whole = bool(whole and moved and abs(z) > largest_tail)
+    if trait.least is not None and trait.low is not None and values["ref"].mean() > 0.5:
+        side, more_in = -side, OTHER[more_in]  # what the reference seldom has is said
+    if whole and more_in == "ref":  # said of the generated set, in the other direction
+        more_in, side = "gen", -side
+    order = {label: side * one for label, one in values.items()}
+    own, rest = order[more_in], order[OTHER[more_in]]
+    if whole:
+        threshold = float(np.median(np.concatenate([own, rest])))
+        name = trait.more if side > 0 else trait.less
+    else:
+        threshold = threshold_of(own, rest) if trait.least is None else side * trait.least
+        name = trait.high if side > 0 else trait.low
+    return Explained(trait, z, whole, more_in, name, order, threshold)
+
+
+def threshold_of(own: Array, rest: Array) -> float:
+    """Return the value from which samples have a look.
+
+    Shares of both sets differ nearly most there, among the values that a tail of the other set exceeds at most: of
+    these, it is the value that fewest of the other set exceed, so that the share is that of the look.
+    """
+    values = np.unique(np.concatenate([own, rest]))
+    others = _above(rest, values)
+    gap = np.where(others <= TAIL, _above(own, values) - others, -np.inf)
+    best = float(gap.max())
+    return float(values[gap >= 0.95 * best].max() if best > 0 else values[gap.argmax()])
+
+
+def _above(values: Array, thresholds: Array) -> Array:
+    return np.asarray(1 - np.searchsorted(np.sort(values), thresholds, "left") / len(values))
+
+
+def _whole_or_part(gen: Array, ref: Array, side: int) -> tuple[bool, str, int]:
+    """Return whether the whole set has moved, rather than a part of one; and the set and the side of such a part.
+
+    The generated set has the higher mean. The best explanation leaves the smallest Kolmogorov–Smirnov distance: all has
+    moved, a part of the generated set has moved up or is a kind of its own, or such a part of the reference is lower.
+    """
+    middle, other = float(np.median(gen)), float(np.median(ref))
+    moved = distance(gen, ref + middle - other)
+    if min((gen * middle).min(), (ref * middle).min()) > 0:  # values of one sign may have been multiplied
+        moved = min(moved, distance(gen, ref * (middle / other)))
+    ways = [(_with_part(gen, ref), "gen", side), (_with_part(-ref, -gen), "ref", -side)]
+    found, label, of_part = min(ways)
+    return (True, "gen", side) if moved <= found + 0.02 else (False, label, of_part)
+
+
+def _with_part(own: Array, rest: Array) -> float:
+    """Return how far a set, without or with a part of it moved back, is from the other, at best."""
+    return min(_without_part(own, rest), *(_moved_part(own, rest, part) for part in PARTS))
+
+
+def _without_part(own: Array, rest: Array) -> float:
+    """Return how far a set is from the other without its upper part, at most half, which the other set lacks."""
+    threshold = threshold_of(own, rest)
+    base = float((rest >= threshold).mean())
+    part = max(0.0, (float((own >= threshold).mean()) - base) / max(1 - base, 1e-9))
+    if part > PARTS[-1]:
+        return 1.0
+    left = np.sort(own)[: max(1, round((1 - part) * len(own)))]
+    return distance(left, rest)
+
+
+def _moved_part(own: Array, rest: Array, part: float) -> float:
+    """Return how far a set is from the other set, of which a part has moved by what the means differ."""
+    ends = np.quantile(np.concatenate([own, rest]), [0.01, 0.99])
+    step = (np.clip(own, *ends).mean() - np.clip(rest, *ends).mean()) / part
+    values = np.concatenate([own, rest, rest + step])
+    mixed = (1 - part) * _above(rest, values) + part * _above(rest + step, values)
+    return float(np.abs(_above(own, values) - mixed).max())
+
+
+def distance(own: Array, rest: Array) -> float:
+    """Return the Kolmogorov–Smirnov distance of two samples."""
+    values = np.concatenate([own, rest])
+    return float(np.abs(_above(own, values) - _above(rest, values)).max())
+
+
+ALIKE = 0.7  # part of the z, and of the share, of the clearest look from which another look may name the same cause
+STRONG = 0.5  # part of its z that a trait must keep among the samples that looks do not explain, if a look brings it
+
+
+def name_cause(found: list[Explained], order: list[str]) -> Explained:
+    """Return the trait that names a cause, among those that show it: the first one in the order of the traits.
+
+    The first of `found` is the clearest. Others show the same cause if it brings the clearest with it, or if most of
+    the samples are the same.
+    """
+    first = found[0]
+    same = [one for one in found if one is first or _is_same(first, one)]
+    return min(same, key=lambda one: order.index(one.trait.name))
+
+
+def _is_same(first: Explained, other: Explained) -> bool:
+    if abs(other.z) < ALIKE * abs(first.z) or (other.whole and not first.whole):
+        return False
+    if first.whole:
+        return first.trait.name in other.trait.brings and (other.whole or other.trait.least is not None)
+    if first.more_in != other.more_in or other.gap < ALIKE * first.gap:
+        return False
+    mine, theirs = first.has[first.more_in], other.has[first.more_in]
+    return bool((mine & theirs).sum() >= 0.5 * min(mine.sum(), theirs.sum()))

@@ -1,0 +1,115 @@
+"""Measurements of some samples of sets, in which their looks are compared: of pictures, of motion, and of metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from finc_eval.core.words import quote
+from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.recipe import extractor_of
+from finc_eval.extractors.networks import motion
+from finc_eval.naming.properties import TEXT_COLUMNS, smallest_hashes
+from finc_eval.naming.questions import MOTION
+from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Array, Trait, marks, measure_clips, measure_looks
+
+LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
+
+Rows = Mapping[str, NDArray[np.int64]]  # indices of samples in each set
+Parts = tuple[tuple[Trait, ...], dict[str, Array]]  # traits, and values by set, shape (samples, traits)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Traits of some samples of a set."""
+
+    rows: NDArray[np.int64]  # indices of the samples in the set, shape (m,)
+    values: Array  # shape (m, traits)
+
+
+def measure_sets(sets: Mapping[str, Embeddings]) -> tuple[tuple[Trait, ...], dict[str, Measured]]:
+    """Measure at most `LOOKED` samples of each set, drawn by their ids, in all traits that all sets have."""
+    rows = {label: smallest_hashes(one, LOOKED) for label, one in sets.items()}
+    parts = [part for part in (_motion(sets, rows), _pictures(sets, rows), _numbers(sets, rows)) if part is not None]
+    if len(sets) < 2 or not parts:
+        return (), {}
+    traits = tuple(trait for found, _ in parts for trait in found)
+    return traits, {
+        label: Measured(own, np.concatenate([values[label] for _, values in parts], 1)) for label, own in rows.items()
+    }
+
+
+def _motion(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
+    """Read off embeddings how clips move; None for embeddings of another extractor."""
+    if any(extractor_of(one.space) != MOTION for one in sets.values()):
+        return None
+    found = {label: motion.measurements(one.rows_at(rows[label])).cpu().numpy() for label, one in sets.items()}
+    return LOOKS_OF_CLIPS, {label: measure_clips(values) for label, values in found.items()}
+
+
+def _pictures(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
+    """Measure pictures; None where those of a set are not at hand."""
+    values: dict[str, Array] = {}
+    residuals: list[NDArray[np.int8]] = []
+    for label, one in sets.items():
+        found: list[tuple[Array, NDArray[np.int8]]] = []
+        for start in range(0, len(rows[label]), 64):  # pictures in memory
+            images = one.images_at(rows[label][start : start + 64])
+            if images is None:
+                return None
+            found += [measure_looks(image) for image in images]
+        values[label] = np.array([each for each, _ in found]).reshape(len(found), len(TRAITS))
+        residuals += [each for _, each in found]
+    ends = np.cumsum([len(one) for one in values.values()])[:-1]
+    place = [trait.name for trait in TRAITS].index("mark")
+    for own, marked in zip(values.values(), np.split(marks(np.stack(residuals)), ends), strict=True):
+        own[:, place] = marked
+    return TRAITS, values
+
+
+def _numbers(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
+    """Read the columns of metadata that hold numbers in all sets; None without any."""
+    first, *others = sets.values()
+    shared = [name for name in first.columns if all(name in one.columns for one in others)]
+    traits: list[Trait] = []
+    columns: list[dict[str, Array]] = []
+    for name in shared:
+        if name in ("label", *TEXT_COLUMNS) or any(name == one.grouping for one in sets.values()):
+            continue
+        found = {label: _read_column(one, name, rows[label]) for label, one in sets.items()}
+        numbers = {label: one for label, one in found.items() if one is not None}
+        if len(numbers) == len(sets) and _are_measurements([*numbers.values()]):
+            in_words = quote(name)
+            traits.append(
+                Trait(f"column {name}", f"low in {in_words}", f"high in {in_words}", f"lower in {in_words}",
+                      f"higher in {in_words}")
+            )  # fmt: skip
+            columns.append(numbers)
+        if len(traits) == 20:
+            break
+    if not traits:
+        return None
+    return tuple(traits), {label: np.column_stack([one[label] for one in columns]) for label in sets}
+
+
+def _read_column(one: Embeddings, name: str, rows: NDArray[np.int64]) -> Array | None:
+    """Return the numbers of a column; None if a sample has another value, or none."""
+    values = one.column(name)
+    try:
+        numbers = np.array([float(values[row]) for row in rows.tolist()])
+    except ValueError:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def _are_measurements(numbers: list[Array]) -> bool:
+    """Return whether numbers measure something: whole ones may be codes, of few values, or ids, which no other has."""
+    both = np.concatenate(numbers)
+    if (both != np.round(both)).any():
+        return len(np.unique(both)) > 2
+    known = [np.unique(one) for one in numbers]
+    shares = [np.isin(one, other).mean() for one, other in zip(numbers, reversed(known), strict=True)]
+    return len(np.unique(both)) > 20 and bool(min(shares) >= 0.5)
