@@ -19,8 +19,8 @@ from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.evidence import MOST
-from finc_eval.naming.measured import LOOKED, Measured, measure_sets
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
+from finc_eval.naming.measured import LOOKED, Measured, measure_sets
 from finc_eval.naming.properties import smallest_hashes
 from finc_eval.naming.repeated import number_repeats, pixels_of
 from finc_eval.naming.traits import Array, Trait
