@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from finc_eval.core.record import Record
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import LOOKED, Measured, measure_sets
 from finc_eval.naming.properties import smallest_hashes
+from finc_eval.naming.questions import MOTION
 from finc_eval.naming.repeated import number_repeats, pixels_of
 from finc_eval.naming.traits import Array, Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked, step_down
@@ -157,8 +159,11 @@ def _find_repeats(
     """Return, for each set, the look of samples that it repeats more often than the other set.
 
     A repeat counts that makes up at least `REPEATED` of a set. All repeats are one family, by the exchanges of looks.
-    Groups that are repeats themselves are taken apart: their samples are what is counted.
+    Groups that are repeats themselves are taken apart: their samples are what is counted. Clips that move alike, such
+    as still ones, are not repeats.
     """
+    if any(extractor_of(one.space) == MOTION for one in sets.values()):
+        return []
     numbers, unlike = number_repeats(sets, rows)
     counts = {label: np.bincount(one[one >= 0], minlength=len(unlike)) for label, one in numbers.items()}
     large = [one >= max(MIN_MEASURED, REPEATED * len(rows[label])) for label, one in counts.items()]
