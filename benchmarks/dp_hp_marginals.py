@@ -19,10 +19,11 @@ from _record import record
 
 from finc_eval.privacy import Guarantee
 from finc_eval.privacy.settings import DpHp, DpHpPaper, DpMerf
+from finc_eval.privacy.synthesis.columns import Category, Number
 from finc_eval.privacy.synthesis.dp_hp import fit, release_embedding
 from finc_eval.privacy.synthesis.generators import ProductMixture
 from finc_eval.privacy.synthesis.released_features import table_statistics
-from finc_eval.privacy.synthesis.tabular import Category, Number, Table
+from finc_eval.privacy.synthesis.tabular import Table
 
 DELTA, SEEDS, SUBSETS = 1e-5, range(5), 300
 FEW = 17  # more levels than that are an ordered column

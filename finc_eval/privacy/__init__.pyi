@@ -8,8 +8,8 @@ from .settings import DpMerf as DpMerf
 from .settings import ImageSynthesisSettings as ImageSynthesisSettings
 from .settings import ReleaseSettings as ReleaseSettings
 from .settings import SynthesisSettings as SynthesisSettings
+from .synthesis.columns import Category as Category
+from .synthesis.columns import Number as Number
 from .synthesis.synthesize import synthesize_images as synthesize_images
 from .synthesis.synthesize import synthesize_table as synthesize_table
-from .synthesis.tabular import Category as Category
-from .synthesis.tabular import Number as Number
 from .synthesis.tabular import Table as Table

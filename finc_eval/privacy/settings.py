@@ -25,10 +25,15 @@ class PrivacySettings(Record):
     name: Annotated[
         str | None, about("name of the data set in the ledger, shared with its subsets and altered copies")
     ] = None
+    max_undescribed: Annotated[
+        float,
+        about("largest share of records whose value of a column or class may be undescribed, else nothing is spent"),
+    ] = 0.01
 
     def __post_init__(self) -> None:
         guarantee = self.guarantee  # refuses values that are out of range
-        self._store(epsilon=guarantee.epsilon, delta=guarantee.delta)
+        most = check_fraction("max_undescribed", self.max_undescribed, zero=True, one=True)
+        self._store(epsilon=guarantee.epsilon, delta=guarantee.delta, max_undescribed=most)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -42,6 +47,7 @@ class PrivacyOptions(TypedDict, total=False):
     epsilon: float
     delta: float
     name: str | None
+    max_undescribed: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,11 @@ from _record import result_of
 import finc_eval as fe
 from finc_eval.kahm.models import fit_wide
 from finc_eval.kahm.settings import KahmSettings
+from finc_eval.privacy.synthesis.columns import Category
 from finc_eval.privacy.synthesis.dp_hp import MAX_RELEASED
 from finc_eval.privacy.synthesis.released_features import image_statistics, table_statistics
 from finc_eval.privacy.synthesis.synthesize import IMAGE_RATE, _network
-from finc_eval.privacy.synthesis.tabular import Category, Table
+from finc_eval.privacy.synthesis.tabular import Table
 
 
 @pytest.mark.parametrize("data_set", ["mnist", "fashion-mnist"])

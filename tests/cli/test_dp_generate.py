@@ -15,10 +15,10 @@ from finc_eval.core.storage import reserve
 from finc_eval.privacy import Ledger, Table, synthesize_images, synthesize_table
 from finc_eval.privacy.settings import SYNTHESIS_METHODS
 from finc_eval.privacy.synthesis import synthesize as synthesis
+from finc_eval.privacy.synthesis.columns import Category, Number
 from finc_eval.privacy.synthesis.dp_hp import release_embedding
 from finc_eval.privacy.synthesis.files import read_columns, read_images, write_arrays
 from finc_eval.privacy.synthesis.released_features import image_statistics, table_statistics
-from finc_eval.privacy.synthesis.tabular import Category, Number
 
 pytestmark = pytest.mark.usefixtures("seeded_noise")
 

@@ -22,8 +22,9 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.words import plural
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.hermite import HermiteFeatures
+from finc_eval.privacy.dp.fitting import check_fit
 from finc_eval.privacy.dp.guarantee import Bound
-from finc_eval.privacy.dp.public_values import column_array, places_of
+from finc_eval.privacy.dp.public_values import column_array, count_texts, places_of
 
 GRID_BITS = 20
 """Releases are rounded to multiples of about 2⁻²⁰ of their noise, a millionth of what is uncertain anyway."""
@@ -57,12 +58,20 @@ def diameter_of(phi: FeatureMap, bound: Bound) -> float:
     return phi.diameter if bound == "tight" and isinstance(phi, HermiteFeatures) else 2.0
 
 
-def class_indices(labels: Sequence[object], classes: Sequence[str], count: int) -> torch.Tensor:
-    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it."""
+def class_indices(
+    labels: Sequence[object], classes: Sequence[str], count: int, max_undescribed: float | None = None
+) -> torch.Tensor:
+    """Return the index of each label in a public list of classes, shape (count,); −1 for a label that is not in it.
+
+    With `max_undescribed`, before a release, the owner is told of such labels, and a larger share of them is refused.
+    """
     given = column_array(labels, "labels")
     if len(given) != count:
         raise DataError(f"{plural(count, 'sample')} came with {plural(len(given), 'label')}: pass one label per sample")
-    return torch.from_numpy(places_of(given, classes, "labels"))
+    places = places_of(given, classes, "labels")
+    if max_undescribed is not None:
+        check_fit({"labels": count_texts(given, places < 0)}, count, max_undescribed, "count as nothing")
+    return torch.from_numpy(places)
 
 
 def class_features(

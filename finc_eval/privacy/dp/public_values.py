@@ -1,12 +1,13 @@
 """Private values read by public rules: one value at a time, so that no record decides whether there is a release.
 
-What may be refused is the form of an array, such as its type or its shape. A single value is never refused. A value
-that is not in a public list, or is not a number, is one that counts as missing.
+What is refused here is the form of an array, such as its type or its shape. A single value is never refused. A value
+that is not in a public list, or is not a number, is one that counts as missing; `check_fit` counts them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError
+from finc_eval.core.forms import KnownNames
 from finc_eval.core.words import join_words
-from finc_eval.embeddings.columns import text
+from finc_eval.embeddings.columns import text, to_text
 
 NUMBERS, TEXTS = "biuf", "USO"
 """Kinds of numpy types: booleans, whole and floating-point numbers; texts, bytes, and values of any type."""
@@ -47,11 +49,12 @@ def column_arrays(columns: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def places_of(values: NDArray[Any], known: Sequence[str], name: str) -> NDArray[np.int64]:
+def places_of(values: NDArray[Any], known: Sequence[str], name: str, missing: str | None = None) -> NDArray[np.int64]:
     """Return the place of each value in a public list, shape (n,); −1 for a value that is not in the list.
 
-    A value is in the list if it is written as there, apart from spaces around it, or if it is the same number: 1, 1.0,
-    True and "1.0" are all "1". Messages call the values by `name`.
+    A value is in the list if it is written as there, or if one value of the list alone is it in another form
+    (`finc_eval.core.forms`), or if it is the same number: 1, 1.0, True and "1.0" are all "1". What is missing has the
+    place of the value `missing`. Messages call the values by `name`.
     """
     numbers = [number_of(one) for one in known]
     if values.dtype.kind in NUMBERS and all(number is None for number in numbers):
@@ -62,14 +65,32 @@ def places_of(values: NDArray[Any], known: Sequence[str], name: str) -> NDArray[
     by_number = {number: place for place, number in enumerate(numbers) if number is not None}
     if len(by_number) < sum(number is not None for number in numbers):  # "1" and "1.0" are two values of the list
         by_number = {}
-    by_text = {one: place for place, one in enumerate(known)}
+    names, of_missing = KnownNames(known), -1 if missing is None else known.index(missing)
 
     def place(written: str) -> int:
-        found = by_text.get(written)
+        found = names.place(written)
+        if found is None and not to_text(written):
+            return of_missing
         return by_number.get(number_of(written), -1) if found is None else found  # type: ignore[arg-type]  # None has none
 
-    written, inverse = distinct(values)
+    written, inverse = distinct(values, to_text=str)
     return np.array([place(one) for one in written], np.int64)[inverse]
+
+
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return for each value if it is missing: empty, None, NaN, or a text that stands for it."""
+    if values.dtype.kind in NUMBERS:
+        return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+    written, inverse = distinct(values)
+    return np.array([not one for one in written])[inverse]
+
+
+def count_texts(values: NDArray[Any], chosen: NDArray[np.bool_]) -> Counter[str]:
+    """Return the texts of the chosen values, with the number of each."""
+    if not chosen.any():
+        return Counter()
+    written, inverse = distinct(values[chosen], to_text=str)
+    return Counter(dict(zip(written, np.bincount(inverse).tolist(), strict=True)))
 
 
 def numbers_of(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -87,19 +108,24 @@ def number_of(written: str) -> float | None:
     return number if isfinite(number) else None
 
 
-def distinct(values: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
-    """Return the different values as texts, in order, and the place of each value among them."""
+def distinct(values: NDArray[Any], to_text: Callable[[str], str] = to_text) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the different values as texts, in order, and the place of each value among them.
+
+    `to_text` maps what is written: texts that stand for a missing value to "", unless it is `str`.
+    """
     if values.dtype.kind == "O":
-        values = np.array([_text(value) for value in values.tolist()], dtype=np.str_)
+        values = np.array([_text(value, to_text) for value in values.tolist()], dtype=np.str_)
     found, inverse = np.unique(values, return_inverse=True)
     # float32 is written with the digits that it has: as float64, 0.1 would be 0.10000000149.
     short = found.dtype.kind == "f" and found.dtype.itemsize < np.dtype(np.float64).itemsize
     values_in_order = [float(str(value)) for value in found] if short else found.tolist()
-    return [_text(value) for value in values_in_order], inverse.astype(np.int64)
+    return [_text(value, to_text) for value in values_in_order], inverse.astype(np.int64)
 
 
-def _text(value: object) -> str:
-    return (value.decode("utf-8", "replace") if isinstance(value, bytes) else text(value)).strip()
+def _text(value: object, to_text: Callable[[str], str]) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace").strip()
+    return (to_text(value) if isinstance(value, str) else text(value)).strip()
 
 
 def _parse(written: str) -> float:

@@ -101,7 +101,7 @@ def release_sketch(
     class_count = len(names or (1,))
     phi = feature_map or _default_map(transform, guarantee, records.m, class_count)
     _check_size(phi, transform, class_count)
-    places = None if names is None else _class_places(records, labels, names)
+    places = None if names is None else _class_places(records, labels, names, chosen.max_undescribed)
     weighted = largest_tail(phi, transform.radius) > NEGLIGIBLE_TAIL
     sensitivity = sensitivity_of(records.m, phi, chosen.adjacency, chosen.bound, SQUARE_WEIGHT if weighted else 0.0)
     noise = guarantee.noise(sensitivity)
@@ -139,12 +139,14 @@ def _class_names(classes: Sequence[object]) -> tuple[str, ...]:
     return names
 
 
-def _class_places(records: Records, labels: Sequence[object] | None, classes: tuple[str, ...]) -> torch.Tensor:
+def _class_places(
+    records: Records, labels: Sequence[object] | None, classes: tuple[str, ...], max_undescribed: float
+) -> torch.Tensor:
     """Return the place of each record's class among the classes, by the labels that are given or those it has."""
     given = records.labels if labels is None else labels
     if given is None:
         raise DataError("the private set has no labels: pass labels, or leave the classes out")
-    return class_indices(given, classes, records.m)
+    return class_indices(given, classes, records.m, max_undescribed)
 
 
 def sensitivity_of(m: int, phi: HermiteFeatures, adjacency: Adjacency, bound: Bound, square_weight: float) -> float:

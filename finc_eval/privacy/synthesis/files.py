@@ -55,7 +55,15 @@ def write_arrays(path: str | Path, arrays: dict[str, np.ndarray]) -> None:
             with create_text(temporary) as text:
                 writer = csv.writer(text)
                 writer.writerow(arrays)
-                writer.writerows(zip(*(column.tolist() for column in arrays.values()), strict=True))
+                writer.writerows(zip(*map(_cells, arrays.values()), strict=True))
+
+
+def _cells(column: np.ndarray) -> list[object]:
+    """Return the cells of a column: what is missing is empty, and whole numbers stay whole next to it."""
+    if column.dtype.kind != "f" or not (missing := np.isnan(column)).any():
+        return list(column.tolist())
+    is_whole = bool((np.mod(column[~missing], 1) == 0).all())
+    return ["" if one != one else int(one) if is_whole else one for one in column.tolist()]
 
 
 def irregular_lines(path: str | Path) -> int:

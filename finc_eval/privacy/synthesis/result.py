@@ -16,8 +16,9 @@ from finc_eval.core.serialize import Document, Shown
 from finc_eval.feature_maps.base import FeatureMap
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.privacy.dp.guarantee import Guarantee
+from finc_eval.privacy.synthesis.columns import MISSING_LEVEL, Column, Number
 from finc_eval.privacy.synthesis.dp_hp import Generator, PrivateEmbedding
-from finc_eval.privacy.synthesis.tabular import Column, Number, Table
+from finc_eval.privacy.synthesis.tabular import Table
 
 NOT_PRIVATE = "NOT PRIVATE: no noise was added, so that this is a baseline, and protects no record"
 
@@ -234,4 +235,5 @@ def _names(column: Column) -> tuple[str, ...]:
     ends = [*zip(column.edges, column.edges[1:], strict=False)]
     if column.integer:
         ends = [(ceil(low), max(ceil(high) - 1, ceil(low))) for low, high in ends]
-    return tuple(f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in ends)
+    names = tuple(f"{low:g}" if low == high else f"{low:g} to {high:g}" for low, high in ends)
+    return (*names, MISSING_LEVEL) if column.missing else names

@@ -19,6 +19,7 @@ from finc_eval.core.progress import Progress
 from finc_eval.core.record import settings_from
 from finc_eval.core.run import Run
 from finc_eval.numerics.precision import kept_random_states
+from finc_eval.privacy.dp.fitting import check_fit
 from finc_eval.privacy.dp.gaussian_mechanism import class_indices
 from finc_eval.privacy.dp.ledger import Ledger
 from finc_eval.privacy.dp.public_values import column_arrays
@@ -110,6 +111,7 @@ def synthesize_table(
     progress = Run.of(run).progress
     columns = column_arrays(values)
     records, labels = table.encoded(columns)
+    check_fit(table.misfits(columns), len(records), chosen.max_undescribed, "take the usual level, or the nearest")
     target = release_embedding(
         records,
         labels,
@@ -179,7 +181,7 @@ def synthesize_images(
         raise UsageError(f"labels come with a public list of classes, each once, got {list(classes)}")
     progress, where = Run.of(run).progress, usable_device(Run.of(run).device)
     shape: Shape = (*images.shape[1:3], images.shape[3] if len(images.shape) == 4 else 1)
-    places = None if labels is None else class_indices(labels, classes, len(images))
+    places = None if labels is None else class_indices(labels, classes, len(images), chosen.max_undescribed)
     statistics = image_statistics(chosen.method, shape, chosen.seed)
     generator = _network(chosen.network, shape, max(len(classes), 1), chosen.seed, where)
     target = release_embedding(

@@ -8,216 +8,21 @@ distribution of each column.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
 
 from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.files.parsed import read_json, read_toml
-from finc_eval.privacy.dp.public_values import column_array, column_arrays, numbers_of, places_of
+from finc_eval.privacy.dp.public_values import column_arrays
+from finc_eval.privacy.synthesis.columns import Category, Column, described_column
 
 MAX_POSITION = 8.0  # levels of a column lie in [−8, 8] in the view `positions`, so up to 17 of them are 1 apart
-UNUSUAL_SHARE = 0.1  # assumed share of records without the usual value, for a column with a usual value
-
-COLUMN_KEYS = ("name", "values", "low", "high", "levels", "edges", "integer", "usual")
-"""Keys that the description of a column may have."""
-
-DEFAULT_LEVELS = 16  # number of intervals of a column of numbers whose description does not say how many
-MAX_LEVELS = 10_000  # levels of a column at most: tables of levels grow with their square
-
-
-@dataclass(frozen=True)
-class Category:
-    """A column of names, in no order.
-
-    Attributes:
-        name: name of the column.
-        values: all values that occur. Any other value in the data counts as the usual value.
-        usual: value that most records are known to have, or None; it lies at the origin of the codes.
-
-    Raises:
-        UsageError: values repeat or are missing, or do not contain the usual value.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> fe.privacy.Category("ward", ("east", "west", "?"), usual="?").levels
-        3
-    """
-
-    name: str
-    values: tuple[str, ...]
-    usual: str | None = None
-
-    def __post_init__(self) -> None:
-        if len(set(self.values)) < max(len(self.values), 1):
-            raise UsageError(f"column {self.name} must have values, each once, got {list(self.values)}")
-        if self.usual is not None and self.usual not in self.values:
-            raise UsageError(
-                f"the usual value of column {self.name} must be one of its values, got {self.usual!r}"
-                f"{did_you_mean(self.usual, self.values)}"
-            )
-
-    @property
-    def levels(self) -> int:
-        """Number of values."""
-        return len(self.values)
-
-    @property
-    def codes(self) -> torch.Tensor:
-        """Codes of the levels, (levels, coordinates): corners of a simplex around 0, or the usual value at 0."""
-        corners = torch.eye(self.levels)
-        if self.usual is not None:
-            place = self.values.index(self.usual)
-            return torch.cat([corners[:, :place], corners[:, place + 1 :]], 1)
-        # The two corners of a simplex of two values lie on a line.
-        return torch.tensor([[-0.5], [0.5]]) * 2**0.5 if self.levels == 2 else corners - 1 / self.levels
-
-    @property
-    def amounts(self) -> torch.Tensor:
-        """Coordinates of each level, (levels, coordinates): one-hot; the usual value is the zero vector."""
-        return self.codes if self.usual is not None else torch.eye(self.levels)
-
-    @property
-    def prior(self) -> torch.Tensor:
-        """Publicly known shares of the levels: all equal, or nine in ten records usual."""
-        return _prior(self.levels, None if self.usual is None else self.values.index(self.usual))
-
-    def encoded(self, values: ArrayLike) -> np.ndarray:
-        """Return the level of every value; a value that is not listed gets the usual level, or the first.
-
-        Raises:
-            DataError: the values have a form or a type that no listed value has.
-        """
-        name = f"column {self.name}"
-        places = places_of(column_array(values, name), self.values, name)
-        other = self.values.index(self.usual) if self.usual is not None else 0
-        return np.where(places < 0, other, places)
-
-    def decoded(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return the value of every level."""
-        chosen: np.ndarray = np.array(self.values, dtype=str)[levels]
-        return chosen
-
-
-@dataclass(frozen=True)
-class Number:
-    """A column of numbers, cut into intervals.
-
-    Attributes:
-        name: name of the column.
-        edges: L+1 ascending numbers. Level l is [edges[l], edges[l+1]); numbers outside go to the nearest level.
-        integer: whether values are whole numbers.
-        usual: number that most records are known to have, or None; its level lies at the origin of the codes.
-
-    Raises:
-        UsageError: the edges do not ascend, or are too large for whole numbers.
-
-    Example:
-        >>> import finc_eval as fe
-        >>> fe.privacy.Number.between("age", low=18, high=95, levels=4).edges
-        (18.0, 37.25, 56.5, 75.75, 95.0)
-    """
-
-    name: str
-    edges: tuple[float, ...]
-    integer: bool = False
-    usual: float | None = None
-
-    def __post_init__(self) -> None:
-        if len(self.edges) < 2 or not bool((np.diff(self.edges) > 0).all()) or not np.isfinite(self.edges).all():
-            raise UsageError(f"the edges of column {self.name} must ascend, got {list(self.edges)}")
-        if self.integer and max(map(abs, self.edges)) > 2**53:  # beyond it, floats are further apart
-            raise UsageError(f"whole numbers of column {self.name} exceed 2^53, got {self.edges}: leave integer out")
-
-    @classmethod
-    def between(
-        cls,
-        name: str,
-        low: float,
-        high: float,
-        levels: int = DEFAULT_LEVELS,
-        *,
-        integer: bool = False,
-        usual: float | None = None,
-    ) -> Number:
-        """Describe a column from low to high, both included, in intervals of equal width.
-
-        Args:
-            name: name of the column.
-            low: smallest number.
-            high: largest number.
-            levels: number of intervals. Fewer whole numbers than that get one interval each.
-            integer: whether values are whole numbers.
-            usual: number that most records are known to have.
-
-        Raises:
-            UsageError: the range is empty, or the number of intervals is not positive.
-        """
-        if not (low < high and isfinite(high + 1 - low) and 1 <= levels <= MAX_LEVELS):
-            raise UsageError(
-                f"column {name} must go from a low to a higher number in 1 to {MAX_LEVELS} levels, got {low:g}, "
-                f"{high:g} and {levels} levels"
-            )
-        end = high + 1 if integer else high
-        count = min(levels, int(end - low)) if integer else levels
-        return cls(name, tuple(float(edge) for edge in np.linspace(low, end, count + 1)), integer, usual)
-
-    @property
-    def levels(self) -> int:
-        """Number of intervals."""
-        return len(self.edges) - 1
-
-    @property
-    def codes(self) -> torch.Tensor:
-        """Codes of the levels, (levels, 1): evenly spaced over √2, the distance of two categories.
-
-        The usual level is at 0; else the middle is.
-        """
-        places = torch.linspace(-0.5, 0.5, self.levels) * 2**0.5 if self.levels > 1 else torch.zeros(1)
-        origin = 0.0 if self.usual is None else float(places[self.encoded(np.array([self.usual]))[0]])
-        return (places - origin)[:, None]
-
-    @property
-    def amounts(self) -> torch.Tensor:
-        """Coordinates of each level, (levels, 1 or 2): its distance above the level at 0, and its distance below."""
-        both = torch.cat([self.codes, -self.codes], 1).clamp_min(0)
-        return both[:, both.any(0)]
-
-    @property
-    def prior(self) -> torch.Tensor:
-        """Publicly known shares of the levels: all equal, or nine in ten records usual."""
-        return _prior(self.levels, None if self.usual is None else int(self.encoded(np.array([self.usual]))[0]))
-
-    def encoded(self, values: ArrayLike) -> np.ndarray:
-        """Return the level of every value; a value that is not a number gets the usual level, or the first.
-
-        Raises:
-            DataError: the values have a form that no column has.
-        """
-        numbers = numbers_of(column_array(values, f"column {self.name}"))
-        numbers[np.isnan(numbers)] = self.edges[0] if self.usual is None else self.usual
-        levels: np.ndarray = np.clip(np.searchsorted(self.edges, numbers, side="right") - 1, 0, self.levels - 1)
-        return levels
-
-    def decoded(self, levels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw a number from the interval of every level, uniformly."""
-        edges = np.asarray(self.edges)
-        if self.integer:
-            first, end = np.ceil(edges[levels]), np.ceil(edges[levels + 1])
-            whole: np.ndarray = rng.integers(first.astype(np.int64), np.maximum(end, first + 1).astype(np.int64))
-            return whole
-        numbers: np.ndarray = edges[levels] + rng.random(len(levels)) * (edges[levels + 1] - edges[levels])
-        return numbers
-
-
-Column = Category | Number
 
 
 @dataclass(frozen=True)
@@ -264,7 +69,7 @@ class Table:
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise DataError(f"{path} must have `columns`, a list of tables with a name each")
         try:
-            columns = [_column(entry) for entry in entries]
+            columns = [described_column(entry) for entry in entries]
         except (DataError, UsageError) as error:
             raise DataError(f"{path}: {error}") from None
         label = described.get("label")
@@ -325,6 +130,10 @@ class Table:
         labels = torch.from_numpy(encoded[self.label.name]) if self.label else None
         return self.one_hot(torch.from_numpy(levels)), labels
 
+    def misfits(self, values: Mapping[str, np.ndarray]) -> dict[str, Counter[str]]:
+        """Return the values of each column that its description does not have, with their numbers of records."""
+        return {column.name: column.misfits(values[column.name]) for column in self._every_column}
+
     def one_hot(self, levels: torch.Tensor) -> torch.Tensor:
         """Turn levels (n, columns) into one-hot vectors (n, k), float32."""
         blocks = [torch.nn.functional.one_hot(level, count) for level, count in zip(levels.T, self.levels, strict=True)]
@@ -348,43 +157,3 @@ def _block_diagonal(blocks: list[torch.Tensor]) -> torch.Tensor:
     """Put blocks on the diagonal of a matrix that is 0 elsewhere."""
     matrix: torch.Tensor = torch.block_diag(*blocks)  # type: ignore[no-untyped-call]
     return matrix
-
-
-def _prior(levels: int, usual: int | None) -> torch.Tensor:
-    if usual is None or levels == 1:
-        return torch.full((levels,), 1 / levels)
-    shares = torch.full((levels,), UNUSUAL_SHARE / (levels - 1))
-    shares[usual] = 1 - UNUSUAL_SHARE
-    return shares
-
-
-def _column(entry: dict[str, Any]) -> Column:
-    name = entry.get("name")
-    for key in entry:
-        if key not in COLUMN_KEYS:
-            raise DataError(
-                f"column {name} cannot have {key!r}{did_you_mean(key, COLUMN_KEYS)}: "
-                f"the keys are {', '.join(COLUMN_KEYS)}"
-            )
-    integer, usual = bool(entry.get("integer", False)), entry.get("usual")
-    match entry:
-        case {"name": str(name), "values": [*values]}:
-            return Category(name, tuple(map(str, values)), None if usual is None else str(usual))
-        case {"name": str(name), "edges": [*edges]} if all(isinstance(edge, int | float) for edge in edges):
-            return Number(name, tuple(map(float, edges)), integer, _usual_number(name, usual))
-        case {"name": str(name), "low": int() | float() as low, "high": int() | float() as high}:
-            levels = entry.get("levels", DEFAULT_LEVELS)
-            if not isinstance(levels, int):
-                raise DataError(f"column {name} must have a whole number of levels, got {levels!r}")
-            return Number.between(name, low, high, levels, integer=integer, usual=_usual_number(name, usual))
-        case _:
-            raise DataError(
-                f"column {name} must have a name and either values, or low and high, or edges: they are public "
-                "knowledge, and not taken from the data"
-            )
-
-
-def _usual_number(name: str, usual: object) -> float | None:
-    if usual is None or isinstance(usual, int | float):
-        return usual
-    raise DataError(f"the usual value of column {name} must be a number, got {usual!r}")

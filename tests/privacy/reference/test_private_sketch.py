@@ -78,7 +78,8 @@ def test_a_record_of_no_listed_class_counts_as_nothing(sets, transform):
     _, private, _, _, labels = sets
     labels = labels.astype(object)
     labels[:700] = "a class nobody listed"
-    sketch = sketch_of(private, transform, 1e3 - 1, labels=labels, classes=[str(digit) for digit in range(10)])
+    classes = [str(digit) for digit in range(10)]
+    sketch = sketch_of(private, transform, 1e3 - 1, labels=labels, classes=classes, max_undescribed=1)
     # The order-0 features are all positive and near 1, so their sum over classes is near the share that counts.
     zeroth = sketch.mean.view(10, -1)[:, 0].sum() * len(private) / (len(private) - 700)
     everyone = sketch_of(private, transform, 1e3 - 1).mean[0]

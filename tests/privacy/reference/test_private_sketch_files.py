@@ -50,7 +50,7 @@ def test_a_stored_sketch_scores_as_before(sets, transform, tmp_path):
     for rest in (
         {},
         {"feature_map": CoordinateSum(10, 4, length_scale=3.0)},
-        {"labels": labels, "classes": ["1", "7"]},
+        {"labels": labels, "classes": ["1", "7"], "max_undescribed": 1},
     ):
         sketch = sketch_of(private, transform, **rest)
         sketch.save(tmp_path / "s.h5")

@@ -7,6 +7,7 @@ from finc_eval.core.errors import UsageError
 from finc_eval.feature_maps.coordinate_kernels import CoordinateProduct, CoordinateSum, SumAndProduct
 from finc_eval.feature_maps.fourier import RandomFourierFeatures
 from finc_eval.feature_maps.hermite import TotalDegree
+from finc_eval.privacy.synthesis.columns import Category, Number
 from finc_eval.privacy.synthesis.generators import (
     Bounded,
     Convolutional,
@@ -22,7 +23,7 @@ from finc_eval.privacy.synthesis.released_features import (
     cosine_basis,
     pool,
 )
-from finc_eval.privacy.synthesis.tabular import Category, Number, Table
+from finc_eval.privacy.synthesis.tabular import Table
 
 TABLE = Table(
     (Number.between("age", 0, 90, 4), Category("ward", ("a", "b", "c")), Category("smokes", ("no", "yes"), "no")),

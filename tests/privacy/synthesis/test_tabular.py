@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from finc_eval.core.errors import FincEvalError
-from finc_eval.privacy.synthesis.tabular import Category, Number, Table
+from finc_eval.privacy.synthesis.columns import Category, Number
+from finc_eval.privacy.synthesis.tabular import Table
 
 DESCRIPTION = """
 label = "ill"

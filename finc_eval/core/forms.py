@@ -1,0 +1,194 @@
+"""Forms of names: texts that people or machines write in several ways, such as "café" in two Unicode forms.
+
+One matcher for file names, labels, prompts and classes. Texts that only spaces and canonical Unicode forms tell apart
+are one text. Texts that looser forms tell apart, such as case, are one text where that is unique, and else are told.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from finc_eval.core.words import plural
+
+UNSEEN = re.compile("[\xad\u200b\u200e\u200f\u2060\ufe0e\ufe0f\ufeff]")
+"""Characters that show nothing, which editors and web pages leave in texts."""
+
+TYPOGRAPHY = str.maketrans(
+    dict.fromkeys("‘’‚‛`´′", "'") | dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‐‑‒–—―−", "-")
+)
+"""Quotation marks and dashes of word processors, and the marks of keyboards."""
+
+NUMBER = re.compile(r"([+-]?)0*(\d+)(?:\.(\d*?)0*)?")
+ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")  # zeros before a whole number within a text, such as class_03
+QUOTED = re.compile("(?s)(['\"])(.*)\\1")
+
+
+def plain_text(text: str) -> str:
+    """Return a text in its canonical Unicode form (NFC), without unseen characters, with single spaces inside alone."""
+    if text.isascii() and text.isalnum():  # most labels
+        return text
+    return " ".join(unicodedata.normalize("NFC", UNSEEN.sub("", text)).split())
+
+
+def _compatible(text: str) -> str:
+    return plain_text(unicodedata.normalize("NFKC", plain_text(text)))
+
+
+def _unquoted(text: str) -> str:
+    text = _compatible(text.translate(TYPOGRAPHY)).translate(TYPOGRAPHY)
+    return plain_text(found[2]) if (found := QUOTED.fullmatch(text)) else text
+
+
+def _number(text: str) -> str:
+    text = _unquoted(text)
+    if (found := NUMBER.fullmatch(text)) is None:
+        return ZEROS.sub("", text)
+    sign, whole, part = found.groups()
+    number = f"{whole}.{part}" if part else whole
+    return f"-{number}" if sign == "-" and number != "0" else number
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFC", _number(text).casefold())
+
+
+def _unpunctuated(text: str) -> str:
+    text = _folded(text)
+    return plain_text(text.replace("_", " ").rstrip(".")) or text
+
+
+FORMS: Mapping[str, Callable[[str], str]] = {
+    "Unicode form": lambda text: unicodedata.normalize("NFC", text),
+    "spaces": plain_text,
+    "Unicode form (compatible characters)": _compatible,
+    "quotation marks or dashes": _unquoted,
+    "the way a number is written": _number,
+    "upper and lower case": _folded,
+    "underscores or the full stop at the end": _unpunctuated,
+}
+"""Forms in which texts may be alike that are not equal, each looser than the one before it."""
+
+
+def loose(text: str) -> str:
+    """Return the loosest form of a text: texts that differ in it have different names."""
+    return _unpunctuated(text)
+
+
+def difference_of_form(first: str, second: str) -> str | None:
+    """Return what alone distinguishes two texts, such as "upper and lower case"; None if they differ in more."""
+    return next((how for how, form in FORMS.items() if form(first) == form(second)), None)
+
+
+class KnownNames:
+    """Public list of names that finds a name in any of its forms.
+
+    The list alone decides what is unique: a text is found or not whatever the other texts are.
+
+    Example:
+        >>> from finc_eval.core.forms import KnownNames
+        >>> known = KnownNames(["east", "west"])
+        >>> known.place(" West"), known.place("north")
+        (1, None)
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._tables: list[tuple[Callable[[str], str], dict[str, int]]] = []
+        forms: tuple[Callable[[str], str], ...] = (str, *FORMS.values())
+        for form in forms:
+            written = [form(one) for one in names]
+            often = Counter(written)
+            self._tables.append((form, {one: place for place, one in enumerate(written) if often[one] == 1}))
+
+    def place(self, text: str) -> int | None:
+        """Return the place of the name that a text writes; None if it writes none of them, or several."""
+        return next((table[found] for form, table in self._tables if (found := form(text)) in table), None)
+
+
+@dataclass(frozen=True)
+class SameNames:
+    """Texts of several sets that are one name, and sentences on them.
+
+    Attributes:
+        spelling: the spelling that stands for a text, of the texts that are written otherwise.
+        notes: sentences with an example each: on texts that count as one, and on texts that are kept apart.
+    """
+
+    spelling: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def of(self, texts: Sequence[str]) -> list[str]:
+        """Return texts with one spelling for each name."""
+        return [self.spelling.get(one, one) for one in texts] if self.spelling else list(texts)
+
+
+def join_names(sets: Mapping[str, Collection[str]], what: str) -> SameNames:
+    """Find the texts of sets, by label, that are one name; `what` calls them in sentences, such as "label".
+
+    The spelling of most sets stands for the others, or else that of the last set.
+
+    Example:
+        >>> from finc_eval.core.forms import join_names
+        >>> found = join_names({"gen": ["Cat", "dog"], "ref": ["cat", "dog"]}, "label")
+        >>> found.spelling
+        {'Cat': 'cat'}
+        >>> print(found.notes[0].partition(": ")[2])
+        'Cat' of gen and 'cat' of ref differ in upper and lower case
+    """
+    own = {label: {one for one in texts if one} for label, texts in sets.items()}
+    alike: dict[str, set[str]] = defaultdict(set)
+    for text in set().union(*own.values()):
+        alike[loose(text)].add(text)
+    spelling: dict[str, str] = {}
+    joined: list[tuple[str, str]] = []
+    apart: list[tuple[str, str]] = []
+    for texts in alike.values():
+        if len(texts) == 1:
+            continue
+        ranked = sorted(texts, key=lambda one: _rank(one, own))
+        groups: dict[str, list[str]] = defaultdict(list)
+        for text in ranked:
+            groups[plain_text(text)].append(text)
+        unique = all(len({plain_text(one) for one in texts & names}) < 2 for names in own.values())
+        for group in [ranked] if unique else groups.values():
+            spelling |= dict.fromkeys(group[1:], group[0])
+            joined += [(other, group[0]) for other in group[1:]]
+        held = {len({plain_text(one) for one in texts & names}) for names in own.values()} - {0}
+        if not unique and min(held) < len(groups):
+            apart.append((ranked[0], next(one[0] for one in list(groups.values())[1:])))
+    return SameNames(spelling, tuple(_sentences(joined, apart, own, what)))
+
+
+def _rank(text: str, own: Mapping[str, Collection[str]]) -> tuple[int, int, str]:
+    """Return the place of a spelling among others: the spelling of most sets first, or else that of the last set."""
+    holders = [number for number, names in enumerate(own.values()) if text in names]
+    return -len(holders), -holders[-1], text
+
+
+def _sentences(
+    joined: Sequence[tuple[str, str]], apart: Sequence[tuple[str, str]], own: Mapping[str, Collection[str]], what: str
+) -> list[str]:
+    def shown(pair: tuple[str, str]) -> str:
+        first, second = pair
+        holder = next(label for label, names in own.items() if first in names)
+        other = next((label for label, names in own.items() if second in names and first not in names), holder)
+        return f"{first!r:.60} of {holder} and {second!r:.60} of {other} differ in {difference_of_form(first, second)}"
+
+    found = []
+    if joined:
+        count = len({second for _, second in joined})
+        verbs = ("is", "counts") if count == 1 else ("are", "count")
+        each = "one" if count == 1 else "one each"
+        found.append(
+            f"{plural(count, 'value')} of {what} {verbs[0]} written in several ways, and {verbs[1]} as {each}: "
+            f"{shown(joined[0])}"
+        )
+    if apart:
+        found.append(
+            f"values of {what} are alike and are kept apart, as a set has both: {shown(apart[0])}; if they are one, "
+            "write them alike"
+        )
+    return found

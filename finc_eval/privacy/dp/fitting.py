@@ -1,0 +1,54 @@
+"""The fit of private values to their public description, told to their owner before anything is spent."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+
+from finc_eval.core.errors import DataError
+from finc_eval.core.words import in_percent, join_words, plural
+
+SHOWN_MISFITS = 3  # examples of values that do not fit, for each column
+ALONE = 1  # number of records that may always be undescribed: a single record never makes a refusal
+
+SECRET = "No noise protects these numbers: keep them to yourself"
+
+
+def check_fit(misfits: Mapping[str, Counter[str]], records: int, most: float, becomes: str) -> None:
+    """Warn of values that do not fit the description, by column; refuse above a share of the records.
+
+    Args:
+        misfits: values of each column that the description does not have, with the number of records that have each.
+        records: number of records.
+        most: largest share of the records whose value of a column may be undescribed; with 0, none may.
+        becomes: what happens to such a value, such as "count as nothing".
+
+    Raises:
+        DataError: more values of a column are undescribed.
+    """
+    found = {name: count for name, one in misfits.items() if (count := one.total())}
+    if not found:
+        return
+    told = [
+        f"{records - count:,} of {records:,} values of {name} fit, and {count:,} "
+        f"{'is' if count == 1 else 'are'} not described, such as {_examples(misfits[name])}"
+        for name, count in found.items()
+    ]
+    rest = len(misfits) - len(found)
+    others = f"; all values of the other {plural(rest, 'column')} fit" if rest else ""
+    sentence = f"{'; '.join(told)}{others}. Values that are not described {becomes}. {SECRET}"
+    allowed = max(most * records, ALONE) if most else 0
+    worst = max(found, key=lambda name: found[name])
+    if found[worst] <= allowed:
+        warnings.warn(sentence, stacklevel=3)
+        return
+    raise DataError(
+        f"{in_percent(found[worst] / records)} of the values of {worst} are not described, more than the "
+        f"{in_percent(most)} that max_undescribed allows: correct them, describe them, or raise it. Nothing is spent. "
+        f"{sentence}"
+    )
+
+
+def _examples(misfits: Counter[str]) -> str:
+    return join_words([repr(one[:40]) for one, _ in misfits.most_common(SHOWN_MISFITS)])
