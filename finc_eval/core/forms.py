@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from finc_eval.core.words import plural
@@ -34,8 +34,12 @@ def plain_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", UNSEEN.sub("", text)).split())
 
 
+def _slashed(text: str) -> str:
+    return plain_text(text).replace("\\", "/")
+
+
 def _compatible(text: str) -> str:
-    return plain_text(unicodedata.normalize("NFKC", plain_text(text)))
+    return plain_text(unicodedata.normalize("NFKC", _slashed(text)))
 
 
 def _unquoted(text: str) -> str:
@@ -64,6 +68,7 @@ def _unpunctuated(text: str) -> str:
 FORMS: Mapping[str, Callable[[str], str]] = {
     "Unicode form": lambda text: unicodedata.normalize("NFC", text),
     "spaces": plain_text,
+    "backslashes": _slashed,
     "Unicode form (compatible characters)": _compatible,
     "quotation marks or dashes": _unquoted,
     "the way a number is written": _number,
@@ -71,6 +76,14 @@ FORMS: Mapping[str, Callable[[str], str]] = {
     "underscores or the full stop at the end": _unpunctuated,
 }
 """Forms in which texts may be alike that are not equal, each looser than the one before it."""
+
+
+FORMS_OF_FILES: Mapping[str, Callable[[str], str]] = {
+    **FORMS,
+    "their folder": lambda name: _unpunctuated(name).rpartition("/")[2],
+    "their suffix": lambda name: _unpunctuated(name).rpartition("/")[2].rpartition(".")[0],
+}
+"""Forms in which names of files may be alike: a folder or a suffix distinguishes files, and so they are told alone."""
 
 
 def loose(text: str) -> str:
@@ -106,6 +119,12 @@ class KnownNames:
     def place(self, text: str) -> int | None:
         """Return the place of the name that a text writes; None if it writes none of them, or several."""
         return next((table[found] for form, table in self._tables if (found := form(text)) in table), None)
+
+
+def named(wanted: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Return what of `names` each wanted name is in any of its forms; a name that is not found stays as it is."""
+    known = KnownNames(names)
+    return [one if (place := known.place(one)) is None else names[place] for one in wanted]
 
 
 @dataclass(frozen=True)

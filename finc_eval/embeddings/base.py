@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -70,6 +70,7 @@ class Embeddings(ABC):
     are_images: bool = False  # whether the embeddings are of images whose `content` is known, and not of clips
     _group_name: str | None = None
     _groups: NDArray[np.uint64] | None = None
+    _spellings: Mapping[str, Mapping[str, str]] | None = None
 
     @property
     @abstractmethod
@@ -114,7 +115,17 @@ class Embeddings(ABC):
         Raises:
             UsageError: the set does not have this column.
         """
-        return self._column_between(name, 0, self.n)
+        return self._spelled(name, 0, self.n)
+
+    def with_spellings(self, spellings: Mapping[str, Mapping[str, str]] | None) -> Self:
+        """Return the same set with other spellings of some values, by column and value."""
+        view = copy(self)
+        view._spellings = spellings
+        return view
+
+    def _spelled(self, name: str, start: int, stop: int) -> list[str]:
+        values, spelling = self._column_between(name, start, stop), (self._spellings or {}).get(name)
+        return [spelling.get(one, one) for one in values] if spelling else values
 
     def metadata_of(self, ids: Container[str]) -> dict[str, tuple[int, dict[str, str]]]:
         """Return the row and the metadata of a few samples by id; missing values are left out."""
@@ -155,7 +166,7 @@ class Embeddings(ABC):
         """
         if column is None:
             return self.with_groups(None, None)
-        portions = ((self._column_between(column, *ends), self.ids_between(*ends)) for ends in self._portions())
+        portions = ((self._spelled(column, *ends), self.ids_between(*ends)) for ends in self._portions())
         # No file name has a NUL, so that no value equals the stand-in of a missing one.
         hashes = [
             string_hashes([value or f"\0{name}" for value, name in zip(*portion, strict=True)]) for portion in portions
@@ -349,7 +360,7 @@ class Subset(Embeddings):
         self.n, self.dim = len(rows), source.dim if entries is None else len(entries)
         self.name, self.title, self.space = name or source.name, source.title, source.space
         self.columns, self._group_name, self.are_images = source.columns, source._group_name, source.are_images
-        self._groups = None if source._groups is None else source._groups[rows]
+        self._spellings, self._groups = source._spellings, None if source._groups is None else source._groups[rows]
 
     @property
     def digest(self) -> str:
@@ -371,7 +382,7 @@ class Subset(Embeddings):
         return [values[row] for row in self.rows[start:stop].tolist()]
 
     def grouped(self, column: str | None) -> Subset:
-        return Subset(self.source.grouped(column), self.rows, self.entries, self.name)
+        return Subset(self.source.with_spellings(self._spellings).grouped(column), self.rows, self.entries, self.name)
 
     def images_at(self, indices: NDArray[np.int64]) -> list[Image.Image] | None:
         return self.source.images_at(self.rows[indices])

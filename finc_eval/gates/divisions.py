@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.core.forms import named
 from finc_eval.core.progress import Stage
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent
@@ -191,12 +192,12 @@ def find_named(found: CountedSets, limits: KindLimits, *values: str) -> list[int
     """Return the kinds that a policy names: values of its column, or else ids or names of kinds; default: all."""
     wanted = set(values or limits.only)
     if limits.column:
-        wanted = {f"{limits.column}={value}" for value in wanted}
-    named = [kind for kind, name in enumerate(found.names) if name and (not wanted or name in wanted)]
+        wanted = set(named(sorted(f"{limits.column}={value}" for value in wanted), found.names))
+    kept = [kind for kind, name in enumerate(found.names) if name and (not wanted or name in wanted)]
     if found.tree is not None and wanted - set(found.names):
-        called = found.called([kind for kind in range(len(found.names)) if kind not in named])
-        named += [kind for kind, name in called.items() if {name, name.partition(" (")[0]} & wanted]
-    return named
+        called = found.called([kind for kind in range(len(found.names)) if kind not in kept])
+        kept += [kind for kind, name in called.items() if {name, name.partition(" (")[0]} & wanted]
+    return kept
 
 
 def _cut_at(tree: Tree, shares: NDArray[np.float64], least: float) -> tuple[int, ...]:

@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.forms import named
 from finc_eval.core.run import Run
 from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.columns import unknown_column
 from finc_eval.embeddings.opening import is_samples
 from finc_eval.embeddings.recipe import known_space
+from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.embeddings.set_info import SetInfo
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.naming.properties import TEXT_COLUMNS
-from finc_eval.partitions.blocks import ID, Pairing, designs, pair
+from finc_eval.partitions.blocks import Pairing, designs, pair
 from finc_eval.partitions.counts import MIN_SAMPLES, countable_sets
 
 GEN, BASELINE, ANCHOR, REF = "gen", "baseline", "anchor", "ref"
@@ -154,7 +156,8 @@ class GateSets:
         """Return the samples with these values of a column, or the reason why there are too few of them."""
         parts: dict[str, Embeddings] = {}
         for label, one in self.all.items():
-            rows = np.flatnonzero(np.isin(np.array(one.column(column)), list(values)))
+            own = np.array(one.column(column))
+            rows = np.flatnonzero(np.isin(own, named(values, np.unique(own).tolist())))
             if len(rows) < MIN_SAMPLES:
                 slice_name = " or ".join(f"{column}={value}" for value in values)
                 return f"{label} has {plural(len(rows), 'sample')} with {slice_name}: at least {MIN_SAMPLES} are needed"
@@ -181,7 +184,8 @@ def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[n
 
     A sample without a partner is a DataError: to leave it out would hide what a release has lost.
     """
-    new_names, old_names = _names(gen, by, "gen"), _names(old, by, label)
+    named, notes = names_of({"gen": gen, label: old}, by)
+    new_names, old_names = (_check_different(names, by, which) for which, names in named.items())
     order = np.argsort(old_names, kind="stable")
     place = np.searchsorted(old_names, new_names, sorter=order).clip(max=old.n - 1)
     found = order[place]
@@ -193,13 +197,13 @@ def partners(gen: Embeddings, old: Embeddings, by: str, label: str) -> NDArray[n
         raise DataError(
             f"{plural(without, 'sample')} of {where[0]} have no partner in {where[1]} by {by}, such as "
             f"{strange!r:.60}: draw the same prompts and seeds for both, or take pairs out of the policy"
+            f"{'; '.join(['', *notes])}"
         )
     return np.asarray(found, np.int64)
 
 
-def _names(one: Embeddings, by: str, label: str) -> Names:
-    """Return the name of each sample, after a check that no two are equal."""
-    names: Names = np.array(one.ids_between(0, one.n) if by == ID else one.column(by))
+def _check_different(names: Names, by: str, label: str) -> Names:
+    """Return the names of samples, after a check that no two are equal."""
     sorted_names = np.sort(names)
     twice = np.flatnonzero(sorted_names[1:] == sorted_names[:-1])
     if len(twice):

@@ -25,7 +25,7 @@ from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.answer import Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.tests import Tally, test_kinds
-from finc_eval.partitions.values import SharesBy, shares_of
+from finc_eval.partitions.values import SharesBy, join_spellings, shares_of
 
 SAMPLING_ONLY = "sampling noise only: a model trained again with another seed may rank differently"
 """Noise that ranks cover if every model was trained once."""
@@ -48,6 +48,7 @@ def assemble(
     of_entries = [text for one in entries for text in one.warnings]
     kinds, headings = _kinds(reference, entries, embeddings)
     covers, few = _noise(entries)
+    by, joined = _by_values(reference, entries)
     return Leaderboard(
         rows=_rows(entries, ranked, asked.rank_by),
         rank_by=asked.rank_by,
@@ -55,14 +56,14 @@ def assemble(
         covers=covers,
         kinds=kinds,
         headings=headings,
-        by=_by_values(reference, entries),
+        by=by,
         sets=infos,
         alpha=ALPHA,
         settings=asked,
         signature=Signature.of(
             Leaderboard.type_name, [*sizes, reference.tally.n], reference.space, *reference.shared, *asked.signature()
         ),
-        warnings=tuple(dict.fromkeys([*_same_samples(entries), *few, *warnings, *of_entries])),
+        warnings=tuple(dict.fromkeys([*_same_samples(entries), *few, *warnings, *of_entries, *joined])),
         provenance=reference.provenance,
     )
 
@@ -130,12 +131,13 @@ def _kinds(
     return choice.described(names, lambda label, node: examples[label][node], reference.id_of)
 
 
-def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> SharesBy | None:
-    """Return the shares of the values of a column; None if the board has none."""
+def _by_values(reference: BoardReference, entries: Sequence[Entry]) -> tuple[SharesBy | None, tuple[str, ...]]:
+    """Return the shares of the values of a column, None if the board has none, and sentences on values."""
     if reference.by is None or reference.settings.by is None:
-        return None
+        return None, ()
     models = {one.name: [run.by for run in one.runs if run.by is not None] for one in entries}
-    return shares_of(models | {REFERENCE: [reference.by]}, reference.settings.by)
+    counts, joined = join_spellings(models | {REFERENCE: [reference.by]}, reference.settings.by)
+    return shares_of(counts, reference.settings.by), joined
 
 
 def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, Standing]]:

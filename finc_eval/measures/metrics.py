@@ -23,6 +23,7 @@ from finc_eval.embeddings.embedding_set import take_arrays
 from finc_eval.embeddings.opening import name_of, open_sets
 from finc_eval.embeddings.recipe import ARRAY_SPACE, extractor_of
 from finc_eval.embeddings.repeats import LOOK
+from finc_eval.embeddings.same_names import join_columns
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.measures.frechet import SPATIAL
@@ -259,6 +260,8 @@ def compute_scores(
     """Compute metrics of opened sets, "gen", "ref" and perhaps "test". All metrics may be among the failures."""
     scores: list[Score] = []
     failures = {}
+    held, joined = join_columns({label: one for label, one in sets.items() if isinstance(one, Embeddings)}, [by or ""])
+    sets = {**sets, **held}
     of_sets = describe_sets(sets, run)
     classes = {} if by is None else {label: rows_by_class(one, by) for label, one in sets.items()}
     for done, metric in enumerate(chosen):
@@ -277,7 +280,7 @@ def compute_scores(
         notes = _notes(metric, sources, sets, used, run)
         about = [note for labels, own in of_sets.items() if used.keys() >= set(labels) for note in own]
         scores += [
-            replace(score, notes=tuple(dict.fromkeys((*score.notes, *notes, *about, *missing)))) for score in computed
+            replace(score, notes=tuple(dict.fromkeys((*score.notes, *notes, *about, *joined, *missing)))) for score in computed
         ]
         scores += by_class
     run.progress(COMPUTE, len(chosen), len(chosen))

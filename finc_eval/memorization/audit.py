@@ -24,6 +24,7 @@ from finc_eval.core.words import plural
 from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.recipe import known_space
+from finc_eval.embeddings.same_names import join_columns
 from finc_eval.embeddings.search.neighbors import (
     Neighbors,
     index_signature,
@@ -123,7 +124,7 @@ def audit(
         20 of 200 samples are training samples, with equal embeddings.
     """
     settings, run = settings_from(AuditSettings, settings, options), Run.of(run)
-    sets = _open_audit(gen, train, holdout, reference, extractor, run)
+    sets, joined = _open_audit(gen, train, holdout, reference, extractor, run)
     run = run.planned(*AUDIT_STAGES)
     found = _Distances.of(sets, settings, run)
     with run.step(SAME_LAW):
@@ -148,7 +149,7 @@ def audit(
         reference=infos.get("reference"),
         space=known_space(one.space for one in sets.values()),
         settings=settings,
-        warnings=(*found.warnings(infos), *notes, *attack_warnings(attacks, same_law)),
+        warnings=(*found.warnings(infos), *notes, *joined, *attack_warnings(attacks, same_law)),
         signature=found.signature(settings),
         provenance=Provenance.here(run.device),
     )
@@ -269,7 +270,7 @@ class NearTraining:
     ) -> NearTraining:
         """Measure a generated set; arguments and errors as in `audit`."""
         run = Run.of(run)
-        x, members, others = _open_audit(gen, train, holdout, None, extractor, run).values()
+        x, members, others = _open_audit(gen, train, holdout, None, extractor, run)[0].values()
         k = min(CALIBRATION_NEIGHBORS, members.n // 2)
         own, fresh = (nearest(one, members, k, device=run.torch_device) for one in (x, others))
         _check_overlap(int((fresh.distances[:, 0] == 0).sum()), others)
@@ -370,8 +371,8 @@ def _fitted_measures(found: _Distances, seed: int, run: Run) -> tuple[list[Measu
 
 def _open_audit(
     gen: object, train: object, holdout: object, reference: object | None, extractor: AnyExtractor, run: Run
-) -> dict[str, Embeddings]:
-    """Open the sets and check that they are of one space, distinct, and large enough."""
+) -> tuple[dict[str, Embeddings], list[str]]:
+    """Open the sets, check that they are of one space, distinct, and large enough; return sentences on their values."""
     given = {"gen": gen, "train": train, "holdout": holdout} | ({} if reference is None else {"reference": reference})
     sets = open_sets(given, as_embeddings, extractor, run)
     for label, one in sets.items():
@@ -386,7 +387,7 @@ def _open_audit(
         for label in ("train", "holdout"):
             if sets["reference"].digest == sets[label].digest:
                 raise IncompatibleError(f"reference and {label} are the same samples: pass further samples, or none")
-    return sets
+    return join_columns(sets)
 
 
 def _check_overlap(overlap: int, holdout: Embeddings) -> None:

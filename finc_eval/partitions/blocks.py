@@ -18,13 +18,12 @@ from finc_eval.core.errors import DataError, UsageError, did_you_mean
 from finc_eval.core.record import Record
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.same_names import ID, names_of
 from finc_eval.naming.properties import TEXT_COLUMNS
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked
 from finc_eval.numerics.inference import ALPHA
 from finc_eval.partitions.difference import total_variation
 from finc_eval.partitions.tests import EffectiveCounts, Tally
-
-ID = "id"  # value of `pairs` by which samples belong together that have one id
 
 MOST_IN_BLOCKS = 0.5
 """Part of each set that must lie in shared groups for sets to be paired by them unasked: the most of it."""
@@ -145,7 +144,10 @@ def _pair(
     column = pairs or groups
     if column is None or (pairs is None and not all(column in one.columns for one in sets.values())):
         return None, []
-    values, names = {label: _values(label, one, column) for label, one in sets.items()}, join_words(list(sets))
+    for label, one in sets.items():
+        _check_column(label, one, column)
+    values, notes = names_of(sets, column)
+    names = join_words(list(sets))
     own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
     shared = reduce(np.intersect1d, own.values())
     inside = {label: np.isin(one, shared) for label, one in values.items()}
@@ -154,7 +156,7 @@ def _pair(
             return None, []
         raise DataError(
             f"{names} have {plural(len(shared), 'value')} of {column!r} in common: at least "
-            f"{MIN_BLOCKS} are needed to pair by it"
+            f"{MIN_BLOCKS} are needed to pair by it{'; '.join(['', *notes])}"
         )
     is_whole = any(one.grouping not in (None, column) for one in sets.values())
     if pairs is None:
@@ -181,7 +183,7 @@ def _pair(
         # 100: values that a result names.
         info[label] = PairedSet(len(rows), one.n - len(rows), len(lacks), tuple(lacks[:100].tolist()))
     about_it = Pairs(column, len(shared), pairs is not None, info)
-    return Pairing(about_it, shared, found, block, is_whole, apart), [about_it.sentence, *about_it.missing()]
+    return Pairing(about_it, shared, found, block, is_whole, apart), [about_it.sentence, *about_it.missing(), *notes]
 
 
 def _are_alike(values: Sequence[NDArray[np.str_]]) -> bool:
@@ -195,12 +197,10 @@ def _grouped(one: Embeddings, column: str) -> Embeddings:
     return one if one.group_hashes() is not None or column not in one.columns else one.grouped(column)
 
 
-def _values(label: str, one: Embeddings, column: str) -> NDArray[np.str_]:
-    """Return the value of each sample."""
-    if column in one.columns:
-        return np.array(one.column(column))
-    if column == ID:
-        return np.array(one.ids_between(0, one.n))
+def _check_column(label: str, one: Embeddings, column: str) -> None:
+    """Raise UsageError if a set does not have a column to pair by; ids are one."""
+    if column in one.columns or column == ID:
+        return
     known = f"it has {', '.join(one.columns)}" if one.columns else "give the samples metadata"
     raise UsageError(f"{label} has no column {column!r} to pair by{did_you_mean(column, one.columns)}: {known}")
 

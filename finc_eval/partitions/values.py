@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from finc_eval.core.errors import UsageError
+from finc_eval.core.forms import join_names
 from finc_eval.core.record import Record
 from finc_eval.core.serialize import Shown
 from finc_eval.embeddings.base import Embeddings
@@ -131,6 +132,21 @@ class ValueCounts(Record):
         effects, even, within = (np.array(one) for one in (self.effects, self.even, self.within))
         every = Tally(self.n, np.array(self.members, np.int64), effects, even, within)
         return every.at(np.array([own.get(value, len(own)) for value in values]))
+
+
+def join_spellings(
+    sets: Mapping[str, Sequence[ValueCounts]], column: str
+) -> tuple[dict[str, list[ValueCounts]], tuple[str, ...]]:
+    """Return counts with one spelling for each value of all sets, and sentences on what was joined."""
+    same = join_names(
+        {label: {value for one in counts for value in one.values} for label, counts in sets.items()}, column
+    )
+
+    def spelled(one: ValueCounts) -> ValueCounts:
+        values = same.of(one.values)
+        return replace(one, values=tuple(values)) if len(set(values)) == len(values) else one
+
+    return {label: [spelled(one) for one in counts] for label, counts in sets.items()}, same.notes
 
 
 def shares_of(sets: Mapping[str, Sequence[ValueCounts]], column: str) -> SharesBy:

@@ -19,9 +19,9 @@ from finc_eval.core.files.archives import DAMAGED
 from finc_eval.core.files.csv_text import check_cells, csv_table, gather_columns
 from finc_eval.core.files.parsed import foreign_json, json_lines, json_size, read_text
 from finc_eval.core.files.png_texts import PNG, png_prompt
+from finc_eval.core.forms import FORMS_OF_FILES
 from finc_eval.core.memory import BYTES_PER_LINE, check_decoded, check_list
 from finc_eval.core.words import join_words, plural
-from finc_eval.samples.reading import FORMS_OF_NAMES
 from finc_eval.samples.source import align, reason
 
 PROMPT_KEYS = ("prompt", "caption", "text", "prompts")
@@ -186,7 +186,7 @@ def _check_names(names: Sequence[str], ids: Sequence[str], where: str) -> None:
     if not ids or not set(ids).isdisjoint(names):
         return
     hint = f"{names[0]!r} is not {ids[0]!r}"
-    for how, form in FORMS_OF_NAMES.items():
+    for how, form in FORMS_OF_FILES.items():
         by_form = {form(name): name for name in ids}
         # 1000: names that are compared with the samples' names if none matches.
         if alike := next((name for name in names[:1000] if form(name) in by_form), None):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,24 +22,6 @@ PIECES = re.compile(r"(?<![^/])\*\*/|\*\*|\*|\?|\[!?+.[^\]]*\]|.", re.DOTALL)
 MAX_PATTERN_LETTERS = 4000  # letters of the patterns together: a name of 60,000 letters takes a second at worst
 
 RANGE_SLACK = 0.02  # part of its range by which values of a generator may lie outside
-
-
-def _slash(name: str) -> str:
-    return name.replace("\\", "/")
-
-
-def _fold(name: str) -> str:
-    return unicodedata.normalize("NFC", _slash(name)).casefold()
-
-
-FORMS_OF_NAMES: Mapping[str, Callable[[str], str]] = {
-    "Unicode form": lambda name: unicodedata.normalize("NFC", name),
-    "backslashes": _slash,
-    "upper and lower case": _fold,
-    "their folder": lambda name: _fold(name).rpartition("/")[2],
-    "their suffix": lambda name: PurePosixPath(_fold(name).rpartition("/")[2]).stem,
-}
-"""Forms in which names may be alike that are not equal, by what distinguishes them."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.opening import as_embeddings, unmerged_error
 from finc_eval.embeddings.recipe import check_alike
 from finc_eval.embeddings.repeats import repeats_as_groups, warn_of_ungrouped
+from finc_eval.embeddings.same_names import join_columns
 from finc_eval.sketches.sketch import Sketch
 from finc_eval.sketches.stored import SKETCH
 
@@ -35,13 +36,14 @@ def as_sketch(source: object, device: str | torch.device = "cpu") -> Sketch | No
 def group_sets(sets: Mapping[str, SetInput], column: str | None, run: Run) -> tuple[dict[str, Embeddings], list[str]]:
     """Return the embeddings among sets that are compared, with groups of what is not independent, and sentences on it.
 
+    Values of columns that are written in several ways get one spelling.
+
     Samples are grouped by the column; a set without it keeps its own grouping. Where a set has none, exact repeats are
     its groups.
     """
     for (name, one), (other_name, other) in combinations(sets.items(), 2):
         check_alike(name, one, other_name, other)
-    embeddings = {label: one for label, one in sets.items() if isinstance(one, Embeddings)}
-    sentences: list[str] = []
+    embeddings, sentences = join_columns({label: one for label, one in sets.items() if isinstance(one, Embeddings)})
     if column is not None:
         own = [
             one.columns if isinstance(one, Embeddings) else () if one.groups is None else (one.groups,)
