@@ -6,11 +6,14 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from finc_eval.core.errors import DataError
 from finc_eval.core.provenance import installed_version
 from finc_eval.core.record import Record
 from finc_eval.embeddings.folder import cache_folder
@@ -79,8 +82,16 @@ def diagnose() -> Diagnosis:
     for index in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(index)
         devices.append(f"cuda:{index}: {card.name}, {card.total_memory / 2**30:.0f} GiB")
-    folders = (_inspect("embedding caches", cache_folder()), _inspect("weights", weights_folder()))
-    return Diagnosis(versions, torch.version.cuda, tuple(devices), folders)
+    places = {"embedding caches": cache_folder, "weights": weights_folder}
+    folders = [_inspect(purpose, place) for purpose, folder in places.items() if (place := _known(folder))]
+    return Diagnosis(versions, torch.version.cuda, tuple(devices), tuple(folders))
+
+
+def _known(folder: Callable[[], Path]) -> Path | None:
+    """Return a folder; None for a user without a home, who has none."""
+    with suppress(DataError):
+        return folder()
+    return None
 
 
 def _inspect(purpose: str, path: Path) -> Folder:

@@ -6,9 +6,9 @@ A verb is the function or the group of its name, in the module of its name in `f
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
-import sys
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ from finc_eval.core.errors import DataError, FincEvalError, did_you_mean
 from finc_eval.core.provenance import package_version
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.secrets import redact
-from finc_eval.core.storage import claims
-from finc_eval.core.terminal import visible, visible_output
+from finc_eval.core.storage import DISK_FULL, claims
+from finc_eval.core.terminal import output_failure, print_error, visible, visible_output
 
 GARBAGE_THRESHOLD = 10_000
 """New objects after which Python looks for cycles among them, instead of 700: torch and timm load in 2.9 CPU seconds
@@ -204,6 +204,10 @@ CODES_OF_CLICK: dict[Any, Any] = {1: 141, 2: USAGE_OR_DATA}
 """Exit codes instead of click's, which a pipeline would take for verdicts."""
 
 
+STREAM_ERRORS = (*DISK_FULL, errno.EFBIG, errno.EIO, errno.EPIPE, errno.ESTALE)
+"""Numbers of the errors of a stream that takes nothing more: a full disk, a quota, a limit, a device, a reader."""
+
+
 class LazyVerb(Verb):
     """A verb known by its name and its line of help; its module is imported when it is called."""
 
@@ -232,17 +236,17 @@ class LazyGroup(Group):
                 with claims():
                     return super().invoke(ctx)
             except FincEvalError as error:
-                print(f"finc-eval: {error}", file=sys.stderr)
+                print_error(f"finc-eval: {error}")
                 raise typer.Exit(USAGE_OR_DATA) from error
             except OSError as error:
                 if error.filename is None:  # nobody reads the output, for one
                     raise
-                print(f"finc-eval: {_refused_by_system(error)}", file=sys.stderr)
+                print_error(f"finc-eval: {_refused_by_system(error)}")
                 raise typer.Exit(USAGE_OR_DATA) from error
             except KeyboardInterrupt as error:
                 resumes = ctx.invoked_subcommand == "extract"
                 hint = "; finished work is kept, and the same command goes on from there" if resumes else ""
-                print(f"finc-eval: interrupted{hint}", file=sys.stderr)
+                print_error(f"finc-eval: interrupted{hint}")
                 raise typer.Exit(130) from error
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -256,15 +260,32 @@ class LazyGroup(Group):
         """Run the command line; wrong options and mistakes of ours, too, end with the exit code of usage errors."""
         try:
             return super().main(*args, **extra)
-        except VerdictExit:
-            raise
         except SystemExit as end:
-            raise SystemExit(CODES_OF_CLICK.get(end.code, end.code)) from None
+            _end_if_output_failed()
+            raise end if isinstance(end, VerdictExit) else SystemExit(CODES_OF_CLICK.get(end.code, end.code)) from None
         except Exception as error:
+            _end_if_output_failed(error)
             # Python would end with 1, which a pipeline takes for a regression.
-            print(visible(traceback.format_exc()), file=sys.stderr)
-            print("finc-eval: this is a mistake in finc-eval: please report the lines above", file=sys.stderr)
+            print_error(visible(traceback.format_exc()))
+            print_error("finc-eval: this is a mistake in finc-eval: please report the lines above")
             raise SystemExit(USAGE_OR_DATA) from error
+
+
+def _end_if_output_failed(error: Exception | None = None) -> None:
+    """End with one sentence if standard output takes nothing more, as on a full disk: the program is not at fault.
+
+    `error` is what ended the verb: files that fail are named, and a stream is not.
+    """
+    failed = output_failure()
+    if isinstance(error, OSError) and error.filename is None and error.errno in STREAM_ERRORS:
+        failed = failed or error
+    if failed is None:
+        return
+    if failed.errno == errno.EPIPE:
+        raise SystemExit(CODES_OF_CLICK[1])
+    why = (failed.strerror or type(failed).__name__).lower()
+    print_error(f"finc-eval: standard output cannot be written ({why}): free some space, or send it to another place")
+    raise SystemExit(USAGE_OR_DATA)
 
 
 def _refused_by_system(error: OSError) -> str:
@@ -290,7 +311,7 @@ def _notes_in_one_line() -> Iterator[None]:
 
     def note(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         line = f"note: {message}" if category is UserWarning else f"{category.__name__}: {message}"
-        print(visible(line), file=sys.stderr)  # while bars are drawn, standard error is theirs
+        print_error(visible(line))  # while bars are drawn, standard error is theirs
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

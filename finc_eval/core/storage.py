@@ -24,6 +24,8 @@ from finc_eval.core.remote.urls import out_path
 
 PROGRAM = "finc-eval"
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+LOCKS = "FINC_EVAL_LOCKS"  # environment variable: 0 goes on where a disk refuses locks
 RESERVED_AT_ONCE = 1 << 20  # bytes of a reserved file that are written at once
 SILENT_SECONDS = 1.0  # longest wait for a lock without a warning
 
@@ -213,12 +215,25 @@ def _hold(path: Path, *, wait: bool) -> Iterator[None]:
             ) from error
         warnings.warn(f"another process holds {path}: waiting until it is done", stacklevel=3)
         lock.acquire()
+    except (OSError, NotImplementedError) as error:
+        check_unlocked(path, error)
     try:
         yield
     finally:
         # The holder alone removes the file, and before it lets go: whoever waited for this file then begins again.
         _remove(place)  # a folder that has become read-only keeps it, and it is in nobody's way
         lock.release()
+
+
+def check_unlocked(path: Path, error: Exception) -> None:
+    """Go on without a lock on a disk that has none, if the user allows it; else raise DataError."""
+    if getattr(error, "errno", errno.ENOSYS) not in NO_LOCKS:
+        raise error
+    if os.environ.get(LOCKS) != "0":
+        raise DataError(
+            f"{path} lies on a disk that does not lock files ({error}): write to a local folder, or set {LOCKS}=0 and "
+            "HDF5_USE_FILE_LOCKING=FALSE if no other process writes there"
+        ) from error
 
 
 @contextmanager

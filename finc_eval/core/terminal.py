@@ -8,9 +8,10 @@ JSON, which programs read.
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from finc_eval.core.remote.urls import with_urls
@@ -68,6 +69,29 @@ class VisibleStream(io.TextIOBase):
 def print_data(text: str) -> None:
     """Print JSON in ASCII, which programs read, exactly as a file of it would be."""
     print(text, file=getattr(sys.stdout, "rich_proxied_file", sys.stdout))
+
+
+def print_error(text: str) -> None:
+    """Print a line on standard error, if it takes any: what a command ends with does not depend on it."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def output_failure() -> OSError | None:
+    """Return the error of standard output if it takes nothing more, and let go of it; None if all is written."""
+    failures: list[OSError | None] = []
+    for stream in (sys.stderr, sys.stdout):
+        failures.append(None)
+        try:
+            stream.flush()
+        except OSError as error:
+            failures[-1] = error
+            # Python would try again at its end, and complain: what is left goes into a pipe that nobody reads.
+            with suppress(OSError):
+                os.dup2(os.pipe()[1], stream.fileno())
+        except (AttributeError, ValueError):  # no stream, or a closed one
+            pass
+    return failures[-1]
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from finc_eval.core.doors import open_file
 from finc_eval.core.errors import DataError
 from finc_eval.core.files.parsed import json_table, read_text
 from finc_eval.core.memory import readable
+from finc_eval.core.places import known_folder, user_folder
 from finc_eval.core.record import Record
 from finc_eval.core.storage import after_other_writers_of, write_text
 from finc_eval.extractors.card import SHA256_DIGITS, Card, Weights, options_of
@@ -71,8 +72,14 @@ def locate(weights: Weights) -> Path | None:
     name, _, inside = (weights.package or "").partition("/")
     spec = importlib.util.find_spec(name) if name else None
     places = spec.submodule_search_locations or () if spec else ()
-    paths = [*(Path(place) / inside / weights.file for place in places), _locate(weights)]
-    return next((path for path in paths if path.is_file()), None) or cached(weights)
+    paths = [Path(place) / inside / weights.file for place in places]
+    if (folder := known_folder(FOLDER_VARIABLE, "weights")) is not None or Path(weights.file).is_absolute():
+        paths.append((folder or Path()) / weights.file)
+    if found := next((path for path in paths if path.is_file()), None):
+        return found
+    with suppress(RuntimeError, DataError):  # a user without a home has no caches of other programs
+        return cached(weights)
+    return None
 
 
 def cached(weights: Weights) -> Path | None:
@@ -207,7 +214,7 @@ def _locate(weights: Weights) -> Path:
 
 def weights_folder() -> Path:
     """Return the folder of weights: $FINC_EVAL_WEIGHTS, else ~/.cache/finc-eval/weights."""
-    return Path(os.environ.get(FOLDER_VARIABLE) or "~/.cache/finc-eval/weights").expanduser()
+    return user_folder(FOLDER_VARIABLE, "weights")
 
 
 def file_digest(path: Path, *, rehash: bool = False) -> str:

@@ -31,6 +31,10 @@ SAMPLING_ONLY = "sampling noise only: a model trained again with another seed ma
 """Noise that ranks cover if every model was trained once."""
 
 
+MAX_UNEQUAL = 1.02
+"""Ratio of the numbers of samples up to which numbers that grow with them are compared without a word."""
+
+
 def assemble(
     reference: BoardReference,
     entries: Sequence[Entry],
@@ -63,7 +67,11 @@ def assemble(
         signature=Signature.of(
             Leaderboard.type_name, [*sizes, reference.tally.n], reference.space, *reference.shared, *asked.signature()
         ),
-        warnings=tuple(dict.fromkeys([*_same_samples(entries), *few, *warnings, *of_entries, *joined])),
+        warnings=tuple(
+            dict.fromkeys(
+                [*_same_samples(entries), *few, *warnings, *of_entries, *joined, *_unequal(reference, entries)]
+            )
+        ),
         provenance=reference.provenance,
     )
 
@@ -98,6 +106,18 @@ def check_order(rank_by: str, metrics: Sequence[str], how: str = "add it to metr
     if rank_by in METRICS:
         raise UsageError(f"the board does not have {rank_by}: {choices}; or {how}")
     raise UsageError(f"no number is called {rank_by!r}{did_you_mean(rank_by, known)}: {choices}")
+
+
+def _unequal(reference: BoardReference, entries: Sequence[Entry]) -> list[str]:
+    """Warn of metrics that grow with the number of samples, of models that have unlike numbers."""
+    sizes = [run.counted for one in entries for run in one.runs]
+    grow = [name for name in reference.settings.metrics if METRICS[name].at_equal_n]
+    if not grow or max(sizes) <= MAX_UNEQUAL * min(sizes):
+        return []
+    return [
+        f"models have {min(sizes):,} to {max(sizes):,} samples, and {join_words(grow)} grow with their number: compare "
+        "these at equal n only"
+    ]
 
 
 def _noise(entries: Sequence[Entry]) -> tuple[str, list[str]]:

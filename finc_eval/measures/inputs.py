@@ -94,6 +94,7 @@ class Metric:
     # versions of finc-eval from which on its number differs, in their order. Stored numbers of earlier versions are
     # refused, and others of unlike versions compare.
     numbers_changed_in: tuple[str, ...] = ()
+    at_equal_n: bool = False  # whether its number grows with the number of samples, so that unequal sets do not compare
 
     def is_defined_on(self, *sets: Embeddings) -> bool:
         """Return whether these embeddings are those that the metric is defined on."""

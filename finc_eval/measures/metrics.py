@@ -280,7 +280,8 @@ def compute_scores(
         notes = _notes(metric, sources, sets, used, run)
         about = [note for labels, own in of_sets.items() if used.keys() >= set(labels) for note in own]
         scores += [
-            replace(score, notes=tuple(dict.fromkeys((*score.notes, *notes, *about, *joined, *missing)))) for score in computed
+            replace(score, notes=tuple(dict.fromkeys((*score.notes, *notes, *about, *joined, *missing))))
+            for score in computed
         ]
         scores += by_class
     run.progress(COMPUTE, len(chosen), len(chosen))

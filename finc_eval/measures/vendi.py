@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import exp, inf, isinf, log
 
+import numpy as np
 import torch
 
 from finc_eval.core.errors import DataError, UsageError, check_count, check_positive
 from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
-from finc_eval.embeddings.base import Embeddings
+from finc_eval.embeddings.base import Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.estimates.of_statistic import BLOCKS, Statistic, random_blocks
 from finc_eval.measures.gaussian import MAX_COVARIANCE_SIZE, row_blocks
@@ -214,12 +215,13 @@ def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
     def compute(inputs: MetricInputs) -> list[Score]:
         gen, ref = inputs.embeddings()
         signature = inputs.signature(kernel="cosine", order=f"{order:g}")
+        ref, about = _at_equal_n(gen, ref)
         floor = vendi(ref, order=order, run=inputs.run)
         if gen.n >= MIN_INTERVAL_SAMPLES:
-            return [_score(inputs, vendi_interval(gen, order=order, run=inputs.run), floor, signature)]
+            return [_score(inputs, vendi_interval(gen, order=order, run=inputs.run), floor, about, signature)]
         value = vendi(gen, order=order, run=inputs.run)
         few = f"no interval: that takes {MIN_INTERVAL_SAMPLES} samples; the score cannot exceed {gen.n}, their number"
-        return [Score(inputs.name, value, signature, floor=floor, notes=(REFERENCE_FLOOR, few))]
+        return [Score(inputs.name, value, signature, floor=floor, notes=(about, few))]
 
     return compute
 
@@ -227,13 +229,27 @@ def _vendi(order: float) -> Callable[[MetricInputs], list[Score]]:
 def _rke(inputs: MetricInputs) -> list[Score]:
     gen, ref = inputs.embeddings()
     sigma = reference_bandwidth(ref)
+    ref, about = _at_equal_n(gen, ref)
     found, floor = (rke_interval(one, sigma, run=inputs.run) for one in (gen, ref))
     signature = inputs.signature(kernel="gaussian", sigma=f"{sigma:.6g}", order=2)
-    return [_score(inputs, found, floor.value, signature)]
+    return [_score(inputs, found, floor.value, about, signature)]
 
 
-def _score(inputs: MetricInputs, found: VendiInterval, floor: float, signature: Signature) -> Score:
-    notes = [REFERENCE_FLOOR]
+def _at_equal_n(gen: Embeddings, ref: Embeddings) -> tuple[Embeddings, str]:
+    """Return as many samples of the reference as are generated, or all if it has fewer, and a note on the floor."""
+    if ref.n < gen.n:
+        return ref, (
+            f"{REFERENCE_FLOOR}, which has {ref.n:,} samples for {gen.n:,}: with as many it would be higher, "
+            "compare at equal n only"
+        )
+    if ref.n == gen.n:
+        return ref, REFERENCE_FLOOR
+    rows = np.sort(np.random.default_rng(0).permutation(ref.n)[: gen.n])
+    return Subset(ref, rows), f"{REFERENCE_FLOOR} at equal n, by {gen.n:,} of its {ref.n:,} samples"
+
+
+def _score(inputs: MetricInputs, found: VendiInterval, floor: float, about: str, signature: Signature) -> Score:
+    notes = [about]
     if found.gain > MIN_NOTED_GAIN:
         more = f"{found.gain:.0%} " if found.gain < 1 else ""
         notes.append(f"more samples would make it about {more}higher: compare at equal n only")
@@ -251,10 +267,10 @@ def _truncated(gen: Embeddings, ref: Embeddings, run: Run) -> Statistic:
 
 
 METRICS = (
-    Metric("vendi", "Vendi score, the effective number of kinds: cosine kernel, order 1", _vendi(1.0)),
-    Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0)),
-    Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf)),
-    Metric("rke", "effective number of kinds: Gaussian kernel, order 2", _rke),
+    Metric("vendi", "Vendi score, the effective number of kinds: cosine kernel, order 1", _vendi(1.0), at_equal_n=True),
+    Metric("vendi_q2", "Vendi score of order 2", _vendi(2.0), at_equal_n=True),
+    Metric("vendi_qinf", "Vendi score of order infinity", _vendi(inf), at_equal_n=True),
+    Metric("rke", "effective number of kinds: Gaussian kernel, order 2", _rke, at_equal_n=True),
     of_statistic(
         "vendi_truncated",
         "effective number of kinds: Gaussian kernel, order 1, 100 eigenvalues",

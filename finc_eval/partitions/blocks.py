@@ -144,10 +144,7 @@ def _pair(
     column = pairs or groups
     if column is None or (pairs is None and not all(column in one.columns for one in sets.values())):
         return None, []
-    for label, one in sets.items():
-        _check_column(label, one, column)
-    values, notes = names_of(sets, column)
-    names = join_words(list(sets))
+    (values, notes), names = _values(sets, column), join_words(list(sets))
     own = {label: np.setdiff1d(one, [""]) for label, one in values.items()}
     shared = reduce(np.intersect1d, own.values())
     inside = {label: np.isin(one, shared) for label, one in values.items()}
@@ -197,12 +194,13 @@ def _grouped(one: Embeddings, column: str) -> Embeddings:
     return one if one.group_hashes() is not None or column not in one.columns else one.grouped(column)
 
 
-def _check_column(label: str, one: Embeddings, column: str) -> None:
-    """Raise UsageError if a set does not have a column to pair by; ids are one."""
-    if column in one.columns or column == ID:
-        return
-    known = f"it has {', '.join(one.columns)}" if one.columns else "give the samples metadata"
-    raise UsageError(f"{label} has no column {column!r} to pair by{did_you_mean(column, one.columns)}: {known}")
+def _values(sets: Mapping[str, Embeddings], column: str) -> tuple[dict[str, NDArray[np.str_]], list[str]]:
+    """Return the value of each sample in one spelling, and sentences on it; ids are a column."""
+    for label, one in sets.items():
+        if column not in (*one.columns, ID):
+            known = f"it has {', '.join(one.columns)}" if one.columns else "give the samples metadata"
+            raise UsageError(f"{label} has no column {column!r} to pair by{did_you_mean(column, one.columns)}: {known}")
+    return names_of(sets, column)
 
 
 def missing_sentence(label: str, column: str, count: int, of: int, values: tuple[str, ...]) -> str:

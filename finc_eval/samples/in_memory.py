@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from inspect import signature
 from os import PathLike
@@ -304,10 +305,25 @@ def iterate(source: Any, n: int | None, reading: Reading = EVERYTHING) -> Iterat
                 drawn = len(source.dataset)
             else:  # the sampler may repeat the dataset
                 drawn = len(sampler) // size * size if getattr(source, "drop_last", False) else len(sampler)
+            _tell_part(source, drawn)
         return IteratorSource(source, drawn, whole=True, reading=reading)
     if n is None and hasattr(source, "__len__"):
         return IteratorSource(source, len(source), of_batches=False, whole=True, reading=reading)
     return IteratorSource(source, n, reading=reading)
+
+
+def _tell_part(loader: Any, drawn: int) -> None:
+    """Warn that a loader gives fewer or more samples than its data set has: one rank's part is not the set."""
+    size, sampler = len(loader.dataset), getattr(loader, "sampler", None)
+    if drawn == size:
+        return
+    dropped = getattr(loader, "drop_last", False) and isinstance(sampler, Sized) and len(sampler) > drawn
+    cause = "drop_last leaves out a last batch that is not full" if dropped else f"by its {type(sampler).__name__}"
+    warnings.warn(
+        f"the loader gives {drawn:,} samples of a data set of {size:,} ({cause}): the set is taken to be these; pass a "
+        "loader of all samples if a part is not what you mean",
+        stacklevel=4,
+    )
 
 
 def _call(function: Callable[[int], Any], n: int, key: str | None) -> Iterator[Any]:

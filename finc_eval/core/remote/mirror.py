@@ -28,7 +28,7 @@ from finc_eval.core.remote.store import (
     list_below,
     upload,
 )
-from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, root, target_of, url_of
+from finc_eval.core.remote.urls import copy_path, disk_path, is_copy, is_mirrored, root, target_of, url_of
 from finc_eval.core.secrets import redact_word
 
 LIMIT = "FINC_EVAL_MAX_REMOTE"
@@ -207,7 +207,7 @@ def _link(path: Path, other: Path) -> None:
 
 def make_folder_of(path: Path) -> None:
     """Make the folder of a file. The folders of copies are private, as the objects behind them may be."""
-    if path.is_relative_to(root()):
+    if is_mirrored(path):
         private_folder(path.parent)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)

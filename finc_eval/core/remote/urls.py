@@ -5,7 +5,6 @@ A path keeps the parts of its URL, so that a message or a result can name the UR
 
 from __future__ import annotations
 
-import os
 import re
 from functools import lru_cache
 from hashlib import blake2b
@@ -15,6 +14,7 @@ from urllib.request import url2pathname
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import UsageError
+from finc_eval.core.places import known_folder, user_folder
 from finc_eval.core.secrets import STORES, URL, WEB, redact_word
 
 FOLDER = "FINC_EVAL_REMOTE"  # environment variable with the folder of the local copies
@@ -92,6 +92,11 @@ def target_of(path: Path) -> str | None:
     return _url_in(path, "out")
 
 
+def is_mirrored(path: Path) -> bool:
+    """Return whether a path lies in the folder of the local copies."""
+    return (home := _known_root()) is not None and path.is_relative_to(home)
+
+
 def is_copy(path: Path) -> bool:
     """Return whether a path is one of a copy, which nothing else may write."""
     return _url_in(path, "in") is not None
@@ -107,24 +112,33 @@ def place_of(path: str | Path) -> str:
 
 def with_urls(text: str) -> str:
     """Return a text in which the places of copies are their URLs."""
-    if str(root()) not in text:
+    home = _known_root()
+    if home is None or str(home) not in text:
         return text
-    places = re.compile(re.escape(str(root())) + r"/(?:in|out)/([a-z0-9]+)/([^\s'\"]+)")
+    places = re.compile(re.escape(str(home)) + r"/(?:in|out)/([a-z0-9]+)/([^\s'\"]+)")
     return places.sub(lambda found: _join([found[1], *found[2].split("/")]), text)
 
 
 def root() -> Path:
     """Return the folder of the local copies: $FINC_EVAL_REMOTE, or ~/.cache/finc-eval/remote."""
-    return _resolve(os.environ.get(FOLDER) or "~/.cache/finc-eval/remote")
+    return _resolve(user_folder(FOLDER, "remote"))
+
+
+def _known_root() -> Path | None:
+    """Return the folder of the local copies; None for a user without a home, who has no copies."""
+    folder = known_folder(FOLDER, "remote")
+    return None if folder is None else _resolve(folder)
 
 
 @lru_cache
-def _resolve(folder: str) -> Path:
-    return Path(folder).expanduser().resolve()
+def _resolve(folder: Path) -> Path:
+    return folder.resolve()
 
 
 def _url_in(path: Path, side: str) -> str | None:
-    home = root() / side
+    if (known := _known_root()) is None:
+        return None
+    home = known / side
     return _join(path.relative_to(home).parts) if path.is_relative_to(home) and path != home else None
 
 

@@ -1,0 +1,105 @@
+"""A user without a home, a disk without locks, a full disk behind the output: each is one sentence."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from finc_eval.core import storage
+from finc_eval.core.errors import DataError
+from finc_eval.core.places import known_folder, user_folder
+from finc_eval.core.remote.urls import with_urls
+from finc_eval.core.storage import only_writer_of, write_text
+
+VERBS = {
+    "the version": "--version",
+    "the help": "--help",
+    "the help of a verb": "metrics --help",
+    "the installation": "doctor",
+    "a schema": "doctor schema scores",
+    "a metric": "metrics --gen x.npy --ref y.npy --metrics fd",
+    "a metric as JSON": "metrics --gen x.npy --ref y.npy --metrics fd --json",
+}
+
+
+@pytest.fixture
+def homeless(monkeypatch):
+    for name in ("HOME", "FINC_EVAL_CACHE", "FINC_EVAL_REMOTE", "XDG_CACHE_HOME", "FINC_EVAL_WEIGHTS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def expanduser(path):
+        if str(path).startswith("~"):
+            raise RuntimeError("Could not determine home directory.")
+        return path
+
+    monkeypatch.setattr(Path, "expanduser", expanduser)
+
+
+def run(command, folder, stdout):
+    for name, seed in (("x.npy", 0), ("y.npy", 1)):
+        np.save(folder / name, np.random.default_rng(seed).normal(size=(60, 4)))
+    program = "import sys; sys.argv[0] = 'finc-eval'; from finc_eval.cli.app import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *command.split()], stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=folder
+    )
+
+
+@pytest.mark.parametrize("command", VERBS.values(), ids=VERBS)
+def test_a_full_disk_behind_the_output_is_one_sentence(command, tmp_path):
+    with Path("/dev/full").open("w") as full:
+        done = run(command, tmp_path, full)
+    assert done.returncode == 3
+    assert "standard output cannot be written (no space left on device)" in done.stderr
+    assert "mistake in finc-eval" not in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_wrong_options_end_with_their_code_though_no_stream_takes_a_word(unbuffered, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    program = "from finc_eval.cli.app import main; main()"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([sys.executable, "-c", program, "metrics", "--gen", "no"], stdout=full, stderr=full)
+    assert done.returncode == 3
+
+
+def test_a_user_without_a_home_needs_none_until_a_file_belongs_there(homeless):
+    assert known_folder(None, "x") is None
+    assert with_urls("a text") == "a text"
+    with pytest.raises(DataError, match="set FINC_EVAL_CACHE to a folder"):
+        user_folder(None, "x")
+
+
+@pytest.mark.parametrize(
+    ("variables", "folder"),
+    [
+        ({"FINC_EVAL_REMOTE": "/r"}, "/r"),
+        ({"XDG_CACHE_HOME": "/x"}, "/x/finc-eval/remote"),
+        ({"FINC_EVAL_CACHE": "/c"}, "/c/remote"),
+        ({"FINC_EVAL_CACHE": "/c", "XDG_CACHE_HOME": "/x"}, "/x/finc-eval/remote"),
+        ({"FINC_EVAL_REMOTE": "/r", "FINC_EVAL_CACHE": "/c"}, "/r"),
+    ],
+)
+def test_variables_name_the_places_of_a_user_without_a_home(variables, folder, homeless, monkeypatch):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert user_folder("FINC_EVAL_REMOTE", "remote") == Path(folder)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_disk_that_refuses_locks_has_a_way_out(number, tmp_path, monkeypatch):
+    import filelock
+
+    def refuse(self, *args, **options):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", refuse)
+    with pytest.raises(DataError, match=r"does not lock files.*FINC_EVAL_LOCKS=0"), only_writer_of(tmp_path / "a"):
+        pass
+    monkeypatch.setenv(storage.LOCKS, "0")
+    with only_writer_of(tmp_path / "a"):
+        write_text(tmp_path / "a", "kept")
+    assert (tmp_path / "a").read_text() == "kept"
