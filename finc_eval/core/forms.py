@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from finc_eval.core.words import plural
 
@@ -81,7 +82,7 @@ FORMS: Mapping[str, Callable[[str], str]] = {
 FORMS_OF_FILES: Mapping[str, Callable[[str], str]] = {
     **FORMS,
     "their folder": lambda name: _unpunctuated(name).rpartition("/")[2],
-    "their suffix": lambda name: _unpunctuated(name).rpartition("/")[2].rpartition(".")[0],
+    "their suffix": lambda name: PurePosixPath(_unpunctuated(name)).stem,
 }
 """Forms in which names of files may be alike: a folder or a suffix distinguishes files, and so they are told alone."""
 

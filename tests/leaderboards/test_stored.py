@@ -204,7 +204,7 @@ def test_locks_that_fail_are_one_sentence(board, monkeypatch):
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr("fcntl.flock", failing)
-    with pytest.raises(DataError, match=r"board\.json cannot be written .*No locks available"):
+    with pytest.raises(DataError, match=r"board\.json lies on a disk that does not lock files .*No locks available"):
         board.remove(["good"])
 
 

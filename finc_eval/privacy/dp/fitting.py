@@ -10,7 +10,6 @@ from finc_eval.core.errors import DataError
 from finc_eval.core.words import in_percent, join_words, plural
 
 SHOWN_MISFITS = 3  # examples of values that do not fit, for each column
-ALONE = 1  # number of records that may always be undescribed: a single record never makes a refusal
 
 SECRET = "No noise protects these numbers: keep them to yourself"
 
@@ -38,7 +37,7 @@ def check_fit(misfits: Mapping[str, Counter[str]], records: int, most: float, be
     rest = len(misfits) - len(found)
     others = f"; all values of the other {plural(rest, 'column')} fit" if rest else ""
     sentence = f"{'; '.join(told)}{others}. Values that are not described {becomes}. {SECRET}"
-    allowed = max(most * records, ALONE) if most else 0
+    allowed = max(most * records, 1) if most else 0  # a single record never makes a refusal
     worst = max(found, key=lambda name: found[name])
     if found[worst] <= allowed:
         warnings.warn(sentence, stacklevel=3)
