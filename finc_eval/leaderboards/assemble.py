@@ -31,10 +31,6 @@ SAMPLING_ONLY = "sampling noise only: a model trained again with another seed ma
 """Noise that ranks cover if every model was trained once."""
 
 
-MAX_UNEQUAL = 1.02
-"""Ratio of the numbers of samples up to which numbers that grow with them are compared without a word."""
-
-
 def assemble(
     reference: BoardReference,
     entries: Sequence[Entry],
@@ -112,7 +108,8 @@ def _unequal(reference: BoardReference, entries: Sequence[Entry]) -> list[str]:
     """Warn of metrics that grow with the number of samples, of models that have unlike numbers."""
     sizes = [run.counted for one in entries for run in one.runs]
     grow = [name for name in reference.settings.metrics if METRICS[name].at_equal_n]
-    if not grow or max(sizes) <= MAX_UNEQUAL * min(sizes):
+    # Numbers that grow with the sets grow by less than that of the samples.
+    if not grow or max(sizes) <= 1.02 * min(sizes):
         return []
     return [
         f"models have {min(sizes):,} to {max(sizes):,} samples, and {join_words(grow)} grow with their number: compare "
