@@ -92,7 +92,8 @@ def threshold_of(own: Array, rest: Array) -> float:
     """
     values = np.unique(np.concatenate([own, rest]))
     others = _above(rest, values)
-    gap = np.where(others <= TAIL, _above(own, values) - others, -np.inf)
+    # Others count twice, so that a share holds few of them.
+    gap = np.where(others <= TAIL, _above(own, values) - 2 * others, -np.inf)
     best = float(gap.max())
     return float(values[gap >= 0.95 * best].max() if best > 0 else values[gap.argmax()])
 
@@ -148,7 +149,7 @@ def distance(own: Array, rest: Array) -> float:
 
 
 ALIKE = 0.7  # part of the z, and of the share, of the clearest look from which another look may name the same cause
-STRONG = 0.5  # part of its z that a trait must keep among the samples that looks do not explain, if a look brings it
+STRONG = 0.5  # the same, of a trait that brings the clearest; and the part of its z that a second look must keep
 
 
 def name_cause(found: list[Explained], order: list[str]) -> Explained:
@@ -163,11 +164,13 @@ def name_cause(found: list[Explained], order: list[str]) -> Explained:
 
 
 def _is_same(first: Explained, other: Explained) -> bool:
-    if abs(other.z) < ALIKE * abs(first.z) or (other.whole and not first.whole):
+    brings = first.trait.name in other.trait.brings
+    least = STRONG if brings else ALIKE
+    if abs(other.z) < least * abs(first.z) or (other.whole and not first.whole):
         return False
     if first.whole:
-        return first.trait.name in other.trait.brings and (other.whole or other.trait.least is not None)
-    if first.more_in != other.more_in or other.gap < ALIKE * first.gap:
+        return brings and (other.whole or other.trait.least is not None)
+    if first.more_in != other.more_in or other.gap < least * first.gap:
         return False
     mine, theirs = first.has[first.more_in], other.has[first.more_in]
     return bool((mine & theirs).sum() >= 0.5 * min(mine.sum(), theirs.sum()))

@@ -180,7 +180,7 @@ def texture(gray: Pixels) -> dict[str, float]:
     noise = np.log(np.quantile(parts, 0.03) + STEP)
     sharpness = np.log((second.var() + 1e-6) / (gray.var() + 1e-4))
     steps = [np.abs(rows).mean(1), np.abs(columns).mean(0)]
-    mosaic = max(at_multiples(steps, side) for side in MOSAIC)
+    mosaic = max(at_multiples(steps, side, apart=8) for side in MOSAIC)  # apart from what JPEG makes
     counts = np.bincount((gray * 255 + 0.5).astype(np.uint8).ravel(), minlength=256)
     counts = counts[8:-8]  # without the ends, where light is clipped
     smooth = np.convolve(counts, np.full(9, 1 / 9), "same")
@@ -189,14 +189,18 @@ def texture(gray: Pixels) -> dict[str, float]:
     return dict(zip(TEXTURES, map(float, found), strict=True))
 
 
-def at_multiples(steps: list[Pixels], side: int) -> float:
-    """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against all other steps."""
+def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> float:
+    """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against all other steps.
+
+    Steps at multiples of `apart` are left out.
+    """
     inside, beside = 0.0, 0.0
     for one in steps:
-        total, there = float(one.sum()), one[side - 1 :: side]
-        at = float(there.sum())
-        inside += at / max(len(there), 1)
-        beside += (total - at) / max(len(one) - len(there), 1)
+        place = np.arange(1, len(one) + 1)
+        counted = place % apart > 0 if apart else place > 0
+        there = counted & (place % side == 0)
+        inside += float(one[there].mean()) if there.any() else 0.0
+        beside += float(one[counted & ~there].mean())
     return float(np.log((inside + STEP) / (beside + STEP)))
 
 
