@@ -153,7 +153,7 @@ def test_a_wrong_card_is_refused_with_the_key_and_the_value(edited, old, new, wo
         ('\n[extra.a]\nlayer = "a"\n[extra.a]\nlayer = "b"\n', "cannot be read as a TOML file"),
         (CLIP.replace("16", "0"), '"clip.frames" must be greater than 0, got 0'),
         (CLIP.replace("windows = 1", "windows = -2"), '"clip.windows" must be greater than 0, got -2'),
-        (CLIP + "fps = 0.0\n", '"clip.fps" must be greater than 0, got 0.0'),
+        (CLIP + "fps = 0.0\n", '"clip.fps" must be greater than or equal to 0.0001, got 0.0'),
         (CLIP, '"golden.shape" must be [frames, height, width, 3], got [37, 41, 3]'),
     ],
 )

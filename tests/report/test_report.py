@@ -558,8 +558,8 @@ def test_modes_that_refits_do_not_find_again_are_muted_come_last_and_are_not_tol
 
 def test_a_named_mode_shows_what_supports_the_name_and_what_looks_different():
     evidence = (
-        Evidence("label", HOSTILE, 0.94, 0.113, 1e-20),
-        Evidence("trait", "brighter", 0.7, 0.2, 0.003),
+        Evidence("label", HOSTILE, 0.94, 0.113, 1e-20, in_name=True),
+        Evidence("trait", "brighter", 0.7, 0.2, 0.003, in_name=True),
         Evidence("trait", "bluer", 0.6, 0.2, 0.03),
     )
     over = replace(OVER, name=f"mostly {HOSTILE} (94 %), brighter", evidence=evidence, looks_different=UNDER.id)
