@@ -135,10 +135,11 @@ def check_positive(name: str, value: Any, most: float = MAX_POSITIVE, least: flo
     number = _number(value)
     if not 0 < number < inf:
         raise UsageError(f"{name} must be a positive number, got {_show(value)}")
+    got = f"{number:g}" if isinstance(number, float) else _show(value)
     if number > most:
-        raise UsageError(f"{name} must be at most {most:g}, got {_show(value)}")
+        raise UsageError(f"{name} must be at most {most:g}, got {got}")
     if number < least:
-        raise UsageError(f"{name} must be at least {least:g}, got {_show(value)}")
+        raise UsageError(f"{name} must be at least {least:g}, got {got}")
     return number
 
 

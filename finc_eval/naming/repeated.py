@@ -24,10 +24,10 @@ def number_repeats(sets: Mapping[str, Embeddings], rows: Mapping[str, Indices]) 
         The number of the repeat of each of these samples by set, −1 for samples that nothing repeats; and for each
         repeat how many unlike samples it has, 1 if all are equal.
     """
-    vectors = {label: one.rows_at(rows[label]) for label, one in sets.items()}
+    vectors = {label: one.rows_at(rows[label]).cpu() for label, one in sets.items()}
     known = {label: one[rows[label]] for label, each in sets.items() if (one := pixels_of(each)) is not None}
     if len(known) < len(sets):
-        known = {label: hash_rows(one).cpu().numpy().view(np.uint64) for label, one in vectors.items()}
+        known = {label: hash_rows(one).numpy().view(np.uint64) for label, one in vectors.items()}
     _, first, equal = np.unique(np.concatenate([*known.values()]), return_index=True, return_inverse=True)
     clump = join_close(torch.cat([*vectors.values()]).float()[torch.from_numpy(first)])
     of_each = clump[equal.reshape(-1)]

@@ -134,7 +134,7 @@ def test_each_extractor_is_checked_though_one_before_it_is_unknown():
     result = run("doctor", "extractors", "check", "dino", "pixels", "nosuch")
     assert result.exit_code == 3
     assert "pixels on " in result.stdout
-    assert 'unknown extractor "dino" (did you mean "dinov2-vitb14", "dinov2-vitg14"' in result.stderr
+    assert 'unknown extractor "dino" (did you mean "dinov2-vitb14", "dinov2-vitb14-reg"' in result.stderr
     assert 'unknown extractor "nosuch"' in result.stderr
 
 
