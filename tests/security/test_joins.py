@@ -22,6 +22,7 @@ REVIEWED = {
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
         "core/doors.py": {"place / part", "folder / name"},
+        "core/places.py": {"Path(HOME).expanduser() / name", "Path(given) / 'finc-eval' / name", "Path(given) / name"},
         "embeddings/job.py": {
             "cache_folder() / f'{key}.h5'",
             "(out or _default_path(name)).with_name(f'{STREAM}{name}.h5')",
