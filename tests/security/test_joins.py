@@ -17,7 +17,6 @@ REVIEWED = {
         "cli/verbs/report.py": {"result / f'index.{form}'"},
         "core/provenance.py": {"Path(sys.argv[0])"},
         "cli/app.py": {"Path(args[0])"},
-        "core/remote/urls.py": {"root() / side"},
         "demo/planted.py": {"folder_inside(folder, kind) / f'{number:04d}.png'"},
         "demo/prompts.py": {"folder / name"},
         "demo/run.py": {"out / 'samples' / name", "out / f'{name}.h5'"},
