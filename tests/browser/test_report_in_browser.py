@@ -47,7 +47,7 @@ def test_every_kind_and_direction_has_a_row_of_a_table_and_a_card(opened, report
     assert page.locator("#forest tbody[data-mode]").count() == kinds + alone
     directions = sum(mode.p_value <= 0.05 for mode in comparison.directions)
     assert page.locator("#direction-table tbody[data-mode]").count() == directions
-    assert page.locator(".card h3").count() == kinds + len(comparison.directions)
+    assert page.locator(".card h3").count() == kinds + len(comparison.directions) + len(comparison.looks)
     page.locator("#forest tbody a").first.click()
     assert page.locator(":target").evaluate("node => node.classList.contains('card')")
 

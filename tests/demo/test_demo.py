@@ -72,8 +72,8 @@ def test_the_demo_finds_what_was_planted(least, p, recall, error, tmp_path, monk
         assert planted.kind.share_ref == pytest.approx(planted.share_ref, abs=error)
     colored, rare = [planted for planted in found if planted is not digits.planted[10]], digits.planted[10]
     assert all(planted.kind.share_ref < 0.002 and planted.kind.share_difference > 0.02 for planted in colored)
-    lacking = min(digits.comparison.kinds, key=lambda kind: kind.share_difference)
-    assert least < 11 or (rare.kind.id == lacking.id and digits.comparison.headings)
+    # Of all digits, those that were blurred lack in other kinds, too: the rare digit need not lack most.
+    assert least < 11 or (rare.kind.share_difference < -0.02 and digits.comparison.headings)
     assert sum(kind.share_gen for kind in digits.comparison.kinds) == pytest.approx(1)
     copies = digits.comparison.copies
     assert copies.count == len(copies.examples) == COPIES
