@@ -1,4 +1,4 @@
-"""What the first sentence of a comparison claims of sets of one law: the sets, their looks, their kinds, anything.
+"""How often does a comparison of two sets of one law claim a difference: of the sets, of looks, of kinds, of any?
 
     python benchmarks/first_sentence.py [whole | sets | looks | power] [--regime … --runs … --jobs …]
 

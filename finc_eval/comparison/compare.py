@@ -35,7 +35,7 @@ from finc_eval.embeddings.recipe import known_space
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.embeddings.search.neighbors import index_signature, least_recall, recall_notes
 from finc_eval.extractors.settings import AnyExtractor, Spaced
-from finc_eval.feature_maps.approximation import approximation_error
+from finc_eval.feature_maps.approximation import KernelError, approximation_error
 from finc_eval.gallery.counts import MAX_SHOWN
 from finc_eval.gallery.pictured import captions_of
 from finc_eval.naming.looks import Look, find_looks
@@ -45,8 +45,8 @@ from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.counts import COUNT, KindsOfSamples
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree
-from finc_eval.partitions.values import shares_by
-from finc_eval.prompts.table import prompt_differences
+from finc_eval.partitions.values import SharesBy, shares_by
+from finc_eval.prompts.table import PromptDifferences, prompt_differences
 from finc_eval.sketches.reference import ERROR_SAMPLE
 
 DIRECTIONS = Stage("find directions", cost=2)
@@ -235,11 +235,9 @@ def _describe(
     gen, ref = opened.sets["gen"], opened.sets["ref"]
     sets = {one.label: one.at_hand for one in (gen, ref) if one.has_rows or one.embeddings is not None}
     directions, listed, headings, divided = _name(found_directions, opened, answer, sets)
-    sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
+    sample, error = _kernel_error(gen, ref)
     copies, phi = copies_between(gen, ref), gen.sketch.feature_map
-    error = approximation_error(phi, sample) if len(sample) > 1 else None
     recall = least_recall(*(fit.full.recall for fit in fits.values()))
-    spectra = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
     is_testable = gen.is_testable and ref.is_testable
     overall = answer.differences(settings.seed)["gen"] if answer else None
     found = Comparison(
@@ -262,16 +260,12 @@ def _describe(
         space=known_space([gen.sketch.space, ref.sketch.space]),
         tested=is_testable * sum(fit.full.vectors.shape[1] for fit in fits.values()),
         kinds_tested=is_testable * answer.kinds.tree.nodes if answer else 0,
-        spectrum=Spectrum(spectra.get("over", ()), spectra.get("under", ())),
+        spectrum=_spectrum(fits),
         kernel_error=error,
         copies=copies,
         pairs=None if opened.pairing is None else opened.pairing.info,
-        by=None
-        if settings.by is None
-        else shares_by(sets, settings.by, pairing=opened.pairing, rho=settings.rho, seed=settings.seed),
-        prompts=None
-        if opened.pairing is None or answer is None
-        else prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower),
+        by=_values(sets, opened, settings),
+        prompts=_prompts(opened, answer, settings, run),
         warnings=(*recall_notes(recall), *caveats(opened, settings, scored, sample, error, copies), *opened.warnings),
         feature_map=phi,
         divided=divided,
@@ -292,6 +286,32 @@ def _name(
     alike = dict(zip(ROLES, answer.choice.tests.raw[:, list(answer.choice.listed)] <= ALPHA, strict=True))
     placed = [place_in_kinds(one, sets[SETS_OF[one.role][0]], listed, alike[one.role], divided) for one in directions]
     return placed, listed, headings, divided
+
+
+def _kernel_error(gen: SketchedSet, ref: SketchedSet) -> tuple[torch.Tensor, KernelError | None]:
+    """Return samples of both sets, and the error of φ on them; None for fewer than two samples."""
+    sample = torch.cat([one.sketch.sample.rows[: ERROR_SAMPLE // 2] for one in (gen, ref)])
+    return sample, approximation_error(gen.sketch.feature_map, sample) if len(sample) > 1 else None
+
+
+def _spectrum(fits: Mapping[Role, CrossFit]) -> Spectrum:
+    """Return the eigenvalues of both roles; none for a role that was not fitted."""
+    found = {role: tuple(fit.full.eigenvalues.tolist()) for role, fit in fits.items()}
+    return Spectrum(found.get("over", ()), found.get("under", ()))
+
+
+def _values(sets: Mapping[str, Embeddings], opened: OpenSets, settings: Settings) -> SharesBy | None:
+    """Return the shares of the values of the column `by`; None if the settings name no column."""
+    if settings.by is None:
+        return None
+    return shares_by(sets, settings.by, pairing=opened.pairing, rho=settings.rho, seed=settings.seed)
+
+
+def _prompts(opened: OpenSets, answer: Answer | None, settings: Settings, run: Run) -> PromptDifferences | None:
+    """Return what differs by prompt; None for sets that are not paired, or have no kinds."""
+    if opened.pairing is None or answer is None:
+        return None
+    return prompt_differences(opened.pairing, answer.kinds, settings.seed, run, opened.tower)
 
 
 def _with_captions(found: Comparison, opened: OpenSets, run: Run) -> Comparison:

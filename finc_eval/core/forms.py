@@ -1,7 +1,8 @@
 """Forms of names: texts that people or machines write in several ways, such as "café" in two Unicode forms.
 
 One matcher for file names, labels, prompts and classes. Texts that only spaces and canonical Unicode forms tell apart
-are one text. Texts that looser forms tell apart, such as case, are one text where that is unique, and else are told.
+are one text. Texts that differ in looser forms, such as case, are joined if only one text of each
+set fits; else a note names them.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ FORMS_OF_FILES: Mapping[str, Callable[[str], str]] = {
     "their folder": lambda name: _unpunctuated(name).rpartition("/")[2],
     "their suffix": lambda name: PurePosixPath(_unpunctuated(name)).stem,
 }
-"""Forms in which names of files may be alike: a folder or a suffix distinguishes files, and so they are told alone."""
+"""Forms in which names of files may be alike. Files are never joined by them: an error names the difference."""
 
 
 def loose(text: str) -> str:

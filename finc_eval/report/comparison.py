@@ -13,7 +13,7 @@ from typing import Any
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
 from finc_eval.comparison.headline import drifts
-from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison
+from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison, Spectrum
 from finc_eval.core.words import join_words, one_line, percent, plural
 from finc_eval.naming.evidence import UniqueNames, with_id
 from finc_eval.numerics.inference import ALPHA
@@ -87,18 +87,20 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         method_name=METHOD_NAMES[comparison.settings.method.name],
         stability=stability(comparison.settings),
         spectrum=spectrum_svg(spectrum.over, spectrum.under) if spectrum.over or spectrum.under else None,
-        eigenvalues=Table(
-            "The eigenvalues of the figure",
-            ["Rank", *(f"More in the {name}" for name in SET_NAMES.values())],
-            [
-                [str(rank), *("–" if value is None else number(value) for value in pair)]
-                for rank, pair in enumerate(zip_longest(spectrum.over, spectrum.under), 1)
-            ],
-        ),
+        eigenvalues=_eigenvalues(spectrum),
         facts_of_settings=_facts(comparison),
         shown_copies=SHOWN_COPIES,
         set_names=SET_NAMES,
     )
+
+
+def _eigenvalues(spectrum: Spectrum) -> Table:
+    """Return the eigenvalues of both roles, side by side."""
+    rows = [
+        [str(rank), *("–" if value is None else number(value) for value in pair)]
+        for rank, pair in enumerate(zip_longest(spectrum.over, spectrum.under), 1)
+    ]
+    return Table("The eigenvalues of the figure", ["Rank", *(f"More in the {one}" for one in SET_NAMES.values())], rows)
 
 
 def _facts(comparison: Comparison) -> list[tuple[str, object]]:
@@ -129,50 +131,54 @@ def _too(kind: Kind) -> str:
 def _directions_on_page(comparison: Comparison, names: tuple[str, str]) -> dict[str, Any]:
     """Return what the page needs to show directions: their table, their cards, and how to sort them."""
     found = _in_order(significant(comparison.directions, ALPHA))
-    unique, scale = UniqueNames(comparison.directions), scale_of(comparison.directions)
-    alike = {mode.id: mode for mode in found}
-
-    def card(mode: Direction) -> Card:
-        links: list[tuple[str, Sequence[Link]]] = []
-        unshown = _say_unshown(comparison, mode)
-        if lie_in := kind_links(comparison, mode):
-            links = [(f"{'No kind shows this direction. ' * bool(unshown)}Its best samples lie in:", lie_in)]
-        elif unshown:
-            links = [("No kind shows this direction: its best samples lie in many.", ())]
-        if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
-            other_card = Link(anchor(other.id), unique.title(other))
-            links.append(("The other set has this instead, which looks different:", [other_card]))
-        nearest = comparison.nearest(mode)
-        return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
-
-    rows = [
-        mode_row(mode, names, unique, scale, kind_links(comparison, mode), _say_unshown(comparison, mode))
-        for mode in found
-    ]
+    others = [mode for mode in comparison.directions if mode.p_value > ALPHA]
     return {
-        "direction_table": Rows(
-            id="direction-table",
-            caption="Share of each set that are members of each direction, in percent. One sample can be a member of "
-            "several directions: do not add them.",
-            legend={names[0]: "gen", names[1]: "ref"},
-            thing="Direction",
-            samples="Most typical, and at the other end",
-            axis=forest_axis(scale),
-            columns=[*names, "Difference, points"],
-            rows=rows,
-            linked="Kinds of its best samples" if comparison.kinds else "",
-        )
-        if rows
-        else None,
+        "direction_table": _direction_table(comparison, found, names) if found else None,
         "direction_cards": Cards(
-            [card(mode) for mode in found],
-            [card(mode) for mode in comparison.directions if mode.p_value > ALPHA],
+            [_direction_card(comparison, mode, names) for mode in found],
+            [_direction_card(comparison, mode, names) for mode in others],
             "No direction differs significantly.",
             {words: words for words in TOO.values()},
             sorts_of(names),
             "directions",
         ),
     }
+
+
+def _direction_table(comparison: Comparison, found: Sequence[Direction], names: tuple[str, str]) -> Rows:
+    """Return the table of the significant directions."""
+    unique, scale = UniqueNames(comparison.directions), scale_of(comparison.directions)
+    return Rows(
+        id="direction-table",
+        caption="Share of each set that are members of each direction, in percent. One sample can be a member of "
+        "several directions: do not add them.",
+        legend={names[0]: "gen", names[1]: "ref"},
+        thing="Direction",
+        samples="Most typical, and at the other end",
+        axis=forest_axis(scale),
+        columns=[*names, "Difference, points"],
+        rows=[
+            mode_row(mode, names, unique, scale, kind_links(comparison, mode), _say_unshown(comparison, mode))
+            for mode in found
+        ],
+        linked="Kinds of its best samples" if comparison.kinds else "",
+    )
+
+
+def _direction_card(comparison: Comparison, mode: Direction, names: tuple[str, str]) -> Card:
+    """Return the card of a direction, with links to the kinds of its best samples and to what stands in its place."""
+    links: list[tuple[str, Sequence[Link]]] = []
+    unshown = _say_unshown(comparison, mode)
+    if lie_in := kind_links(comparison, mode):
+        links = [(f"{'No kind shows this direction. ' * bool(unshown)}Its best samples lie in:", lie_in)]
+    elif unshown:
+        links = [("No kind shows this direction: its best samples lie in many.", ())]
+    alike = {one.id: one for one in significant(comparison.directions, ALPHA)}
+    if (other := alike.get(mode.looks_different or "")) is not None and mode.id in alike:
+        other_card = Link(anchor(other.id), UniqueNames(comparison.directions).title(other))
+        links.append(("The other set has this instead, which looks different:", [other_card]))
+    scale, nearest = scale_of(comparison.directions), comparison.nearest(mode)
+    return mode_card(mode, names, scale, comparison.shown, links=tuple(links), nearest=nearest)
 
 
 def _in_order(modes: Sequence[Direction]) -> list[Direction]:
