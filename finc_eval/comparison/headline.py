@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -61,12 +62,12 @@ class _Compared(Protocol):
 
 @dataclass(frozen=True)
 class Fact:
-    """A look, a repeat, words of prompts, or a kind in which the sets differ."""
+    """A look, a repeat, words of prompts, a kind, or a direction in which the sets differ."""
 
     first: str  # the sentence that says of what a share is
     later: str  # the sentence behind another, which has said it
     size: float  # difference of both shares; 1 for a change of a whole set, and for words of prompts
-    is_kind: bool
+    thing: str = "look"  # what it is one of
 
 
 def headline(found: _Compared) -> str:
@@ -95,24 +96,39 @@ def _fits(sentences: Sequence[str]) -> bool:
 def facts(found: _Compared) -> list[Fact]:
     """Return looks, repeats, words of prompts, headings and kinds that differ in one order, the largest first.
 
-    Kinds that a look explains are not told again.
+    Kinds that a look explains are not told again. A comparison without kinds has directions in their place.
     """
-    every = [Fact(one.sentence, one.sentence, 1.0 if one.whole else abs(_gap(one)), False) for one in found.looks]
-    every += [Fact(one, one, 1.0, False) for one in _on_words(found)]
-    names = UniqueNames((*found.headings, *found.kinds))
-    for kind in unexplained(found, top_level(found.kinds, found.headings)):
-        own, other = _two_shares(kind.share_gen, kind.share_ref)
-        share = f"The kind {_name(kind, names)} is {own}"
-        first = f"{share} of the generated set (reference {other})."
-        every.append(Fact(first, f"{share} (reference {other}).", abs(_gap(kind)), True))
+    every = [Fact(one.sentence, one.sentence, 1.0 if one.whole else abs(_gap(one))) for one in found.looks]
+    every += [Fact(one, one, 1.0) for one in _on_words(found)]
+    kinds = top_level(found.kinds, found.headings)
+    every += _of_shares("kind", "is", unexplained(found, kinds), UniqueNames((*found.headings, *found.kinds)))
+    if _thing(found) == "direction":
+        firm = [one for one in significant(found.directions, ALPHA) if one.firm]
+        every += _of_shares("direction", "holds", firm, UniqueNames(found.directions))
     return sorted(every, key=lambda one: -one.size)
 
 
-def _gap(one: Look | Kind) -> float:
+def _of_shares(
+    thing: str, verb: str, differ: Sequence[Kind] | Sequence[Direction], names: UniqueNames
+) -> Iterator[Fact]:
+    """Yield what share of each set every kind, or direction, has."""
+    for one in differ:
+        own, other = _two_shares(one.share_gen, one.share_ref)
+        share = f"The {thing} {_name(one, names)} {verb} {own}"
+        first = f"{share} of the generated set (reference {other})."
+        yield Fact(first, f"{share} (reference {other}).", abs(_gap(one)), thing)
+
+
+def _thing(found: _Compared) -> str:
+    """Return what the sets were divided into."""
+    return "kind" if found.difference is not None or found.kinds else "direction"
+
+
+def _gap(one: Look | Kind | Direction) -> float:
     return one.share_gen - one.share_ref
 
 
-def _name(kind: Kind, names: UniqueNames) -> str:
+def _name(kind: Kind | Direction, names: UniqueNames) -> str:
     """Return the name of a kind in quotation marks, cut after `MAX_NAME` words; the id without a name."""
     if kind.name is None:
         return kind.id
@@ -141,19 +157,16 @@ def _on_words(found: _Compared) -> list[str]:
 
 def _count_rest(found: _Compared, left: Sequence[Fact]) -> list[str]:
     """Return how many kinds, and looks of the sets, differ that the headline does not name, in a sentence."""
-    whole = any(look.whole for look in found.looks)
-    kinds = len(significant(found.kinds, ALPHA)) if whole else sum(one.is_kind for one in left)
-    others = sum(not one.is_kind for one in left)
-    parts = [plural(count, thing) for count, thing in ((kinds, "more kind"), (others, "more look")) if count]
-    verb = "differs" if kinds + others == 1 else "differ"
-    return [f"{join_words(parts)}{' of the sets' * bool(others)} {verb}."] if parts else []
+    counts = Counter(one.thing for one in left)
+    if any(look.whole for look in found.looks):
+        counts["kind"] = len(significant(found.kinds, ALPHA))
+    parts = [plural(counts[thing], f"more {thing}") for thing in ("kind", "direction", "look") if counts[thing]]
+    verb = "differs" if counts.total() == 1 else "differ"
+    return [f"{join_words(parts)}{' of the sets' * bool(counts['look'])} {verb}."] if parts else []
 
 
 def _without_facts(found: _Compared) -> list[str]:
     """Return what is known where no look and no kind differs, in sentences; none if the sets do not differ."""
-    firm = [one for one in significant(found.directions, ALPHA) if one.firm]
-    if firm and found.difference is None and not found.kinds:
-        return [f"The sets differ in {plural(len(firm), 'direction')}."]
     return say_apart(found) if sets_differ(found) else []
 
 
@@ -170,9 +183,8 @@ def sets_differ(found: _Compared) -> bool:
 
 def say_apart(found: _Compared) -> list[str]:
     """Return that the sets differ though nothing names it, and how well they can be told apart, in sentences."""
-    thing = "kind" if found.difference is not None or found.kinds else "direction"
     slight = ": everything may have changed a little" * (found.sets_p_value is not None)
-    sentences = [f"The sets differ (p = {_p_of_sets(found):.2g}), but no {thing} does{slight}."]
+    sentences = [f"The sets differ (p = {_p_of_sets(found):.2g}), but no {_thing(found)} does{slight}."]
     if (apart := found.separability) is not None and apart.interval[0] > CHANCE:
         share = f"{percent(apart.value)} [{percent_range(apart.interval, CHANCE)}]"
         sentences.append(f"A classifier assigns {share} of held-out samples to their set; 50 % is chance.")
@@ -183,8 +195,11 @@ def _nothing(found: _Compared) -> str:
     """Return that nothing was found, and how small what was missed may be, in twelve words."""
     if (untested := say_untested(found)) is not None:
         return untested
-    thing = "kind" if found.difference is not None or found.kinds else "direction"
-    what = f"No {thing} differs significantly" if _p_of_sets(found) is None else "The sets do not differ significantly"
+    what = (
+        f"No {_thing(found)} differs significantly"
+        if _p_of_sets(found) is None
+        else "The sets do not differ significantly"
+    )
     if found.detectable is None:
         return f"{what}."
     return (
@@ -213,24 +228,12 @@ def _say_ratio(found: _Compared) -> list[str]:
     return [] if rho == 1 else [f"A kind counts above {rho:g} times the other set's share."]
 
 
-def on_looks(found: _Compared) -> list[str]:
-    """Return what every eye sees first: the looks in which the sets differ, in sentences, the clearest first."""
-    return [look.sentence for look in found.looks[:LARGEST]]
-
-
 def unexplained(found: _Compared, kinds: Sequence[Kind]) -> list[Kind]:
     """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set."""
     if any(look.whole for look in found.looks):
         return []
     looks = {one for look in found.looks for one in look.kinds}
     return [kind for kind in kinds if kind.id not in looks and not (kind.children and set(kind.children) <= looks)]
-
-
-def on_prompts(found: _Compared, titles: tuple[str, str] = ("gen", "ref")) -> list[str]:
-    """Return in which words of prompts the images of paired sets differ, in sentences with the titles of both sets."""
-    return (
-        [] if found.prompts is None else list(found.prompts.sentences(dict(zip(("gen", "ref"), titles, strict=True))))
-    )
 
 
 def short(found: _Compared) -> str:
@@ -264,20 +267,16 @@ def _estimate(found: _Compared) -> str:
     return f"{percent(found.difference)} [{percent_range(found.difference_interval)}]"
 
 
-def qualify(found: _Compared) -> list[str]:
-    """Return what the kinds explain, which directions they do not show, and what may be missed, in sentences."""
-    sentences = []
-    if significant(found.kinds, ALPHA):
-        if found.difference and found.explained is not None:
-            part, whole = 100 * found.explained, 100 * found.difference
-            sentences.append(f"These kinds explain {part:.0f} of the {whole:.0f} points.")
-        sentences += _drifts(found)
-    return [*sentences, *say_missed(found.detectable)]
+def details(found: _Compared) -> list[str]:
+    """Return what stands behind the headline, in sentences.
 
-
-def drift_alone(found: _Compared) -> list[str]:
-    """Return which directions no kind shows, in a sentence, where no kind differs: this is then the finding."""
-    return [] if significant(found.kinds, ALPHA) else _drifts(found)
+    How different the sets are over all kinds, what the kinds explain of it, and which directions they do not show.
+    """
+    sentences = overall(found)
+    if significant(found.kinds, ALPHA) and found.difference and found.explained is not None:
+        part, whole = 100 * found.explained, 100 * found.difference
+        sentences.append(f"These kinds explain {part:.0f} of the {whole:.0f} points.")
+    return [*sentences, *_drifts(found)]
 
 
 def _drifts(found: _Compared) -> list[str]:

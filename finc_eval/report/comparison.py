@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Any
 
 from finc_eval.comparison.direction import SETS_OF, Direction, Role, significant
-from finc_eval.comparison.headline import drifts
+from finc_eval.comparison.headline import details, drifts
 from finc_eval.comparison.result import SET_NAMES, SHOWN_COPIES, Comparison, Spectrum
 from finc_eval.core.words import join_words, one_line, percent, plural
 from finc_eval.naming.evidence import UniqueNames, with_id
@@ -39,7 +39,6 @@ from finc_eval.report.exports.outline import Cell, Outline, Table, call, source,
 from finc_eval.report.formats import bare_percent, number, p_value
 from finc_eval.report.pages import METHOD_NAMES, Section, kernel_facts, render, stability
 from finc_eval.report.terminal import print_notes, print_one
-from finc_eval.report.verdict import lead, verdict
 from finc_eval.samples import Samples
 
 ROLES: tuple[tuple[Role, str, str], ...] = (
@@ -79,7 +78,7 @@ def page(comparison: Comparison, samples: Mapping[str, Samples]) -> str:
         cards_of_kinds=cards,
         **_directions_on_page(comparison, names),
         titles=names,
-        lead=lead(comparison),
+        lead=" ".join(details(comparison)),
         captions=comparison.captions,
         prompt_tables=[*mix_tables(comparison.kinds, shown), *prompt_tables(comparison.prompts, shown)],
         directions_title=_directions_title(comparison),
@@ -224,12 +223,12 @@ def outline(comparison: Comparison) -> Outline:
     return Outline(
         kind="comparison of two sets of samples",
         title=f"{gen} against {ref}",
-        headline=verdict(comparison, (gen, ref)),
+        headline=comparison.headline,
         sets={gen: comparison.gen.n, ref: comparison.ref.n},
         signatures=[comparison.signature],
         call=call("compare", *(source(*one) for one in sets.items()), settings=comparison.settings),
         tables=[*_tables(comparison), *value_tables(comparison.by, LABELS)],
-        details=[text for text in (lead(comparison), not_significant(comparison, ".")) if text],
+        details=[text for text in (*details(comparison), not_significant(comparison, ".")) if text],
         warnings=comparison.warnings,
         failures=unreadable(sets),
     )

@@ -92,8 +92,8 @@ def notebook(result: Evaluation) -> Outline:
 
 
 def show(result: Evaluation) -> None:
-    """Print the answers, then what qualifies them."""
-    print(one_line(_title(result)))
+    """Print the headline, the answer to each question, and what qualifies them."""
+    print(one_line(outline(result).headline))
     for question, answer in answers(result):
         print(f"\n{question}\n{one_line(answer)}")
     print()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from finc_eval.comparison.headline import say_missed, top_level
-from finc_eval.core.words import figure, percent
+from finc_eval.core.words import figure, join_words, percent
+from finc_eval.naming.evidence import UniqueNames
 from finc_eval.numerics.inference import ALPHA
+from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.kinds import Kinds
 from finc_eval.report.cards.sets import kinds_on_page
 from finc_eval.report.cards.texts import UNDER, kind_tables, mix_tables, value_tables
 from finc_eval.report.exports.outline import Outline, call, several, sizes, sources, unreadable
 from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, kinds_in_words, render
-from finc_eval.report.verdict import such_as
 from finc_eval.samples import Samples
+
+NAMED = 2  # examples of each group that a sentence names
 
 TITLE = f"Share of each kind in each set ({UNDER.strip()} under a heading)"
 
@@ -83,13 +86,27 @@ def summary(result: Kinds) -> str:
         for word, label, side in sides
         if (count := sum(kind.side == side for kind in significant))
     ]
-    examples = such_as((*result.headings, *result.kinds), [(label, found) for _, label, _, found in groups])
+    examples = _such_as((*result.headings, *result.kinds), [(label, found) for _, label, _, found in groups])
     found = [
         f"{label} has significantly {word} of {kinds_in_words(count)}{few}"
         for (word, label, count, _), few in zip(groups, examples, strict=True)
     ]
     nothing = "No kind is significantly more or less frequent in one set"
     return " ".join([f"{'; '.join(found) or nothing}.", *_overall(result), *say_missed(result.detectable)])
+
+
+def _such_as(kinds: Sequence[Kind], groups: Sequence[tuple[str, Sequence[Kind]]]) -> list[str]:
+    """Return the clearest named kinds of each group as the end of a sentence; no two read the same."""
+    names = UniqueNames(kinds)
+    examples = names.examples([[one for one in found if one.name] for _, found in groups], NAMED)
+    texts = [
+        [f"{names.kind(one)} ({percent(one.shares[label].share)} of {label})" for one in few]
+        for (label, _), few in zip(groups, examples, strict=True)
+    ]
+    return [
+        f"{':' if len(texts) == len(found) else ', such as'} {join_words(texts)}" if texts else ""
+        for texts, (_, found) in zip(texts, groups, strict=True)
+    ]
 
 
 def _overall(result: Kinds) -> list[str]:

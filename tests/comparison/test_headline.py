@@ -4,9 +4,18 @@ import re
 from dataclasses import replace
 
 import pytest
-from _pages import LESS, MORE, OVER, SAME, UNDER, a_comparison, a_kind, named
+from _pages import LESS, MORE, OVER, SAME, THREES, UNDER, a_comparison, a_kind, a_mode, named
 
-from finc_eval.comparison.headline import MAX_SENTENCE, MAX_WORDS, drifts, overall, qualify, sets_differ, top_level
+from finc_eval.comparison.headline import (
+    MAX_SENTENCE,
+    MAX_WORDS,
+    details,
+    drifts,
+    overall,
+    say_missed,
+    sets_differ,
+    top_level,
+)
 from finc_eval.comparison.sets_test import Separability
 from finc_eval.core.words import join_words, percent_range, plural
 from finc_eval.naming.evidence import LOOKS_LIKE
@@ -94,6 +103,32 @@ CASES = {
     ),
 }  # fmt: skip
 
+NO_KINDS = dict.fromkeys(("difference", "difference_interval", "difference_p_value", "detectable"))
+
+
+@pytest.mark.parametrize(
+    ("over", "under", "says"),
+    [
+        (
+            [OVER],
+            [named(UNDER, "mostly 7 (60 %)", ("label", "7"))],
+            f"The direction {OVER.id} holds 13.1 % of the generated set (reference 4.0 %). The direction “7” holds "
+            "2.0 % (reference 10.0 %).",
+        ),
+        ([a_mode("over-1", p_value=0.4)], [], "No direction differs significantly."),
+        ([a_mode("over-x", stability=0.2)], [], "No direction differs significantly."),
+    ],
+    ids=["two", "not significant", "not stable"],
+)
+def test_without_kinds_the_headline_names_directions(over, under, says):
+    assert a_comparison(over, under, **NO_KINDS).headline == says
+
+
+def test_two_kinds_of_one_name_never_read_the_same():
+    alike = [replace(THREES, id=f"k1{i}", difference=0.1 - i / 100) for i in range(2)]
+    told = a_comparison(kinds=alike).headline
+    assert "“3”, k10, is 13.1 %" in told and "“3”, k11, is" in told
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_headline_says_what_was_found(case):
@@ -170,11 +205,25 @@ def test_over_all_kinds_the_page_says_how_much_would_have_to_change():
     assert "an estimated 20 % [0, 70] of the samples" in first(**untested)
 
 
-def test_the_page_says_what_may_be_missed_in_full():
-    told = qualify(a_comparison(kinds=[SAME], detectable=1.0))[-1]
-    assert told == "The independent samples are too few to show a separate kind of one set alone, whatever its share."
-    told = qualify(a_comparison(kinds=[SAME]))[-1]
-    assert told == "A separate kind that makes up less than 1.9 % of one set alone may have been missed."
+def test_kinds_of_sets_say_what_may_be_missed_in_full():
+    assert say_missed(None) == []
+    assert say_missed(1.0)[0].startswith("The independent samples are too few to show a separate kind of one set alone")
+    assert say_missed(0.019) == ["A separate kind that makes up less than 1.9 % of one set alone may have been missed."]
+
+
+def test_behind_the_headline_stands_how_much_of_the_difference_the_kinds_explain():
+    told = " ".join(details(a_comparison(kinds=BOTH)))
+    assert told.startswith("About 12 % [9, 15] of the samples would have to change kind to make the sets alike.")
+    assert "These kinds explain 9 of the 12 points." in told
+
+
+@pytest.mark.parametrize("kinds", [[MORE, SAME], [SAME]])
+def test_a_direction_that_no_kind_shows_stands_behind_the_headline(kinds):
+    """A slow change of brightness over all kinds is a finding, too."""
+    drift = replace(OVER, name="brighter", kinds=("k1", "k3"))
+    assert "A direction differs that no kind shows" in " ".join(details(a_comparison([drift], kinds=kinds)))
+    shown = replace(drift, shown_by_kinds=True)
+    assert "direction" not in " ".join(details(a_comparison([shown], kinds=kinds)))
 
 
 def test_what_was_not_tested_is_not_said_to_be_alike():
@@ -210,9 +259,9 @@ def test_two_kinds_of_one_name_do_not_read_the_same():
 )
 def test_kinds_explain_no_more_than_there_is(difference, says):
     found = a_comparison(kinds=BOTH, difference=difference, difference_interval=(0.01, 0.3))
-    assert says in " ".join(qualify(found)) and found.explained <= found.difference
+    assert says in " ".join(details(found)) and found.explained <= found.difference
     alike = a_comparison(kinds=[SAME])
-    assert "explain" not in " ".join(qualify(alike)) and alike.explained == 0
+    assert "explain" not in " ".join(details(alike)) and alike.explained == 0
 
 
 @pytest.mark.parametrize(
@@ -227,27 +276,14 @@ def test_kinds_explain_no_more_than_there_is(difference, says):
     ],
 )  # fmt: skip
 def test_directions_that_no_kind_shows_are_told_as_drifts(directions, says):
-    assert says in " ".join(qualify(a_comparison(directions, [], BOTH)))
+    assert says in " ".join(details(a_comparison(directions, [], BOTH)))
     assert drifts(directions)[0].id == directions[0].id
 
 
 @pytest.mark.parametrize("changes", [{"p_value": 0.06}, {"stability": 0.4}, {"shown_by_kinds": True}])
 def test_a_direction_that_is_unsure_or_that_kinds_show_is_no_drift(changes):
     one = replace(OVER, **changes)
-    assert drifts([one]) == [] and "direction" not in " ".join(qualify(a_comparison([one], [], BOTH)))
-
-
-@pytest.mark.parametrize(
-    ("directions", "says"),
-    [
-        ([OVER, UNDER], "The sets differ in 2 directions."),
-        ([OVER], "The sets differ in 1 direction."),
-        ([replace(OVER, stability=0.3)], "No direction differs significantly."),
-    ],
-)
-def test_finc_alone_tells_of_directions_and_of_no_kinds(directions, says):
-    found = a_comparison(directions)
-    assert found.headline == says and found.explained is None
+    assert drifts([one]) == [] and "direction" not in " ".join(details(a_comparison([one], [], BOTH)))
 
 
 def test_a_ratio_other_than_one_is_said():

@@ -31,6 +31,7 @@ from _pages import (
 )
 from PIL import Image, ImageDraw
 
+from finc_eval.comparison.headline import details
 from finc_eval.comparison.result import Copies, Spectrum
 from finc_eval.comparison.settings import Ken, Settings
 from finc_eval.core.errors import FincEvalError, UsageError
@@ -44,7 +45,6 @@ from finc_eval.report import fragment
 from finc_eval.report.comparison import page, titles
 from finc_eval.report.drawings import forest_axis, forest_scale, spectrum_svg
 from finc_eval.report.formats import optional_percent, p_value, ratio
-from finc_eval.report.verdict import lead, verdict
 
 
 def page_of(comparison, **samples):
@@ -648,11 +648,11 @@ def test_samples_that_a_caller_passes_must_be_there(tmp_path):
 # --- words --------------------------------------------------------------------------------------------------
 
 
-def test_the_page_begins_with_the_verdict_and_the_notebook_with_the_headline():
+def test_page_and_notebook_begin_with_the_headline():
     comparison = a_comparison([OVER], [UNDER], [MORE, LESS, SAME])
     page = Page(page_of(comparison))
-    assert page.texts("p", "summary") == [verdict(comparison, ("gen", "ref"))]
-    assert page.texts("p", "lede") == [lead(comparison)]
+    assert page.texts("p", "summary") == [comparison.headline]
+    assert page.texts("p", "lede") == [" ".join(details(comparison))]
     assert comparison.headline in Page(fragment(comparison)).texts("caption")[0]
 
 

@@ -27,7 +27,6 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
     head = [
         f"<!-- finc-eval: {mark} -->",
         f"## {escape(outline.title)}",
-        f"{escape(outline.kind).capitalize()}. Made by finc-eval.",
         paragraph(outline.headline),
         *[paragraph(text) for text in outline.details[:MAX_SENTENCES]],
         *_write_list("Before you trust the numbers", outline.warnings),
@@ -35,6 +34,7 @@ def markdown(outline: Outline, made: Made, mark: str) -> str:
     signatures = "\n".join(one_line(str(one)) for one in [*outline.signatures][:MAX_SENTENCES])
     tail = [
         "### How this was made",
+        f"{escape(outline.kind).capitalize()}. Made by finc-eval.",
         _code(made.command),
         escape(made.using),
         *([_code(signatures)] if outline.signatures else []),
