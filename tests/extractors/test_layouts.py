@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 import torchvision
-from _networks import largest, message, stirred, with_weights
+from _networks import largest, message, with_weights
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
@@ -196,20 +196,6 @@ def test_clip_reads_the_image_tower_of_openais_names_and_projects(tmp_path):
     with torch.inference_mode():
         mine = load_backbone(with_weights(card, path), CPU, path)(images)["projection"]
     assert largest(mine - wanted) <= 1e-4 * largest(wanted)
-
-
-def test_swav_drops_what_it_was_trained_with_and_equals_torchvisions_resnet(tmp_path):
-    plain = stirred(torchvision.models.resnet50(weights=None)).eval()
-    plain.fc = torch.nn.Identity()
-    heads = {"projection_head.0.weight": torch.zeros(2, 2), "prototypes.weight": torch.zeros(2, 2)}
-    path = tmp_path / "swav.pth.tar"
-    torch.save({f"module.{name}": tensor for name, tensor in (plain.state_dict() | heads).items()}, path)
-    images = torch.randn(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-    with torch.inference_mode():
-        mine = load_backbone(with_weights(load_card("swav-resnet50"), path), CPU, path)(images)
-        wanted = plain(images)
-    assert set(mine) == {"features"}
-    assert largest(mine["features"] - wanted) <= 1e-5 * largest(wanted)
 
 
 def test_in_order_needs_as_many_tensors(tmp_path):
