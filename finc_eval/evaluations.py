@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self, TypeVar, Unpack, get_args
 
@@ -21,7 +21,7 @@ from finc_eval.core.record import check_names, plain, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.serialize import Document
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings
-from finc_eval.embeddings.opening import open_sets
+from finc_eval.embeddings.opening import as_embeddings, open_sets
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.measures.inputs import open_set
@@ -30,10 +30,12 @@ from finc_eval.measures.score import Score, Scores
 from finc_eval.memorization.audit import AUDIT_STAGES, audit
 from finc_eval.memorization.result import Audit
 from finc_eval.numerics.precision import arithmetic
+from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
+from finc_eval.privacy.reference.sketch import PrivateSketch, as_private_sketch
 from finc_eval.samples.profile import Profile, unlike_encodings
 from finc_eval.sketches.opening import as_sketch
 
-PartName = Literal["comparison", "scores", "methods", "audit"]
+PartName = Literal["comparison", "scores", "methods", "private", "audit"]
 PARTS: tuple[PartName, ...] = get_args(PartName)  # parts of an evaluation, which may lack any of them
 
 
@@ -51,7 +53,8 @@ class Evaluation(Document):
         methods: directions by FINC and by the baselines of its paper.
         audit: copies, attacks on membership, and the membership-inference score; None without training set and holdout.
         encodings: how the files of the two sets compare, in a sentence.
-        missing: reason for each part that could not be computed, by its name.
+        missing: reason for each part that could not be computed, by its name; "private" needs none.
+        private: distances of the generated set, and of a holdout, from a private reference; None for another reference.
 
     Example:
         >>> import finc_eval as fe
@@ -69,11 +72,13 @@ class Evaluation(Document):
     audit: Audit | None
     encodings: str
     missing: dict[str, str]
+    private: PrivateScore | PrivateComparison | None = None
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         check_names("part", self.missing, PARTS)
-        check_names("reason for lacking the part", (name for name in PARTS if name not in self.parts), self.missing)
+        lacking = [name for name in PARTS if name not in self.parts and name != "private"]
+        check_names("reason for lacking the part", lacking, self.missing)
         return self
 
     @property
@@ -110,6 +115,8 @@ BASELINES: tuple[MethodName, ...] = ("finc", "rarity", "fld")  # methods that ta
 
 ONLY_MOMENTS = "{} is the mean and covariance of a set, which give metrics alone: give samples or embeddings"
 
+ONLY_PRIVATE = "the reference is a private sketch, which gives a distance with a guarantee alone"
+
 NO_AUDIT = "an audit needs a training set and a holdout"
 
 
@@ -134,7 +141,7 @@ def evaluate(
 
     Args:
         gen: generated set, as `metrics` takes it: embeddings, or the path of samples, which are embedded first.
-        ref: reference set, in the same forms.
+        ref: reference set, in the same forms; or a private sketch or its path, for the distance from private records.
         metrics: a name or names of metrics, as `metrics` takes them; default: fd, kid, prdc, vendi and rke.
         train: all samples that the generator was trained on; they and a holdout make an audit possible.
         holdout: samples of the same distribution that the generator has not seen.
@@ -162,7 +169,12 @@ def evaluate(
     if (train is None) != (holdout is None):
         raise UsageError("an audit needs both a training set and a holdout: pass both, or neither")
     settings, run = settings_of(settings, options), Run.of(run)
-    given = {"gen": gen, "ref": ref} | ({} if train is None else {"train": train, "holdout": holdout})
+    audited = {} if train is None else {"train": train, "holdout": holdout}
+    if (sketch := as_private_sketch(ref)) is not None:
+        if metrics is not None:
+            raise UsageError(f"metrics are not computed: {ONLY_PRIVATE}: leave metrics out")
+        return _evaluate_privately({"gen": gen, **audited}, sketch, settings, extractor, run)
+    given = {"gen": gen, "ref": ref, **audited}
     chosen = choose_metrics(METRICS if metrics is None else metrics, given)
     spaces = {one.extractor for one in chosen}
     opened = open_sets(given, open_set, extractor, run, preferred=spaces.pop() if len(spaces) == 1 else None)
@@ -187,17 +199,45 @@ def evaluate(
         methods=_part(
             "methods", lambda: compare_methods(x, y, methods, settings, run=run.prefixed("methods")), missing
         ),
-        audit=_part(
-            "audit",
-            lambda: audit(
-                x, sets["train"], sets["holdout"], seed=settings.seed, index=settings.index, run=run.prefixed("audit")
-            ),
-            missing,
-        ),
+        audit=_audit(sets, settings, run, missing),
         encodings=_encodings(x, y),
         missing=missing,
         provenance=Provenance.here(run.device),
     )
+
+
+def _evaluate_privately(
+    given: dict[str, object], sketch: PrivateSketch, settings: Settings, extractor: AnyExtractor, run: Run
+) -> Evaluation:
+    """Evaluate a generator against a private reference; a holdout shows how far real samples are from it."""
+    sets = open_sets(given, as_embeddings, extractor, run, [sketch.space])
+    run = run.planned("private", *([Stage.of_parts("audit", AUDIT_STAGES)] if "train" in sets else []))
+    missing = dict.fromkeys(("comparison", "scores", "methods"), ONLY_PRIVATE)
+    if "train" not in sets:
+        missing["audit"] = NO_AUDIT
+    scored: dict[str, object] = {name: one for name, one in sets.items() if name != "train"}
+    of_part = run.prefixed("private")
+    distance = sketch.compare(scored, run=of_part) if "holdout" in scored else sketch.score(sets["gen"], run=of_part)
+    return Evaluation(
+        comparison=None,
+        scores=None,
+        methods=None,
+        audit=_audit(sets, settings, run, missing),
+        encodings="How the private records were encoded is not known.",
+        missing=missing,
+        private=distance,
+        provenance=Provenance.here(run.device),
+    )
+
+
+def _audit(sets: Mapping[str, object], settings: Settings, run: Run, missing: dict[str, str]) -> Audit | None:
+    """Audit a generated set against a training set and a holdout."""
+
+    def compute() -> Audit:
+        gen, train, holdout = (sets[label] for label in ("gen", "train", "holdout"))
+        return audit(gen, train, holdout, seed=settings.seed, index=settings.index, run=run.prefixed("audit"))
+
+    return _part("audit", compute, missing)
 
 
 def _methods(*sets: object) -> tuple[MethodName, ...]:

@@ -11,11 +11,14 @@ from markupsafe import Markup
 
 from finc_eval.core.errors import UsageError
 from finc_eval.core.words import figure, join_words, one_line
+from finc_eval.privacy.reference.result import PrivateComparison, PrivateScore
 from finc_eval.report import audit as audits
 from finc_eval.report import comparison as comparisons
 from finc_eval.report import fragment, methods
 from finc_eval.report import outline as outline_of
+from finc_eval.report import private as privacy
 from finc_eval.report.exports.outline import Outline, Table, call, sizes, source
+from finc_eval.report.formats import p_value
 from finc_eval.report.pages import Section, render
 from finc_eval.report.terminal import print_notes
 from finc_eval.samples import Samples
@@ -27,9 +30,20 @@ QUESTIONS = {
     "comparison": "Which kinds differ?",
     "scores": "Fidelity and diversity",
     "methods": "What do other methods find?",
+    "private": "How far from the private records?",
     "audit": "Copies and membership",
 }
 """The heading of each part."""
+
+SIDE_BY_SIDE = "Privacy: what each score means"
+
+PRIVACY_COLUMNS = ("Score", "Value", "What it means", "Yardstick")
+
+PRIVACY_LEGEND = (
+    "The guarantee is about the private reference: whatever is done with it, this page included. It is not about the "
+    "generator, and does not cover the membership score, which is computed from the training set and the holdout "
+    "themselves: whoever shows this page shows that score."
+)
 
 STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
@@ -53,6 +67,9 @@ def page(result: Evaluation, samples: Mapping[str, Samples]) -> str:
             raise UsageError(f"the page shows no samples of a set {label!r}: it shows samples of {', '.join(known)}")
     said = outline(result)
     sections = [Section("summary", "Every question", facts=answers(result))]
+    if result.private is not None:
+        table = side_by_side(result, result.private)
+        sections.append(Section("privacy", table.title, table.legend, table=table))
     for name, part in result.parts.items():
         given = {label: samples[label] for label in SHOWN.get(name, ()) if label in samples}
         view = Markup(STYLE.sub("", fragment(part, given)))
@@ -68,15 +85,19 @@ def outline(result: Evaluation) -> Outline:
         sets |= {"train": result.audit.train, "holdout": result.audit.holdout}
     arguments = [f"{'' if one in SHOWN['comparison'] else f'{one}='}{source(one, info)}" for one, info in sets.items()]
     parts = [outline_of(part) for part in result.parts.values()]
+    if result.private is not None:
+        arguments = ["gen", '"private.h5"', *([] if result.audit is None else ["train=train", "holdout=holdout"])]
     verdict = [] if result.audit is None else [result.audit.verdict]
+    private = [] if result.private is None else [privacy.summary(result.private)]
+    tables = [Table("Summary", COLUMNS, answers(result), words=COLUMNS[1:])]
     return Outline(
         kind="evaluation of a generator",
         title=_title(result),
-        headline=" ".join([*([] if compared is None else [compared.headline]), *verdict]),
-        sets=sizes(sets),
+        headline=" ".join([*([] if compared is None else [compared.headline]), *private, *verdict]),
+        sets=sizes(sets) | ({} if result.private is None else {"private reference": None}),
         signatures=list(dict.fromkeys(str(one) for part in parts for one in part.signatures)),
         call=call("evaluate", *arguments, settings=compared and compared.settings),
-        tables=[Table("Summary", COLUMNS, answers(result), words=COLUMNS[1:])],
+        tables=tables if result.private is None else [*tables, side_by_side(result, result.private)],
         warnings=result.warnings,
         failures=[
             *dict.fromkeys(failure for part in parts for failure in part.failures),
@@ -96,6 +117,11 @@ def show(result: Evaluation) -> None:
     print(one_line(outline(result).headline))
     for question, answer in answers(result):
         print(f"\n{question}\n{one_line(answer)}")
+    if result.private is not None:
+        table = side_by_side(result, result.private)
+        for row in table.rows:
+            print(f"\n{row[0]}: {row[1]}\n{row[2]} {row[3]}")
+        print(f"\n{table.legend}")
     print()
     print_notes(result.warnings)
 
@@ -112,13 +138,69 @@ def answers(result: Evaluation) -> list[tuple[str, str]]:
         found["scores"] = f"{join_words(texts)}."
     if result.methods is not None:
         found["methods"] = methods.summary(result.methods)
+    if result.private is not None:
+        found["private"] = privacy.summary(result.private)
     if result.audit is not None:
         found["audit"] = f"{audits.summary(result.audit)} {audits.membership_sentence(result.audit)}"
-    answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in QUESTIONS]
+    asked = [name for name in QUESTIONS if name in found or name in result.missing]
+    answered = [(QUESTIONS[name], found.get(name) or f"Not computed: {result.missing[name]}.") for name in asked]
     return [*answered, ("Encodings", result.encodings)]
+
+
+def side_by_side(result: Evaluation, found: PrivateScore | PrivateComparison) -> Table:
+    """Return DP-HP's distance and its guarantee beside KAHM's membership score, each with meaning and yardstick."""
+    scores = {one.name: one for one in privacy.scores_of(found)}
+    own, real = scores["gen"], scores.get("holdout")
+    yardstick = f"The noise hides values below {figure(own.smallest_detected, '.2g')}."
+    if real is not None:
+        yardstick += f" Real samples, the holdout: {figure(real.value)} {privacy.interval_text(real.interval)}."
+    rows = [
+        (
+            "Distance from the private records (DP-HP, MMD²)",
+            f"{figure(own.value)} {privacy.interval_text(own.interval)}",
+            "0 if the kernel cannot distinguish generated from private samples. It says nothing of copies.",
+            yardstick,
+        )
+    ]
+    for guarantee in found.guarantees:
+        stated, *ceilings = (cell(guarantee) for cell in privacy.PROMISES.values())
+        rows.append(
+            (
+                "Guarantee of the private reference",
+                stated,
+                "Whoever knows all other records and the release can hardly tell whether a record was in it.",
+                f"AUC {ceilings[0]}, where guessing has 0.5; true positives at 1 % {ceilings[2]}.",
+            )
+        )
+    return Table(
+        SIDE_BY_SIDE, PRIVACY_COLUMNS, [*rows, _membership(result)], words=PRIVACY_COLUMNS[1:], legend=PRIVACY_LEGEND
+    )
+
+
+def _membership(result: Evaluation) -> tuple[str, str, str, str]:
+    """Return KAHM's membership score as a row."""
+    name = "Membership-inference score (KAHM, eq. 69)"
+    meaning = (
+        "How unlike training samples and the holdout are in their distances from the generated ones. Large values show "
+        "members; without a finding, other attacks may still find some."
+    )
+    if result.audit is None:
+        return name, "–", meaning, f"Not computed: {result.missing['audit']}."
+    if result.audit.membership is None:
+        return name, "–", meaning, "The distances have no density to compare."
+    own, fresh = result.audit.membership.generated, result.audit.membership.control
+    return (
+        name,
+        f"{own.standardized:.3g}, p = {p_value(own.p_value or 1.0)}",
+        meaning,
+        f"95 % of equal densities stay below {own.threshold():.3g}. One half of the training set in place of the "
+        f"generated samples: {fresh.standardized:.3g}.",
+    )
 
 
 def _title(result: Evaluation) -> str:
     if result.comparison is not None:
         return " against ".join(comparisons.titles(result.comparison))
+    if result.private is not None:
+        return "gen against a private reference"
     return "evaluation" if result.scores is None else f"{result.scores.gen} against {result.scores.ref}"

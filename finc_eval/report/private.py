@@ -65,19 +65,20 @@ def _number(value: float, digits: int) -> str:
     return figure(value, f".{digits}e")
 
 
-def _range(ends: tuple[float, float]) -> str:
+def interval_text(ends: tuple[float, float]) -> str:
+    """Return the ends of an interval."""
     return f"[{_number(ends[0], 2)}, {_number(ends[1], 2)}]"
 
 
 def outline(result: PrivateResult) -> Outline:
     """Return what a score or a comparison says in all outputs."""
-    scores = _scores(result)
+    scores = scores_of(result)
     gens = "{" + ", ".join(f"{score.name!r}: …" for score in scores) + "}"
     made = ("score", "gen", f"name={scores[0].name!r}") if isinstance(result, PrivateScore) else ("compare", gens)
     return Outline(
         kind="scores against a private sketch",
         title=f"{several(score.name for score in scores)} against a private reference",
-        headline=_summary(result),
+        headline=summary(result),
         sets={score.name: score.n for score in scores} | {"private reference": None},
         signatures=[result.signature],
         call=call('privacy.PrivateSketch.load("ref.h5").' + made[0], *made[1:]),
@@ -128,15 +129,16 @@ def promises(guarantees: Iterable[Guarantee]) -> Table:
     return Table.of("What is promised to each private record", PROMISES, guarantees, legend=PROMISED)
 
 
-def _scores(result: PrivateResult) -> tuple[PrivateScore, ...]:
+def scores_of(result: PrivateResult) -> tuple[PrivateScore, ...]:
+    """Return the scores, the nearest first."""
     return (result,) if isinstance(result, PrivateScore) else result.scores
 
 
 def _tables(result: PrivateResult) -> Iterator[Table]:
     """Yield the tables of estimates that have rows."""
-    scores = _scores(result)
+    scores = scores_of(result)
     columns = ["Generator", "Samples", "MMD²", "Standard error", "Interval", "Noise alone"]
-    firsts = [([score.name, f"{score.n:,}"], score, [_range(score.noise_interval)]) for score in scores]
+    firsts = [([score.name, f"{score.n:,}"], score, [interval_text(score.noise_interval)]) for score in scores]
     yield _table(SCORES, columns, firsts, [False for _ in firsts])
     if isinstance(result, PrivateComparison) and result.pairs:
         columns = ["Nearer", "Farther", "Difference", "Standard error", "Interval", "Adj. p"]
@@ -162,14 +164,15 @@ def _table(
     tick = max((step * power for step in (1, 2, 5) if step * power <= abs(far)), default=0.0)
     cells: list[list[Cell | str]] = []
     for before, one, after in rows:
-        text = _range(one.interval)
+        text = interval_text(one.interval)
         drawn = draw_intervals(text, text, [("", "", one.value, one.interval, text)], on, [0, copysign(tick, far)])
         cells.append([*before, _number(one.value, 3), _number(one.standard_error, 1), drawn, *after])
     return Table(title, columns, cells, words=["Farther", "Part"], muted=muted, legend=LEGENDS.get(title, ""))
 
 
-def _summary(result: PrivateResult) -> str:
-    scores, sentences = _scores(result), []
+def summary(result: PrivateResult) -> str:
+    """Return what the scores say, in a few sentences."""
+    scores, sentences = scores_of(result), []
     first = scores[0]
     if isinstance(result, PrivateScore):
         value, low, high = (figure(one, ".3g") for one in (first.value, *first.interval))

@@ -13,7 +13,10 @@ from finc_eval import evaluations
 from finc_eval.cli.app import app
 from finc_eval.comparison import compare as comparing
 from finc_eval.measures.reference_statistics import read_statistics
-from finc_eval.report.evaluation import QUESTIONS, answers, page
+from finc_eval.report.evaluation import QUESTIONS, answers, page, side_by_side
+
+PUBLIC = [name for name in QUESTIONS if name != "private"]
+"""Parts of an evaluation whose reference is public."""
 
 pytestmark = pytest.mark.usefixtures("quick_audits")
 
@@ -44,7 +47,7 @@ def test_each_part_is_what_its_own_function_gives(whole, sets):
     assert whole.audit.membership == audited.membership
     assert whole.scores["fd"].value == fe.metrics(sets["gen"], sets["ref"], ["fd"])["fd"].value
     assert list(whole.methods.comparisons) == ["finc", "rarity", "fld", "ken"]
-    assert list(whole.parts) == list(QUESTIONS) and whole.missing == {}
+    assert list(whole.parts) == PUBLIC and whole.missing == {}
 
 
 def test_the_samples_are_divided_into_kinds_once(sets, monkeypatch):
@@ -60,10 +63,10 @@ def test_the_samples_are_divided_into_kinds_once(sets, monkeypatch):
 def test_the_summary_answers_every_question_on_top_of_the_page(whole, tmp_path):
     text = whole.to_html(tmp_path / "evaluation.html").read_text()
     top, rest = text.split('<h2 id="comparison"')
-    assert top.count("<dt>") == len(QUESTIONS) + 1
+    assert top.count("<dt>") == len(PUBLIC) + 1
     for said in (whole.comparison.headline, whole.audit.verdict, "Membership-inference score", "vendi"):
         assert said in top
-    assert [f'<h2 id="{name}"' in text for name in QUESTIONS] == [True] * len(QUESTIONS)
+    assert [f'<h2 id="{name}"' in text for name in QUESTIONS] == [name in PUBLIC for name in QUESTIONS]
     assert rest.count("<table") >= 5 and text.count("<style>") == 1 and 'style="' not in text
 
 
@@ -180,3 +183,60 @@ def test_folders_are_embedded_once_and_their_page_shows_pictures(digits, tmp_pat
     assert "data:image/" in (tmp_path / "out" / "evaluation.html").read_text()
     data = json.loads((tmp_path / "out" / "evaluation.json").read_text())
     assert data["type"] == "evaluation" and data["comparison"]["gen"]["n"] == 60
+
+
+@pytest.fixture(scope="module")
+def private(digits, tmp_path_factory):
+    """The path of a private sketch of digits that are in no set."""
+    x = small(digits)
+    sketch = fe.privacy.release_sketch(x[1000:2000], public=x[2000:2500], epsilon=1, delta=1e-5, ledger=None)
+    path = tmp_path_factory.mktemp("private") / "reference.h5"
+    sketch.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def private_whole(sets, private):
+    audited = {name: sets[name] for name in ("gen", "train", "holdout")}
+    return fe.evaluate(ref=private, **audited)
+
+
+def test_a_private_reference_gives_its_distance_beside_the_membership_score(private_whole, sets, private, tmp_path):
+    """Both have a meaning and a yardstick, on one page; the holdout is the yardstick of the distance."""
+    found = private_whole
+    own = fe.privacy.PrivateSketch.load(private)
+    assert list(found.parts) == ["private", "audit"] and found.missing.keys() == {"comparison", "scores", "methods"}
+    assert {one.name: one.value for one in found.private.scores} == {
+        name: own.score(sets[name]).value for name in ("gen", "holdout")
+    }
+    table = side_by_side(found, found.private)
+    (distance, guarantee, membership) = table.rows
+    assert "0 if the kernel cannot" in distance[2] and "Real samples, the holdout:" in distance[3]
+    assert guarantee[1].startswith("(1, 1e-05)-DP") and "guessing has 0.5" in guarantee[3]
+    assert f"{found.audit.membership.generated.standardized:.3g}, p = " in membership[1]
+    assert "95 % of equal densities stay below" in membership[3]
+    text = html.unescape(found.to_html(tmp_path / "e.html").read_text())
+    for row in table.rows:
+        assert all(cell in text for cell in row)
+    assert "does not cover the membership score" in text
+    assert text.index('id="privacy"') < text.index('id="private"') < text.index('id="audit"')
+    again = fe.Evaluation.from_dict(found.to_dict())
+    assert again.to_dict() == found.to_dict() and type(again.private) is type(found.private)
+
+
+def test_a_private_reference_alone_gives_the_distance_and_says_what_is_missing(sets, private, tmp_path):
+    np.save(tmp_path / "gen.npy", sets["gen"])
+    command = ["evaluate", "--gen", tmp_path / "gen.npy", "--ref", private, "--out", tmp_path / "out", "--quiet"]
+    result = CliRunner().invoke(app, [*map(str, command)])
+    assert result.exit_code == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "Guarantee of the private reference: (1, 1e-05)-DP, one record replaced" in said
+    assert "Membership-inference score (KAHM, eq. 69): –" in said and "an audit needs a training set" in said
+    with pytest.raises(fe.UsageError, match="metrics are not computed: the reference is a private sketch"):
+        fe.evaluate(sets["gen"], private, "fd")
+
+
+def test_results_of_before_private_references_still_open(whole):
+    data = whole.to_dict()
+    del data["private"]
+    assert fe.Evaluation.from_dict(data).private is None

@@ -36,9 +36,10 @@ def evaluate(
     """Evaluate one generator by everything that its sets allow, on one page.
 
     Kinds that differ, directions, metrics, diversity, baselines and encodings need --gen and --ref. --train and
-    --holdout add copies, attacks on membership and the membership-inference score. Every set is embedded once. A part
-    that cannot be computed is left out, and the page says why. The verbs compare, metrics, methods and audit compute
-    one part, with all its options and its whole page.
+    --holdout add copies, attacks on membership and the membership-inference score. A private sketch as --ref gives the
+    distance from the private records and its guarantee, next to that score. Every set is embedded once. A part that
+    cannot be computed is left out, and the page says why. The verbs compare, metrics, methods, audit and private sketch
+    score compute one part, with all its options and its whole page.
     """
     if (train is None) != (holdout is None):
         raise UsageError("an audit needs both --train and --holdout: pass both, or neither")

@@ -136,7 +136,8 @@ FILE_TYPES = {
     "kinds": FileType("a result of finc-eval kinds", "fe.load opens", "the .h5 file of a result of finc-eval kinds"),
     "private sketch": FileType(
         "a private sketch",
-        "finc-eval private sketch score and private sketch compare take as --ref (in Python: PrivateSketch.score)",
+        "finc-eval evaluate, private sketch score and private sketch compare take as --ref (in Python: "
+        "PrivateSketch.score)",
         "a private sketch by finc-eval private sketch release",
     ),
     "kahm": FileType(

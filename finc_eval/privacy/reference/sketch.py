@@ -16,6 +16,7 @@ import torch
 
 from finc_eval.core.digest import sha256_of
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_fraction
+from finc_eval.core.files.front import file_type
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
 from finc_eval.core.provenance import Provenance
@@ -383,3 +384,10 @@ class PrivateSketch(Shown):
             here = None if places is None else places[batch.start : stop]
             yield class_features(self.feature_map, self.transform(batch.rows.cpu()), here, len(self.classes or (1,)))
             run.progress("score", stop, embeddings.n)
+
+
+def as_private_sketch(source: object) -> PrivateSketch | None:
+    """Open a set that is a private sketch, or the path of one; None for any other."""
+    if isinstance(source, str | Path) and file_type(source) == PRIVATE_SKETCH:
+        return PrivateSketch.load(source)
+    return source if isinstance(source, PrivateSketch) else None
