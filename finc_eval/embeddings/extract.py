@@ -21,7 +21,7 @@ from finc_eval.extractors.card import NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, load_card
 from finc_eval.extractors.settings import Extraction
 from finc_eval.samples import Samples, open_source
-from finc_eval.samples.reading import Reading
+from finc_eval.samples.reading import STORED, Color, Reading
 from finc_eval.samples.shards import select_shard, shard_path
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def extract(
     image_key: str | None = None,
     range: tuple[float, float] | None = None,
     prompts: str | Path | None = None,
+    color: Color = STORED,
     force: bool = False,
     run: Run | None = None,
 ) -> EmbeddingCache:
@@ -72,11 +73,12 @@ def extract(
         seconds: duration that the frames of a window of a video span, which gives the rate instead of `fps`.
         shard: "i/N" to embed only part i of N of the set, counted from 1, in a file whose name has both:
             "gen.2-of-8.h5" for "gen.h5". `merge` joins the parts.
-        include: patterns of the names of files that are samples; see `open_source` for this and the next four.
+        include: patterns of the names of files that are samples; see `open_source` for this and the next five.
         exclude: patterns of the names of files that are not samples.
         image_key: name of the images if a sample has several things by name.
         range: the numbers that are black and white, such as (-1, 1), in arrays, tensors and deep image files.
         prompts: column or file of the prompts.
+        color: "srgb" to convert image files to sRGB by the color profile that they have; default: as they are stored.
         force: whether `out` may replace any file; otherwise only earlier embeddings of the same folder or archive by
             the same extractor, if the samples have changed since. A subset of `n` never replaces a larger set.
         run: device of the network, samples per pass (default: samples with as many pixels as 16 images of 224 x 224
@@ -102,7 +104,7 @@ def extract(
             return source
         columns, unmatched = match_metadata(metadata, source.ids, stacklevel=3)
         return _label(source, columns, 3, {**source.ignored, **unmatched})
-    reading = Reading(include, exclude, image_key, range, prompts and str(prompts))  # type: ignore[arg-type]
+    reading = Reading(include, exclude, image_key, range, prompts and str(prompts), color)  # type: ignore[arg-type]
     how = Extraction(extractor, n, seed, strict, precision, fps, seconds, **reading.choices)  # type: ignore[arg-type]
     return SetExtraction(source, how, metadata=metadata, run=run, stacklevel=4).extract(out, shard, force=force)
 

@@ -11,7 +11,7 @@ from finc_eval.core.errors import UsageError, check_choice, check_count
 from finc_eval.core.record import Configured, MayNameFile, about, suffixed
 from finc_eval.extractors.card import BY_FRAMES, NetworkPrecision
 from finc_eval.extractors.catalog import DEFAULT_EXTRACTOR, card_file, load_card, not_an_extractor
-from finc_eval.samples.reading import Reading
+from finc_eval.samples.reading import STORED, Color, Reading
 from finc_eval.samples.shards import BY_RANK, parse_shard
 
 EXTRACTOR = (
@@ -90,6 +90,13 @@ class Extraction(Configured):
         ),
         MayNameFile(suffixed),
     ] = None
+    color: Annotated[
+        Color,
+        about(
+            "stored: pixels as image files have them, as FID tools take them; srgb: converted by the color profile, "
+            "gamma or CICP that a file has"
+        ),
+    ] = STORED
 
     def __post_init__(self) -> None:
         check_choice("precision", self.precision, get_args(NetworkPrecision))
@@ -104,7 +111,8 @@ class Extraction(Configured):
     @property
     def reading(self) -> Reading:
         """Files and values that are samples, and the range of numbers."""
-        return Reading(self.include, self.exclude, self.image_key, self.range, self.prompts)  # type: ignore[arg-type]
+        given = (self.include, self.exclude, self.image_key, self.range, self.prompts, self.color)
+        return Reading(*given)  # type: ignore[arg-type]
 
 
 AnyExtractor = Extraction | str | Path | None

@@ -16,7 +16,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
-from finc_eval.embeddings.base import Embeddings, Subset
+from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
@@ -29,6 +29,7 @@ from finc_eval.measures.reference_statistics import read_statistics
 from finc_eval.measures.score import Score
 from finc_eval.numerics.kernels import median_bandwidth
 from finc_eval.numerics.names import SearchIndex
+from finc_eval.samples.profile import unlike_encodings
 from finc_eval.sketches.opening import as_sketch
 from finc_eval.sketches.reference import bottom_rows
 from finc_eval.sketches.sketch import Sketch
@@ -183,6 +184,9 @@ def describe_sets(sets: Mapping[str, MetricSet], run: Run) -> dict[tuple[str, ..
     found: dict[tuple[str, ...], list[str]] = {(label,): notes_on(label, one) for label, one in held.items()}
     for labels, sentence in describe_equal(held, run).items():
         found.setdefault(labels, []).append(sentence)
+    profiles = {label: one.cache.seen_profile for label, one in held.items() if isinstance(one, CachedEmbeddings)}
+    if {"gen", "ref"} <= profiles.keys():
+        found.setdefault(("gen", "ref"), []).extend(unlike_encodings(profiles["gen"], profiles["ref"]))
     return found
 
 

@@ -7,8 +7,10 @@
 - Gray and black-and-white are repeated in three channels. 16-bit gray keeps its upper byte (Pillow's own conversion
   clips it at 255, which turns it white), as Pillow itself does with 16-bit color. A lower depth that the file states
   (sBIT, BitsPerSample) is its range, and white is the highest value unless the file says zero is.
-- CMYK, YCbCr, HSV and CIELAB are converted as in Pillow, which inverts Adobe's CMYK in JPEG; embedded color profiles
-  are not applied.
+- CMYK, YCbCr, HSV and CIELAB are converted as in Pillow, which inverts Adobe's CMYK in JPEG.
+- Values are taken as they are stored, as FID tools take them, and the color space that a file states is noted as a
+  trait. If sRGB is asked for, they are converted by the profile, the gamma or the numbers of CICP that the file has; an
+  image whose profile cannot be applied is then unreadable, since a set of mixed spaces was not asked for.
 - Signed values, 32-bit integers and floats are refused if their range is not stated; with a range, images of more
   than 8 bits are scaled from it. Animations and files of many pages are refused. Only the second pictures that
   phones put into a JPEG (MPO) are ignored.
@@ -33,9 +35,10 @@ from PIL import GifImagePlugin, Image, ImageFile, PngImagePlugin, TiffImagePlugi
 
 from finc_eval.core.doors import at_most
 from finc_eval.core.errors import DataError
+from finc_eval.core.files.icc import SRGB, in_srgb, marks, mode_of, space_name, stated_profile
 from finc_eval.core.memory import BYTES_PER_PIXEL, DECODED, VARIABLE, max_decoded, max_pixels
 from finc_eval.samples.patience import Patience, watched
-from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.source import NOT_OF_THE_SAMPLE, Pixels, Sample, content_digest, reason
 from finc_eval.samples.traits import Traits, is_gray, jpeg_quality, mark
 
@@ -99,6 +102,9 @@ _users = 0
 
 ORIENTATION, BITS_PER_SAMPLE, PHOTOMETRIC, SAMPLE_FORMAT = 0x0112, 0x0102, 0x0106, 0x0153
 """Tags of TIFF, the first also of EXIF."""
+
+GRAY_MODES = ("1", "L", "LA", "La", "I", "F")
+UNREADABLE = "unreadable-profile"  # space of an image whose profile is damaged, or for pixels of another mode
 
 SIGNED = 2  # format of samples of a TIFF that are signed integers
 DEPTHS = (8, 10, 12, 14)  # usual depths of cameras, which write them into files of 16 bits
@@ -167,6 +173,7 @@ def decode(stream: IO[bytes], reading: Reading = EVERYTHING) -> tuple[Pixels, Tr
             size = min(int.from_bytes(head[place - 4 : place], "big"), 4) if place > 4 else 0
             depths = head[place + 4 : place + 4 + (size if size % 2 else size - 1)] if size else b""
             image.info["bits"] = max(depths, default=0)
+        image.info.update(marks(stream, image))
         if ";16" in raw and not image.mode.startswith("I"):
             image.info["lower"] = partial(_lower_bytes, stream, raw)
         pixels, traits = rgb(image, reading)
@@ -274,7 +281,30 @@ def rgb(image: Image.Image, reading: Reading = EVERYTHING) -> tuple[Pixels, Trai
     if lower is not None and not stated:
         depth = depth or _depth(int(pixels.max(initial=0)) << 8)
         mode = f"{mode};16" if depth == 16 else f"{mode[:3]};16"
-    return pixels, _traits(f"{mode}/{depth}bit" if depth and depth < 16 else mode, pixels, image.format or "array")
+    pixels, color = _colored(upright, pixels, reading)
+    mode = f"{mode}/{depth}bit" if depth and depth < 16 else mode
+    return pixels, replace(_traits(mode, pixels, image.format or "array"), color=color)
+
+
+def _colored(image: Image.Image, pixels: Pixels, reading: Reading) -> tuple[Pixels, str | None]:
+    """Return the pixels of an image in the space that is asked for, and the name of the space; None for sRGB."""
+    color = "CMYK" if image.mode == "CMYK" else None
+    try:
+        profile = stated_profile(image.info)
+        if profile is None:
+            return pixels, color
+        is_gray_file = mode_of(profile) == "L" and image.mode.partition(";")[0] in GRAY_MODES
+        if reading.color == STORED:
+            if mode_of(profile) != ("L" if is_gray_file else color or "RGB"):
+                return pixels, UNREADABLE
+            name = space_name(profile)
+            return pixels, None if name == SRGB else name
+        stored = image if color else Image.fromarray(pixels[..., 0] if is_gray_file else pixels)
+        return as_rgb(np.asarray(in_srgb(stored, profile))), None
+    except ValueError as error:
+        if reading.color == STORED:
+            return pixels, UNREADABLE
+        raise ValueError(f"its colors cannot be converted to sRGB ({error}): save it in sRGB") from error
 
 
 def _check_range(image: Image.Image, *, is_signed: bool, is_stated: bool) -> None:

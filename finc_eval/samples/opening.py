@@ -32,7 +32,7 @@ from finc_eval.samples.hugging_face import DatasetSource, is_dataset, is_saved, 
 from finc_eval.samples.images import IMAGE_SUFFIXES
 from finc_eval.samples.in_memory import is_tensor, iterate
 from finc_eval.samples.metadata import read_prompts
-from finc_eval.samples.reading import Reading, only, split_glob
+from finc_eval.samples.reading import STORED, Color, Reading, only, split_glob
 from finc_eval.samples.rows import ARRAY_SUFFIXES, ArraySource, NpzSource, images_of, open_array_file
 from finc_eval.samples.shards import random_subset
 from finc_eval.samples.source import Source, reason
@@ -55,6 +55,7 @@ def open_source(
     image_key: str | None = None,
     range: tuple[float, float] | None = None,
     prompts: str | Path | None = None,
+    color: Color = STORED,
 ) -> Source:
     """Open a set of samples in any form.
 
@@ -85,6 +86,8 @@ def open_source(
         prompts: column of the metadata that has the prompts; or the path of a .csv or .jsonl that names the samples. Or
             the path of a .txt, .tsv, .csv or .jsonl with a prompt a line: line k, from 0 or from 1, belongs to the
             samples whose name, or folder, begins with k. Default: prompts that are found with the samples.
+        color: "stored" to take pixels as image files have them, as FID tools do; "srgb" to convert them by the color
+            profile, gamma or CICP that a file has.
 
     Raises:
         UsageError: a choice does not fit the source; `n` is missing, not a positive whole number, or more than the set
@@ -105,7 +108,7 @@ def open_source(
         check_count("n", n)
     if isinstance(source, str | Path):
         source = existing_path(source) or str(source)
-    reading = Reading(include, exclude, image_key, range)  # type: ignore[arg-type]  # it takes a single pattern, too
+    reading = Reading(include, exclude, image_key, range, color=color)  # type: ignore[arg-type]  # it takes a single pattern, too
     try:
         opened = _open_images(source, n, reading) if clip is None else _open_clips(source, clip, n, reading)
     except PermissionError as error:
@@ -123,8 +126,8 @@ def open_source(
 
 
 def _open_clips(source: Any, clip: Clip, n: int | None, reading: Reading) -> Source:
-    if reading.image_key is not None or reading.range is not None:
-        raise UsageError("image_key and range are for images, and the extractor takes clips")
+    if reading.image_key is not None or reading.range is not None or reading.color != STORED:
+        raise UsageError("image_key, range and color are for images, and the extractor takes clips")
     if opened := open_clips(source, clip, reading):
         return opened
     try:

@@ -14,6 +14,7 @@ from math import log
 from statistics import NormalDist
 from typing import Any, Self, TypeVar
 
+from finc_eval.core.files.icc import SRGB
 from finc_eval.core.record import Record
 from finc_eval.samples.traits import PALE, SHALLOW_VALUES, Traits, has_alpha
 
@@ -55,6 +56,7 @@ class Profile(Record):
         seconds: number of videos by duration, to three digits.
         colors: number of videos by their marks of color matrix and transfer function; "unmarked" without.
         pixel_aspects: number of videos by ratio of width to height of a pixel, to three digits.
+        spaces: number of images by the color space that their files state; "sRGB" without a statement.
     """
 
     n: int = 0
@@ -72,6 +74,7 @@ class Profile(Record):
     seconds: dict[float, int] = field(default_factory=dict)
     colors: dict[str, int] = field(default_factory=dict)
     pixel_aspects: dict[float, int] = field(default_factory=dict)
+    spaces: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, traits: Iterable[Traits]) -> Self:
@@ -103,6 +106,7 @@ class Profile(Record):
             seconds=counted(lambda one: None if one.seconds is None else float(f"{one.seconds:.3g}")),
             colors=counted(lambda one: None if one.fps is None else one.color or UNMARKED),
             pixel_aspects=counted(lambda one: None if one.fps is None else float(f"{one.aspect:.3g}")),
+            spaces=counted(lambda one: None if one.fps is not None else one.color or SRGB),
         )
 
     def __add__(self, other: Profile) -> Profile:
@@ -213,7 +217,13 @@ def _unlike_shapes(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
 
 
 def _unlike_colors(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
-    """Yield warnings on gray samples, and on alpha channels."""
+    """Yield warnings on color spaces, gray samples, and alpha channels."""
+    if _unlike_marks(gen.spaces, ref.spaces):
+        yield (
+            f"{_in_other_spaces(gen.spaces)} of gen and {_in_other_spaces(ref.spaces)} of {name} have colors that are "
+            "not sRGB, by their color profile or gamma, and are read as if they were: the same colors come out "
+            "differently; convert both sets (color='srgb', --color srgb), or save both in sRGB"
+        )
     gray = gen.share(gen.gray), ref.share(ref.gray)
     if abs(gray[0] - gray[1]) > MAX_SHARE_DIFFERENCE:
         yield (
@@ -252,9 +262,7 @@ def _unlike_videos(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"videos last {ours} in gen and {theirs} in {name} (from the 10th to the 90th percentile): the extractor "
             "sees other parts of them, and repeats frames of short videos; cut both to one length"
         )
-    n, m = sum(gen.colors.values()), sum(ref.colors.values())
-    marks = [(gen.colors.get(mark, 0) / n, ref.colors.get(mark, 0) / m) for mark in gen.colors | ref.colors if n and m]
-    if marks and _beyond_chance([*marks, *((theirs, ours) for ours, theirs in marks)], n, m):
+    if _unlike_marks(gen.colors, ref.colors):
         yield (
             f"the colors of gen are marked {_mostly(gen.colors)} and those of {name} {_mostly(ref.colors)} (matrix and "
             "transfer function, ISO 23091-2; 16 and 18 are HDR): the same colors come out differently; encode both "
@@ -265,6 +273,20 @@ def _unlike_videos(gen: Profile, ref: Profile, name: str) -> Iterator[str]:
             f"pixels are {_span(gen.pixel_aspects)} times as wide as high in gen and {_span(ref.pixel_aspects)} in "
             f"{name}, and are read as squares: one set looks narrower; scale both to square pixels"
         )
+
+
+def _in_other_spaces(spaces: dict[str, int]) -> str:
+    """Return the share of images in other color spaces than sRGB, and the most frequent of these spaces."""
+    others = {space: count for space, count in spaces.items() if space != SRGB}
+    share = f"{sum(others.values()) / sum(spaces.values()):.0%}"
+    return f"{share} ({_mostly(others)})" if others else share
+
+
+def _unlike_marks(ours: dict[str, int], theirs: dict[str, int]) -> bool:
+    """Return whether the share of a mark of color differs by more than allowed, and than by chance."""
+    n, m = sum(ours.values()), sum(theirs.values())
+    shares = [(ours.get(mark, 0) / n, theirs.get(mark, 0) / m) for mark in ours | theirs if n and m]
+    return bool(shares) and _beyond_chance([*shares, *((other, one) for one, other in shares)], n, m)
 
 
 def _unlike(ours: dict[Number, int], theirs: dict[Number, int], ratio: float) -> bool:

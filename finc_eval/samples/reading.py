@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from finc_eval.core.errors import DataError, UsageError
+from finc_eval.core.errors import DataError, UsageError, check_choice
 from finc_eval.core.record import Record
 
 WILDCARD = re.compile(r"[*?\[]")
@@ -20,6 +20,9 @@ PIECES = re.compile(r"(?<![^/])\*\*/|\*\*|\*|\?|\[!?+.[^\]]*\]|.", re.DOTALL)
 """Pieces of a pattern; `**/` at its beginning or after a slash is any number of folders."""
 
 MAX_PATTERN_LETTERS = 4000  # letters of the patterns together: a name of 60,000 letters takes a second at worst
+
+Color = Literal["stored", "srgb"]
+STORED: Color = "stored"
 
 RANGE_SLACK = 0.02  # part of its range by which values of a generator may lie outside
 
@@ -36,9 +39,10 @@ class Reading(Record):
             name of a tar's member.
         range: the numbers that are black and white in arrays, tensors and files of more than 8 bits.
         prompts: column or file of the prompts.
+        color: "stored" to take pixels as a file has them; "srgb" to convert them by the color profile that it has.
 
     Raises:
-        UsageError: a pattern is empty, or the range is not two increasing finite numbers.
+        UsageError: a pattern is empty, the range is not two increasing finite numbers, or the color is not a choice.
     """
 
     include: tuple[str, ...] = ()
@@ -46,8 +50,10 @@ class Reading(Record):
     image_key: str | None = None
     range: tuple[float, float] | None = None
     prompts: str | None = None
+    color: Color = STORED
 
     def __post_init__(self) -> None:
+        check_choice("color", self.color, get_args(Color))
         for name in ("include", "exclude"):
             given = getattr(self, name)
             patterns = (given,) if isinstance(given, str) else tuple(given or ())
@@ -74,7 +80,7 @@ class Reading(Record):
     @property
     def choices(self) -> dict[str, Any]:
         """The same as keywords of `open_source`."""
-        return {name: getattr(self, name) for name in ("include", "exclude", "image_key", "range", "prompts")}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def takes(self, name: str) -> bool:
         """Return whether the patterns choose a file, by its path in the set."""

@@ -26,7 +26,7 @@ from finc_eval.core.memory import max_decoded
 from finc_eval.core.progress import Progress, silent
 from finc_eval.core.remote.store import RemoteError
 from finc_eval.core.secrets import redact
-from finc_eval.samples.reading import EVERYTHING, Reading
+from finc_eval.samples.reading import EVERYTHING, STORED, Reading
 from finc_eval.samples.traits import Traits as Traits
 
 THREADS = min(16, os.cpu_count() or 1)
@@ -178,6 +178,8 @@ class Source(ABC):
         digest = manifest_digest(zip(self.ids, (content.tobytes() for content in found), strict=True))
         if self.reading.range is not None:
             digest = hashlib.sha256(f"{digest} {self.reading.range}".encode()).hexdigest()
+        if self.reading.color != STORED:
+            digest = hashlib.sha256(f"{digest} {self.reading.color}".encode()).hexdigest()
         return Manifest(self.kind, len(self.ids), digest, self.ignored, self.metadata_digest())
 
     def metadata_digest(self) -> str | None:

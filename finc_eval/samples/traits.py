@@ -84,7 +84,8 @@ class Traits:
         frames: number of frames of a video; of an animation, at its shortest delay. None for an image.
         seconds: duration of a video; None for an image, and where it is not known.
         color: marks of the color matrix and the transfer function of a video, by their numbers in ISO 23091-2 ("1/1" is
-            BT.709, "9/16" is HDR PQ); None without marks.
+            BT.709, "9/16" is HDR PQ); None without marks. Of an image, the color space that its file states, such as
+            "Display-P3"; None for sRGB, and without a statement.
         aspect: width of a pixel by its height.
     """
 
@@ -103,13 +104,14 @@ class Traits:
     def encode(self) -> bytes:
         """Write the traits in at most 96 bytes of ASCII, as "JPEG RGB 640x480 c 75 -" (c: color, g: gray).
 
-        Of a video, "29.97 48 1.6 1/1 1" follows: rate, frames, seconds, color and shape of the pixels. `decode` returns
+        Of a video, "29.97 48 1.6 1/1 1" follows: rate, frames, seconds, color and shape of the pixels; of an image in
+        another space than sRGB, the same with the name of the space. `decode` returns
         the same traits unless a number has more than five digits or the names are too long; the name of the format is
         cut first.
         """
         gray = "g" if self.is_gray else "c"
         facts = [_digits(self.quality), _digits(self.fps)]
-        if self.frames is not None:
+        if self.frames is not None or self.color is not None:
             facts += [_digits(self.frames), _digits(self.seconds), self.color or "-", _digits(self.aspect)]
         rest = f" {_name(self.mode)[:MAX_MODE_LENGTH]} {self.width}x{self.height} {gray} {' '.join(facts)}"
         return (_name(self.format)[: 96 - len(rest)] + rest).encode("ascii")
