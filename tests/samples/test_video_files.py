@@ -430,7 +430,7 @@ def test_patterns_choose_the_frames_of_one_of_two_streams(tmp_path):
         ("folder", {"include": "*.wmv"}, "holds no videos or frames that the patterns choose"),
         ("array", {"include": "*"}, "include and exclude choose files by their names, and the array has none"),
         ("one file", {"exclude": "b*"}, "include and exclude choose files by their names"),
-        ("folder", {"image_key": "a"}, "image_key and range are for images"),
+        ("folder", {"image_key": "a"}, "image_key, range and color are for images"),
     ],
     ids=["nothing chosen", "array", "one file", "key"],
 )
