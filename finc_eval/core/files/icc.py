@@ -29,14 +29,14 @@ MODES = {b"RGB ": "RGB", b"GRAY": "L", b"CMYK": "CMYK"}
 
 CLASSES = (b"scnr", b"mntr", b"prtr", b"spac")  # classes of profiles that an image can have (ICC.1:2022, 7.2.5)
 
-D65, D50 = (0.3127, 0.3290), (0.3457, 0.3585)
+D65 = (0.3127, 0.3290)  # chromaticity of daylight (ISO/CIE 11664-2)
 
 SRGB = "sRGB"
 GAMUTS: dict[str, tuple[float, ...]] = {
     SRGB: (*D65, 0.64, 0.33, 0.30, 0.60, 0.15, 0.06),
     "Display-P3": (*D65, 0.680, 0.320, 0.265, 0.690, 0.150, 0.060),
     "Adobe-RGB": (*D65, 0.64, 0.33, 0.21, 0.71, 0.15, 0.06),
-    "ProPhoto": (*D50, 0.7347, 0.2653, 0.1596, 0.8404, 0.0366, 0.0001),
+    "ProPhoto": (0.3457, 0.3585, 0.7347, 0.2653, 0.1596, 0.8404, 0.0366, 0.0001),
     "Rec-2020": (*D65, 0.708, 0.292, 0.170, 0.797, 0.131, 0.046),
 }
 """Chromaticities (x, y) of white, red, green and blue, in the order of cHRM (PNG, 11.3.2.1)."""
