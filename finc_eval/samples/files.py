@@ -13,7 +13,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from posixpath import basename, dirname, splitext
-from typing import IO
+from typing import IO, NamedTuple
 
 from finc_eval.core.doors import at_most, open_file
 from finc_eval.core.errors import DataError
@@ -175,44 +175,66 @@ def files_in(folder: Path) -> Iterator[str]:
     asked to follow such links; one to a folder that holds the set is never followed. A link to nowhere is a file that
     cannot be read. Pipes, sockets and devices, which may never end, are left out.
     """
-    bounds = None if os.environ.get(FOLLOW_LINKS, "0") not in ("", "0") else folder.resolve()
+    root = str(folder.resolve())
+    bounds = None if os.environ.get(FOLLOW_LINKS, "0") not in ("", "0") else root
     nested = count(1)
-
-    def below(place: Path, parents: tuple[Path, ...], prefix: str, linked: bool) -> Iterator[str]:
-        """Yield the files below a folder, whose paths begin with `prefix`; `linked`: whether a link led there."""
-        real = place.resolve()
-        if any(parent.is_relative_to(real) for parent in parents):
-            return
-        try:
-            entries = list(os.scandir(place))
-        except OSError as error:
-            raise DataError(f"{place} cannot be listed: {reason(error)}") from error
-        for entry in entries:
-            if is_hidden(entry.name):
-                continue
-            name = f"{prefix}{entry.name}"
-            try:
-                is_folder = entry.is_dir()
-                is_special = not is_folder and not entry.is_file() and Path(entry.path).exists()
-                is_bound = bounds is not None and entry.is_symlink() and not is_special
-                target = Path(entry.path).resolve(strict=True) if is_bound else None
-            except (OSError, RuntimeError):  # a link in a circle, to nowhere, or to a place without permission
-                is_folder, is_special, target = False, False, None
-            if target is not None and bounds is not None and not target.is_relative_to(bounds):
+    levels = [_Level(_entries_of(folder), "", root, False)]
+    while levels:
+        entries, prefix, real, linked = levels[-1]
+        if (entry := next(entries, None)) is None:
+            levels.pop()
+            continue
+        name, is_link = f"{prefix}{entry.name}", entry.is_symlink()
+        is_folder, is_special, target = _look_up(entry)
+        if target is not None and bounds is not None and not _is_in(target, bounds):
+            raise DataError(
+                f"{folder} has the link {name:.100}, which leads out of it, to {target}: name that place yourself, "
+                f"or set {FOLLOW_LINKS}=1 if you trust the folder"
+            )
+        if is_folder:
+            if linked and is_link and next(nested) > MAX_LINKED:
                 raise DataError(
-                    f"{folder} has the link {name:.100}, which leads out of it, to {target}: name that place yourself, "
-                    f"or set {FOLLOW_LINKS}=1 if you trust the folder"
+                    f"{folder} has endless links within links, such as {name[:100]}: replace them by the files"
                 )
-            if is_folder:
-                if linked and entry.is_symlink() and next(nested) > MAX_LINKED:
-                    raise DataError(
-                        f"{folder} has endless links within links, such as {name[:100]}: replace them by the files"
-                    )
-                yield from below(Path(entry.path), (*parents, real), f"{name}/", linked or entry.is_symlink())
-            elif not is_special:
-                yield name
+            # Without links, no folder holds the one in which it lies, which need not be looked up at each depth.
+            if target is None or not any(_is_in(level.real, target) for level in levels):
+                place = target or f"{real}/{entry.name}"
+                levels.append(_Level(_entries_of(entry.path), f"{name}/", place, linked or is_link))
+        elif not is_special:
+            yield name
 
-    return below(folder, (), "", False)
+
+class _Level(NamedTuple):
+    """A folder whose files are being listed, below another one."""
+
+    entries: Iterator[os.DirEntry[str]]
+    prefix: str  # of the names of its files
+    real: str  # its path without links
+    linked: bool  # whether a link led there
+
+
+def _entries_of(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+    """List what is in a folder, but for what is hidden."""
+    try:
+        return iter([entry for entry in os.scandir(folder) if not is_hidden(entry.name)])
+    except OSError as error:
+        raise DataError(f"{folder} cannot be listed: {reason(error)}") from error
+
+
+def _look_up(entry: os.DirEntry[str]) -> tuple[bool, bool, str | None]:
+    """Return whether it is a folder, whether it is neither that nor a file, and where it leads if it is a link."""
+    try:
+        is_folder = entry.is_dir()
+        is_special = not is_folder and not entry.is_file() and Path(entry.path).exists()
+        is_target = entry.is_symlink() and not is_special
+        return is_folder, is_special, str(Path(entry.path).resolve(strict=True)) if is_target else None
+    except (OSError, RuntimeError):  # a link in a circle, to nowhere, or to a place without permission
+        return False, False, None
+
+
+def _is_in(place: str, folder: str) -> bool:
+    """Return whether a place is a folder, or below it: absolute paths without links."""
+    return place == folder or place.startswith(folder.rstrip("/") + "/")
 
 
 def sort_out(

@@ -129,8 +129,12 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
     inside(folder, INFO)
     match read_json(inside(folder, STATE)):
         case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
+            listed = set[Path]()
             for one in files:
-                check_stream(inside(folder, one.get("filename")))
+                if (file := inside(folder, one.get("filename"))) in listed:
+                    raise DataError(f"{folder / STATE} lists {file.name} more than once: save the dataset again")
+                listed.add(file)
+                check_stream(file)
         case _:
             raise DataError(f"{folder / STATE} names no data: save the dataset again")
     try:

@@ -1,8 +1,8 @@
 """Decoding of any video within limits of time and memory.
 
 FFmpeg goes over all that the index of a file states before it returns, in time and memory that the file chooses. So
-videos are decoded in a process of its own, which ends at a limit. An ordinary MP4, AVI or GIF, whose index is small and
-states little, needs none: that is looked up first, and all else counts as odd.
+videos are decoded in a process of its own, which ends at a limit. An ordinary MP4, AVI, WebP or GIF, whose index is
+small and states little, needs none: that is looked up first, and all else counts as odd.
 """
 
 from __future__ import annotations
@@ -34,6 +34,9 @@ STREAM = re.compile(rb"trak|strh")
 
 FEW_ENTRIES = 200_000  # samples that all tables of an ordinary MP4 state together: FFmpeg lists them all
 EDIT = 10_000  # samples as which an entry of an edit list counts: FFmpeg goes over all frames for each
+
+MEDIA = {b"AVI ": b"LISTmovi", b"WEBP": b"ANMF"}
+"""How chunks of frames begin, by the type of a RIFF file."""
 
 RUNS = {b"stts": (2, 0), b"ctts": (2, 0), b"stsc": (3, 1)}
 """Columns of tables of an MP4 whose rows stand for many samples, and the column that says for how many."""
@@ -125,15 +128,15 @@ def serve(line: Line) -> None:
 
 
 def is_ordinary(stream: IO[bytes]) -> bool:
-    """Return whether a video in memory is a GIF, or an MP4 or AVI with a small index that states few samples."""
+    """Return whether a video in memory is a GIF, or an MP4, AVI or WebP with a small index that states few samples."""
     if not isinstance(stream, io.BytesIO):
         return False
     with stream.getbuffer() as data:
         head = bytes(data[:12])
-        is_mp4 = head[4:8] == b"ftyp"
-        if not is_mp4 and not (head[:4] == b"RIFF" and head[8:] == b"AVI "):
+        is_mp4, media = head[4:8] == b"ftyp", MEDIA.get(head[8:] if head[:4] == b"RIFF" else b"")
+        if not is_mp4 and media is None:
             return head[:4] == b"GIF8"
-        index = _outside(data, 0, b"mdat") if is_mp4 else _outside(data, 12, b"LISTmovi")
+        index = _outside(data, 0, b"mdat") if media is None or is_mp4 else _outside(data, 12, media)
         if index is None or len(STREAM.findall(index)) > FEW_STREAMS:
             return False
         return not is_mp4 or (not FRAGMENTS.search(index) and _stated(index) <= FEW_ENTRIES)
@@ -148,7 +151,8 @@ def _outside(data: memoryview, place: int, media: bytes) -> bytes | None:
             length, name = int.from_bytes(first, "big"), second
             length = int.from_bytes(data[place + 8 : place + 16], "big") if length == 1 else length
         else:
-            length, name = 8 + int.from_bytes(second, "little"), first + bytes(data[place + 8 : place + 12])
+            length, name = 8 + int.from_bytes(second, "little"), first
+            name += bytes(data[place + 8 : place + 4 + len(media)])  # the type of a list
             length += length % 2
         is_whole = 8 <= length <= len(data) - place
         if not (is_whole and name == media):

@@ -1,6 +1,7 @@
 """Counts that files claim are asked before lists are made of them: many samples in few bytes are one sentence."""
 
 import io
+import json
 import re
 import struct
 import subprocess
@@ -308,3 +309,13 @@ def test_metadata_of_a_parquet_are_those_of_its_rows(tmp_path):
     parquet.write_table(arrow.table({"id": [*map(str, range(200))], "a": [*range(200)]}), tmp_path / "a.parquet")
     columns, _ = metadata_table(tmp_path / "a.parquet", [*map(str, range(200))])
     assert columns == {"a": [*map(str, range(200))]}
+
+
+def test_a_file_of_a_saved_dataset_counts_once(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_dict({"x": [1]}).save_to_disk(str(tmp_path / "saved"))
+    state = tmp_path / "saved" / "state.json"
+    listed = json.loads(state.read_text())
+    listed["_data_files"] *= 100_000
+    state.write_text(json.dumps(listed))
+    assert "lists data-00000-of-00001.arrow more than once" in bounded(open_source, tmp_path / "saved")

@@ -1,9 +1,12 @@
 """The work for a text of others grows as the text does: eight times the text takes about eight times as long."""
 
 import json
+import os
 import resource
+import tempfile
 import zipfile
-from contextlib import suppress
+from contextlib import chdir, suppress
+from pathlib import Path
 
 import pytest
 from _bounded import bounded
@@ -16,6 +19,7 @@ from finc_eval.leaderboards.standings import Criterion
 from finc_eval.naming.evidence import UniqueNames
 from finc_eval.report.exports.paper import _shares
 from finc_eval.samples import open_source
+from finc_eval.samples.files import files_in
 from finc_eval.samples.metadata import find_metadata
 from finc_eval.samples.reading import MAX_PATTERN_LETTERS, Reading, matches
 
@@ -77,7 +81,19 @@ def choose(pattern, name=NAME):
     return matches(pattern, name)
 
 
+def nested(depth):
+    """List a file in a folder that lies as deep as some."""
+    with tempfile.TemporaryDirectory() as root:
+        with chdir(root):
+            for _ in range(depth):
+                Path("d").mkdir()
+                os.chdir("d")
+            Path("a.png").touch()
+        return [*files_in(Path(root))]
+
+
 GROWING = {
+    "folders within folders": lambda n: nested(60 * n),
     "stars of a pattern": lambda n: choose("*a" * (40 * n) + "b"),
     "stars over folders of a pattern": lambda n: choose("**a" * (40 * n) + "b"),
     "folders of a pattern": lambda n: choose("**/*/" * (12 * n) + "b", "a/" * 3_000),

@@ -151,7 +151,21 @@ def tiny_frames(n, size):
     return data[:place] + b"LIST" + struct.pack("<I", 4 + len(frame) * n) + b"movi" + frame * n + index
 
 
+def webp(frames, extra=b""):
+    """An animated WebP of frames that are all the same, with more chunks before them."""
+    made = io.BytesIO()
+    pictures = [Image.fromarray(np.full((8, 8, 3), 200 * number, np.uint8)) for number in range(2)]
+    pictures[0].save(made, "WEBP", save_all=True, append_images=pictures[1:], duration=40, lossless=True)
+    data = made.getvalue()
+    first = data.index(b"ANMF")
+    size = 8 + int.from_bytes(data[first + 4 : first + 8], "little")
+    body = data[8:first] + extra + data[first : first + size] * frames
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
 CLIPS = {
+    "frames of WebP": (lambda: webp(20_000), f"None|{TOO_LONG}"),
+    "chunks of WebP": (lambda: webp(2, b"ZZZZ\0\0\0\0" * 500_000), f"None|{TOO_LONG}"),
     "edit lists": (lambda: edits(30_000, 300), f"{TOO_LONG}|{NO_MEMORY}|share their bytes"),
     "fewer edit lists": (lambda: edits(3_000, 20), "share their bytes"),
     "hidden edit lists": (hidden_edits, f"{TOO_LONG}|{NO_MEMORY}|share their bytes"),
@@ -224,7 +238,8 @@ def test_ordinary_clips_need_no_other_process(assets, tmp_path, monkeypatch):
     clips = sorted((assets / "clips").iterdir())
     assert len(clips) > 9 and all(video_process.is_ordinary(io.BytesIO(one.read_bytes())) for one in clips)
     (tmp_path / "x.mp4").write_bytes(film("mp4"))
-    assert use(tmp_path / "x.mp4", CLIP) == "None"
+    (tmp_path / "x.webp").write_bytes(webp(20))
+    assert use(tmp_path / "x.mp4", CLIP) == use(tmp_path / "x.webp", CLIP) == "None"
 
 
 def jpeg(n, kind=b"\xff\xe1", head=b"Exif\0\0", size=MAX_EXIF_BYTES):
