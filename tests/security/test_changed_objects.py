@@ -141,22 +141,24 @@ def test_objects_are_asked_for_over_one_connection(s3, monkeypatch):
 class Plain:
     """A store that cannot be asked for a version, as that of gs:// may be."""
 
-    def __init__(self, *contents):
-        self.contents, self.looks = list(contents), 0
+    def __init__(self, *contents, late=False):
+        self.contents, self.looks, self.late = list(contents), 0, late
 
     def info(self, url):
         self.looks += 1
         return {"size": len(self.contents[0]), "etag": str(hash(self.contents[0])), "type": "file"}
 
     def get_file(self, url, path, callback):
+        sent = self.contents[0]
         if len(self.contents) > 1:
             self.contents.pop(0)
-        Path(path).write_bytes(self.contents[0])
+        Path(path).write_bytes(sent if self.late else self.contents[0])
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["before it is sent", "after it was sent"])
 @pytest.mark.parametrize("protocol", ["gs", "az", "hf"])
-def test_of_a_store_without_conditions_a_file_is_looked_up_before_and_after(no_copies, monkeypatch, protocol):
-    files = Plain(OLD, NEW)
+def test_of_a_store_without_conditions_a_file_is_looked_up_before_and_after(no_copies, monkeypatch, protocol, late):
+    files = Plain(OLD, NEW, late=late)
     monkeypatch.setattr(store, "_store", lambda url: files)
     copy = local(f"{protocol}://bucket/x.bin")
     assert copy.read_bytes() == NEW
