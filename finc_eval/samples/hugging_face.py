@@ -129,11 +129,11 @@ def open_saved(folder: Path, reading: Reading = EVERYTHING) -> Source:
     inside(folder, INFO)
     match read_json(inside(folder, STATE)):
         case {"_data_files": [*files]} if all(isinstance(one, dict) for one in files):
-            listed = set[Path]()
+            data = set[Path]()
             for one in files:
-                if (file := inside(folder, one.get("filename"))) in listed:
+                if (file := inside(folder, one.get("filename"))) in data:
                     raise DataError(f"{folder / STATE} lists {file.name} more than once: save the dataset again")
-                listed.add(file)
+                data.add(file)
                 check_stream(file)
         case _:
             raise DataError(f"{folder / STATE} names no data: save the dataset again")
