@@ -36,7 +36,7 @@ FEW_ENTRIES = 200_000  # samples that all tables of an ordinary MP4 state togeth
 EDIT = 10_000  # samples as which an entry of an edit list counts: FFmpeg goes over all frames for each
 
 MEDIA = {b"AVI ": b"LISTmovi", b"WEBP": b"ANMF"}
-"""How chunks of frames begin, by the type of a RIFF file."""
+"""First bytes of chunks of frames, by the type of a RIFF file."""
 
 RUNS = {b"stts": (2, 0), b"ctts": (2, 0), b"stsc": (3, 1)}
 """Columns of tables of an MP4 whose rows stand for many samples, and the column that says for how many."""
