@@ -31,7 +31,7 @@ from finc_eval.comparison.score_pass import score_sets
 from finc_eval.comparison.sets_test import sets_p_value, unit_features
 from finc_eval.comparison.settings import Settings
 from finc_eval.core.run import Run
-from finc_eval.naming import looks
+from finc_eval.naming import measured
 from finc_eval.naming.looks import find_looks
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 
@@ -263,15 +263,22 @@ def p_of(opened, seed):
 @cache
 def traits(content):
     size, pixels = content
-    return MEASURE(Image.frombytes("RGB", size, pixels))
+    values, residuals = MEASURE([Image.frombytes("RGB", size, pixels)])
+    return values[0], residuals[0]
 
 
-MEASURE = looks.measure_looks
+def measure_once(images):
+    """Measure pictures; a picture that many draws share is measured once."""
+    found = [traits((image.size, image.convert("RGB").tobytes())) for image in images]
+    return np.stack([values for values, _ in found]), np.stack([residuals for _, residuals in found])
+
+
+MEASURE = measured.measure_looks
 
 
 def looks_alone(regime, seed):
-    """Return the smallest p-value of the looks; a picture that many draws share is measured once."""
-    looks.measure_looks = lambda image: traits((image.size, image.convert("RGB").tobytes()))
+    """Return the smallest p-value of the looks."""
+    measured.measure_looks = measure_once
     sets, options = LOOKS[regime](np.random.default_rng(seed))
     opened = sketch_sets(
         dict(zip(("gen", "ref"), sets, strict=True)), Settings(**options, features=8, sigma=1.0, seed=seed), Run()

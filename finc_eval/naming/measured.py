@@ -55,17 +55,18 @@ def _pictures(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     values: dict[str, Array] = {}
     residuals: list[NDArray[np.int8]] = []
     for label, one in sets.items():
-        found: list[tuple[Array, NDArray[np.int8]]] = []
+        found: list[Array] = []
         for start in range(0, len(rows[label]), 64):  # pictures in memory
             images = one.images_at(rows[label][start : start + 64])
             if images is None:
                 return None
-            found += [measure_looks(image) for image in images]
-        values[label] = np.array([each for each, _ in found]).reshape(len(found), len(TRAITS))
-        residuals += [each for _, each in found]
+            measured, apart = measure_looks(images)
+            found.append(measured)
+            residuals.append(apart)
+        values[label] = np.concatenate(found) if found else np.empty((0, len(TRAITS)))
     ends = np.cumsum([len(one) for one in values.values()])[:-1]
     place = [trait.name for trait in TRAITS].index("mark")
-    for own, marked in zip(values.values(), np.split(marks(np.stack(residuals)), ends), strict=True):
+    for own, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
         own[:, place] = marked
     return TRAITS, values
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ Array = NDArray[np.float64]
 Pixels = NDArray[np.floating[Any]]
 
 SIDE = 64  # side of the thumbnails in which color and light are measured, in pixels
+TOGETHER = 2**16  # pixels that are measured at a time: they stay in the cache
 CROP = 256  # side of the middle of a picture in which texture is measured, in pixels, a multiple of 8
 COLORLESS = 0.03  # mean saturation below which a picture counts as gray
 FRAME = 4 / 255  # mean deviation of edge pixels from their middle up to which two opposite edges are a frame or bars
@@ -111,129 +113,167 @@ def measure_clips(values: Array) -> Array:
     return np.column_stack([known[trait.name] for trait in LOOKS_OF_CLIPS]).astype(np.float64)
 
 
-def measure_looks(image: Image.Image) -> tuple[Array, NDArray[np.int8]]:
-    """Measure the traits of a picture, in the order of `TRAITS`, and the residual in which `marks` looks for marks."""
-    width, height = image.size
-    image = image.convert("RGB")
+def measure_looks(images: Sequence[Image.Image]) -> tuple[Array, NDArray[np.int8]]:
+    """Measure the traits of pictures, (n, traits), in the order of `TRAITS`.
+
+    Also return the residuals, (n, SIDE²), in which `marks` looks for marks.
+    """
+    alike: dict[tuple[int, int], list[int]] = {}  # pictures of one size are measured together
+    for place, image in enumerate(images):
+        alike.setdefault(image.size, []).append(place)
+    values, residuals = np.empty((len(images), len(TRAITS))), np.empty((len(images), SIDE * SIDE), np.int8)
+    for (width, height), places in alike.items():
+        count = max(1, TOGETHER // (min(width, CROP) * min(height, CROP)))
+        for start in range(0, len(places), count):
+            some = places[start : start + count]
+            values[some], residuals[some] = _measure_of_one_size([images[place] for place in some])
+    return values, residuals
+
+
+def _measure_of_one_size(images: Sequence[Image.Image]) -> tuple[Array, NDArray[np.int8]]:
+    width, height = images[0].size
     left, top = (max(0, (side - CROP) // 2) // 8 * 8 for side in (width, height))
-    middle = image.convert("L").crop((left, top, min(width, left + CROP), min(height, top + CROP)))
-    small = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BOX), np.float32) / 255
+    box = (left, top, min(width, left + CROP), min(height, top + CROP))
+    colored = [image.convert("RGB") for image in images]
+    gray = np.stack([np.asarray(image.convert("L").crop(box)) for image in colored]) / np.float32(255)
+    thumbnails = [np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BOX)) for image in colored]
+    small = np.stack(thumbnails) / np.float32(255)
     light = small @ np.array([0.299, 0.587, 0.114], np.float32)
-    known = color(small) | tone(light) | texture(np.asarray(middle, np.float32) / np.float32(255))
-    known |= {"blank": light.std() < 2 / 255, "gray": known["saturation"] < COLORLESS}
-    known |= {"frame": has_frame(small, float(light.std())), "streaks": streaks(light)}
-    known |= {"pixels": np.log(width * height), "shape": np.log(width / height), "mark": 0.0}  # marks are of many
-    return np.array([known[trait.name] for trait in TRAITS], np.float64), residual(light)
+    known: dict[str, NDArray[Any]] = color(small) | tone(light) | texture(gray)
+    deviation = _flat(light).std(1)
+    known |= {"blank": deviation < 2 / 255, "gray": known["saturation"] < COLORLESS}
+    known |= {"frame": has_frame(small, deviation), "streaks": streaks(light)}
+    shape = {"pixels": np.log(width * height), "shape": np.log(width / height), "mark": 0.0}  # marks are of many
+    known |= {name: np.full(len(images), value) for name, value in shape.items()}
+    return np.column_stack([known[trait.name] for trait in TRAITS]).astype(np.float64), residual(light)
 
 
-def color(pixels: Pixels) -> dict[str, float]:
-    """Measure color, relative to brightness, of pixels in [0, 1], shape (h, w, 3)."""
+def _flat(pixels: Pixels) -> Pixels:
+    """Return the pixels of each picture in a row of its own."""
+    return pixels.reshape(len(pixels), -1)
+
+
+def color(pixels: Pixels) -> dict[str, Pixels]:
+    """Measure color, relative to brightness, of pixels in [0, 1], shape (n, h, w, 3)."""
     largest, smallest = (how(how(pixels[..., 0], pixels[..., 1]), pixels[..., 2]) for how in (np.maximum, np.minimum))
-    red, green, blue = pixels.reshape(-1, 3).mean(0, dtype=float)
-    total = max(red + green + blue, 1 / 255)
+    red, green, blue = pixels.reshape(len(pixels), -1, 3).mean(1, dtype=float).T
+    total = np.maximum(red + green + blue, 1 / 255)
     return {
-        "saturation": float(((largest - smallest) / np.maximum(largest, 1 / 255)).mean()),
+        "saturation": _flat((largest - smallest) / np.maximum(largest, 1 / 255)).mean(1),
         "warmth": (red - blue) / total,
         "green": (2 * green - red - blue) / total,
     }
 
 
-def tone(light: Pixels) -> dict[str, float]:
-    """Measure brightness in [0, 1], shape (SIDE, SIDE), its contrast, and where it is."""
-    mean, quarter, half = max(float(light.mean()), 1 / 255), SIDE // 4, SIDE // 2
-    inner = float(light[quarter:-quarter, quarter:-quarter].mean())
-    outer = float(np.concatenate([light[:4], light[-4:], light[:, :4].T, light[:, -4:].T]).mean())
+def tone(light: Pixels) -> dict[str, Pixels]:
+    """Measure brightness in [0, 1], shape (n, SIDE, SIDE), its contrast, and where it is."""
+    mean, quarter, half = _flat(light).mean(1), SIDE // 4, SIDE // 2
+    inner = light[:, quarter:-quarter, quarter:-quarter].mean((1, 2))
+    outer = np.concatenate([light[:, :4], light[:, -4:], *(light[..., at].mT for at in np.s_[:4, -4:])], 1).mean((1, 2))
+    positive = np.maximum(mean, 1 / 255)
     return {
-        "brightness": float(light.mean()),
-        "contrast": float(light.std()) / mean,
-        "edges": (outer - inner) / mean,
-        "top": float(light[:half].mean() - light[half:].mean()) / mean,
+        "brightness": mean,
+        "contrast": _flat(light).std(1) / positive,
+        "edges": (outer - inner) / positive,
+        "top": (light[:, :half].mean((1, 2)) - light[:, half:].mean((1, 2))) / positive,
     }
 
 
-def has_frame(pixels: Pixels, deviation: float) -> bool:
-    """Return whether two opposite edges of a picture, (h, w, 3) in [0, 1], have one color and the rest has not."""
-    for one, other in ((pixels[0], pixels[-1]), (pixels[:, 0], pixels[:, -1])):
-        both = np.concatenate([one, other])
-        if np.abs(both - np.median(both, axis=0)).mean() <= FRAME < deviation:
-            return True
-    return False
+def has_frame(pixels: Pixels, deviation: Pixels) -> NDArray[np.bool_]:
+    """Return whether two opposite edges of pictures, (n, h, w, 3) in [0, 1], have one color and the rest has not."""
+    found = np.zeros(len(pixels), bool)
+    for one, other in ((pixels[:, 0], pixels[:, -1]), (pixels[:, :, 0], pixels[:, :, -1])):
+        both = np.concatenate([one, other], 1)
+        spread = np.abs(both - np.median(both, axis=1, keepdims=True)).mean((1, 2))
+        found |= (spread <= FRAME) & (deviation > FRAME)
+    return found
 
 
 TEXTURES = ("specks", "noise", "mosaic", "blocks", "pattern", "sharpness", "shades")
 
 
-def texture(gray: Pixels) -> dict[str, float]:
-    """Measure specks, noise, mosaic, blocks, pattern, sharpness and shades of brightness in [0, 1], shape (h, w)."""
-    if min(gray.shape) < 16:
-        return dict.fromkeys(TEXTURES, 0.0)
-    rows, columns = np.diff(gray, axis=0), np.diff(gray, axis=1)
-    across, down = np.diff(columns, axis=1)[1:-1], np.diff(rows, axis=0)[:, 1:-1]
+def texture(gray: Pixels) -> dict[str, Pixels]:
+    """Measure specks, noise, mosaic, blocks, pattern, sharpness and shades of brightness in [0, 1], (n, h, w)."""
+    n, *sides = gray.shape
+    if min(sides) < 16:
+        return dict.fromkeys(TEXTURES, np.zeros(n))
+    rows, columns = np.diff(gray, axis=1), np.diff(gray, axis=2)
+    across, down = np.diff(columns, axis=2)[:, 1:-1], np.diff(rows, axis=1)[:, :, 1:-1]
     second = across + down
-    around = [rows[1:, 1:-1], -rows[:-1, 1:-1], columns[1:-1, 1:], -columns[1:-1, :-1]]
+    around = [rows[:, 1:, 1:-1], -rows[:, :-1, 1:-1], columns[:, 1:-1, 1:], -columns[:, 1:-1, :-1]]
     least, most = np.minimum.reduce(around), np.maximum.reduce(around)
-    specks = np.log(((np.maximum(least, -most) > 0.3) & (most - least < 0.15)).mean() + 1 / gray.size)
+    lonely = (np.maximum(least, -most) > 0.3) & (most - least < 0.15)
     # Immerkær (1996): the mask that planes and edges along the axes do not pass, in the flattest parts of the picture.
-    mask = np.abs(np.diff(down, n=2, axis=1)) if down.shape[1] > 2 else np.abs(down)
-    height, width = (side // 6 for side in mask.shape)
-    parts = mask[: height * 6, : width * 6].reshape(height, 6, width, 6).mean((1, 3))
-    noise = np.log(np.quantile(parts, 0.03) + STEP)
-    sharpness = np.log((second.var() + 1e-6) / (gray.var() + 1e-4))
-    steps = [np.abs(rows).mean(1), np.abs(columns).mean(0)]
-    mosaic = max(at_multiples(steps, side, apart=8) for side in MOSAIC)  # apart from what JPEG makes
-    counts = np.bincount((gray * 255 + 0.5).astype(np.uint8).ravel(), minlength=256)
-    counts = counts[8:-8]  # without the ends, where light is clipped
-    smooth = np.convolve(counts, np.full(9, 1 / 9), "same")
-    shades = np.log(((counts - smooth) ** 2 / np.maximum(smooth, 1)).mean() + 0.1)
-    found = (specks, noise, mosaic, at_multiples(steps, 8), periodicity(gray), sharpness, shades)
-    return dict(zip(TEXTURES, map(float, found), strict=True))
+    mask = np.abs(np.diff(down, n=2, axis=2)) if down.shape[2] > 2 else np.abs(down)
+    height, width = (side // 6 for side in mask.shape[1:])
+    parts = mask[:, : height * 6, : width * 6].reshape(n, height, 6, width, 6).mean((2, 4))
+    steps = [np.abs(rows).mean(2), np.abs(columns).mean(1)]
+    return {
+        "specks": np.log(lonely.mean((1, 2)) + 1 / gray[0].size),
+        "noise": np.log(np.quantile(_flat(parts), 0.03, axis=1) + STEP),
+        "mosaic": np.max([at_multiples(steps, side, apart=8) for side in MOSAIC], 0),  # apart from what JPEG makes
+        "blocks": at_multiples(steps, 8),
+        "pattern": periodicity(gray),
+        "sharpness": np.log((_flat(second).var(1) + 1e-6) / (_flat(gray).var(1) + 1e-4)),
+        "shades": shades(gray),
+    }
 
 
-def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> float:
+def shades(gray: Pixels) -> Array:
+    """Return the logarithm of how unevenly pictures use shades that lie side by side."""
+    codes = _flat((gray * 255 + 0.5).astype(np.int64)) + 256 * np.arange(len(gray))[:, None]
+    counts = np.bincount(codes.ravel(), minlength=256 * len(gray)).reshape(-1, 256)
+    counts = counts[:, 8:-8]  # without the ends, where light is clipped
+    smooth = np.stack([np.convolve(one, np.full(9, 1 / 9), "same") for one in counts])
+    return np.asarray(np.log(((counts - smooth) ** 2 / np.maximum(smooth, 1)).mean(1) + 0.1), np.float64)
+
+
+def at_multiples(steps: list[Pixels], side: int, apart: int | None = None) -> Array:
     """Return the logarithm of mean steps from pixel to pixel at multiples of a number, against all other steps.
 
-    Steps at multiples of `apart` are left out.
+    Steps have the shape (n, places). Steps at multiples of `apart` are left out.
     """
-    inside, beside = 0.0, 0.0
+    inside, beside = np.zeros((2, len(steps[0])))
     for one in steps:
-        place = np.arange(1, len(one) + 1)
+        place = np.arange(1, one.shape[1] + 1)
         counted = place % apart > 0 if apart else place > 0
         there = counted & (place % side == 0)
-        inside += float(one[there].mean()) if there.any() else 0.0
-        beside += float(one[counted & ~there].mean())
-    return float(np.log((inside + STEP) / (beside + STEP)))
+        inside += one[:, there].mean(1) if there.any() else 0.0
+        beside += one[:, counted & ~there].mean(1)
+    return np.asarray(np.log((inside + STEP) / (beside + STEP)), np.float64)
 
 
-def streaks(light: Pixels) -> float:
+def streaks(light: Pixels) -> Pixels:
     """Return the logarithm of steps between rows, against steps between columns: streaks sideways have few of these."""
-    down, across = (np.abs(np.diff(light, axis=axis)).mean() for axis in (0, 1))
-    return float(np.log((down + STEP) / (across + STEP)))
+    down, across = (np.abs(np.diff(light, axis=axis)).mean((1, 2)) for axis in (1, 2))
+    return np.asarray(np.log((down + STEP) / (across + STEP)))
 
 
-def periodicity(gray: Pixels) -> float:
-    """Return the logarithm of the highest peak of the spectrum against its surroundings."""
-    window = np.hanning(gray.shape[0])[:, None] * np.hanning(gray.shape[1])
-    power = np.abs(np.fft.rfft2((gray - gray.mean()) * window)) ** 2
-    power = np.fft.fftshift(power, axes=0)
-    middle = len(power) // 2
-    around = np.stack([np.roll(power, (i, j), (0, 1)) for i in (-4, 0, 4) for j in (-4, 0, 4) if i or j])
+def periodicity(gray: Pixels) -> Array:
+    """Return the logarithm of the highest peak of each spectrum against its surroundings."""
+    height, width = gray.shape[1:]
+    window = np.hanning(height)[:, None] * np.hanning(width)
+    power = np.abs(np.fft.rfft2((gray - gray.mean((1, 2), keepdims=True)) * window)) ** 2
+    power = np.fft.fftshift(power, axes=1)
+    around = [np.roll(power, (i, j), (1, 2)) for i in (-4, 0, 4) for j in (-4, 0, 4) if i or j]
     rounding = (window**2).sum() * (3 / 255) ** 2  # an error of three steps of brightness
     ratio = power / (np.median(around, axis=0) + rounding)
     # Slow changes of brightness are content.
-    far = np.hypot((np.arange(len(power)) - middle)[:, None], np.arange(power.shape[1])) > min(gray.shape) / 8
-    return float(np.log(max(ratio[far].max(), 1e-3)))
+    places = np.arange(power.shape[1])[:, None] - power.shape[1] // 2, np.arange(power.shape[2])
+    far = np.hypot(*places) > min(height, width) / 8
+    return np.asarray(np.log(np.maximum(ratio[:, far].max(1), 1e-3)), np.float64)
 
 
 RESIDUAL = 127  # steps of a residual from none to the whole
 
 
 def residual(light: Pixels) -> NDArray[np.int8]:
-    """Return what sets each pixel apart from its neighbors, relative to the contrast around it, shape (SIDE²,)."""
-    wide = np.pad(light, 1, mode="edge")
-    sums = wide[:-2] + wide[1:-1] + wide[2:]
-    apart = light - (sums[:, :-2] + sums[:, 1:-1] + sums[:, 2:]) / 9
-    scale = np.abs(apart).mean() + 2 * STEP
-    return np.asarray(np.clip(apart / (3 * scale), -1, 1) * RESIDUAL, np.int8).ravel()
+    """Return what sets each pixel apart from its neighbors, relative to the contrast around it, shape (n, SIDE²)."""
+    wide = np.pad(light, ((0, 0), (1, 1), (1, 1)), mode="edge")
+    sums = wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:]
+    apart = light - (sums[:, :, :-2] + sums[:, :, 1:-1] + sums[:, :, 2:]) / 9
+    scale = np.abs(apart).mean((1, 2), keepdims=True) + 2 * STEP
+    return np.asarray(np.clip(apart / (3 * scale), -1, 1) * RESIDUAL, np.int8).reshape(len(light), -1)
 
 
 LEAST_MARK = 3.0  # standard errors of the mean residual of all pictures from which a pixel may be part of a mark

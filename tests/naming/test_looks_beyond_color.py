@@ -65,8 +65,11 @@ def test_pictures_of_both_sets_show_with_and_without_the_look():
     images = pictures(1)
     (first, *_) = looks([*images[:LAST], *map(with_mark, images[LAST:])], pictures(2))
     assert all(int(one) >= LAST for one in first.examples["gen"])
-    values = {name: measure_looks(pictures(2)[int(name)]) for name in first.examples["ref"]}
-    assert len(values) == len(first.examples["ref"]) > 0
+    place = [trait.name for trait in TRAITS].index("mark")
+    values, residuals = measure_looks([*images[:LAST], *map(with_mark, images[LAST:]), *pictures(2)])
+    values[:, place] = marks(residuals)
+    shown = [len(images) + int(name) for name in first.examples["ref"]]
+    assert shown and values[shown, place].max() < values[LAST : len(images), place].min()
 
 
 def test_aligned_pictures_are_not_marked():
@@ -74,7 +77,7 @@ def test_aligned_pictures_are_not_marked():
     from finc_eval.demo.planted import shipped_digits
 
     digits, labels = shipped_digits()
-    residuals = np.stack([measure_looks(Image.fromarray(one).resize((64, 64)))[1] for one in digits[:300]])
+    _, residuals = measure_looks([Image.fromarray(one).resize((64, 64)) for one in digits[:300]])
     assert not marks(residuals).any()
     ones, others = digits[labels == 1], digits[labels != 1]
     gen = [Image.fromarray(one).convert("RGB") for one in np.concatenate([ones[:60], others[:100]])]
@@ -82,11 +85,17 @@ def test_aligned_pictures_are_not_marked():
     assert "mark" not in [one.trait for one in looks(gen, ref)]
 
 
-def test_measurements_do_not_depend_on_the_other_pictures_and_have_a_name_each():
-    values, residual = measure_looks(pictures(1)[0])
-    assert values.shape == (len(TRAITS),) and np.isfinite(values).all() and residual.dtype == np.int8
-    for size in ((1, 1), (3, 200), (15, 15), (17, 16), (600, 400)):
-        assert np.isfinite(measure_looks(Image.new("RGB", size, "red"))[0]).all()
+def test_measurements_do_not_depend_on_the_other_pictures():
+    sizes = ((1, 1), (3, 200), (15, 15), (17, 16), (17, 16), (600, 400), (600, 400))
+    rng = np.random.default_rng(0)
+    images = [Image.fromarray(rng.integers(0, 256, (height, width, 3), np.uint8)) for width, height in sizes]
+    images += [*pictures(1)[:40], *(Image.new("RGB", size, "red") for size in sizes)]
+    values, residuals = measure_looks(images)
+    assert values.shape == (len(images), len(TRAITS)) and np.isfinite(values).all() and residuals.dtype == np.int8
+    for place, image in enumerate(images):
+        own, residual = measure_looks([image])
+        assert np.array_equal(residual[0], residuals[place])
+        assert np.allclose(own[0], values[place], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("fault", ["with repeated frames", "shaking", "with a cut", "looping", "flickering", "still"])
