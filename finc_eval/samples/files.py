@@ -108,7 +108,7 @@ class ZipFiles:
             ) from error
 
     def names(self) -> Iterable[str]:
-        names = {info.filename for info in self._zip.infolist() if not info.is_dir()}
+        names = {info.filename for info in self._zip.infolist() if not info.filename.endswith("/")}
         return {name for name in names if name and not is_hidden(name)}  # a damaged archive may have one without a name
 
     def open(self, name: str) -> IO[bytes]:

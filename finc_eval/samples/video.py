@@ -68,6 +68,7 @@ MAX_MISSING_SECONDS = Fraction(1, 4)
 MAX_UNPACKING = 100_000
 """Bytes of pixels for a byte of a file. A black picture that never changes has about 60,000 in H.264."""
 
+MAX_ANIMATION_FRAMES = 30_000  # libwebp looks for each frame from the first on: 20,000 take 1.8 s, 40,000 take 7.0 s
 ANIMATION_SUFFIXES = frozenset({".webp", ".png", ".apng"})  # suffixes of files that are images, or animations
 
 MIN_DELAY, UNSTATED_DELAY = 0.01, 0.1
@@ -345,6 +346,8 @@ def decode_animation(stream: IO[bytes], clip: Clip, windows: Sequence[int], watc
         count = int(getattr(image, "n_frames", 1))
     take_pixels(width, height)
     check_length(count, 3 * count * width * height, stream)
+    if count > MAX_ANIMATION_FRAMES:
+        raise ValueError(f"{count:,} frames, above the {MAX_ANIMATION_FRAMES:,} of an animation: save it as a video")
     delays = np.array([delay for _, delay in _frames(stream, count, frozenset(), watch)])
     shown: Seconds = np.append(0.0, np.cumsum(delays))
     chosen = unmerge(clip, shown)

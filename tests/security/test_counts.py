@@ -6,6 +6,7 @@ import re
 import struct
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pyarrow as arrow
@@ -319,3 +320,16 @@ def test_a_file_of_a_saved_dataset_counts_once(tmp_path):
     listed["_data_files"] *= 100_000
     state.write_text(json.dumps(listed))
     assert "lists data-00000-of-00001.arrow more than once" in bounded(open_source, tmp_path / "saved")
+
+
+@pytest.mark.parametrize(("suffix", "read"), [(".zip", open_source), (".npz", StoredArrays)])
+def test_a_member_without_a_name_is_one_sentence(suffix, read, tmp_path):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("x", b"")
+    data = bytearray(made.getvalue())
+    for start, place in ((b"PK\3\4", 26), (b"PK\1\2", 28)):  # lengths of the name, and of what follows it
+        struct.pack_into("<HH", data, data.index(start) + place, 0, 1)
+    (tmp_path / f"x{suffix}").write_bytes(data)
+    found = bounded(read, tmp_path / f"x{suffix}")
+    assert found.startswith(str(tmp_path)) and "holds" in found, found

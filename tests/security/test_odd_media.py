@@ -165,6 +165,7 @@ def webp(frames, extra=b""):
 
 CLIPS = {
     "frames of WebP": (lambda: webp(20_000), f"None|{TOO_LONG}"),
+    "200,000 frames of WebP": (lambda: webp(200_000), "200,000 frames, above the 30,000 of an animation"),
     "chunks of WebP": (lambda: webp(2, b"ZZZZ\0\0\0\0" * 500_000), f"None|{TOO_LONG}"),
     "edit lists": (lambda: edits(30_000, 300), f"{TOO_LONG}|{NO_MEMORY}|share their bytes"),
     "fewer edit lists": (lambda: edits(3_000, 20), "share their bytes"),

@@ -75,7 +75,7 @@ def open_zip_file(path: Path) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(stream)
         weakref.finalize(archive, stream.close)  # ZipFile leaves open what it did not open itself
         stream.left = math.inf
-        files = [info for info in archive.infolist() if not info.is_dir()]
+        files = [info for info in archive.infolist() if not info.filename.endswith("/")]
         if sum(info.compress_size for info in files) > stream.seek(0, io.SEEK_END):
             raise ValueError("its members share bytes")
         (name, times), *_ = Counter(info.filename for info in files).most_common(1) or [("", 0)]
