@@ -25,7 +25,14 @@ MAX_SENTENCE = 25  # words of a sentence of it
 MAX_NAME = 5  # words of the name of a kind in it
 
 
-class _Compared(Protocol):
+class _Looked(Protocol):
+    """Part of a result that has looks."""
+
+    @property
+    def looks(self) -> tuple[Look, ...]: ...
+
+
+class _Compared(_Looked, Protocol):
     """Part of a `Comparison` that the headline reads."""
 
     @property
@@ -48,8 +55,6 @@ class _Compared(Protocol):
     def explained(self) -> float | None: ...
     @property
     def prompts(self) -> PromptDifferences | None: ...
-    @property
-    def looks(self) -> tuple[Look, ...]: ...
     @property
     def sets_p_value(self) -> float | None: ...
     @property
@@ -113,7 +118,7 @@ def _of_shares(
 ) -> Iterator[Fact]:
     """Yield what share of each set every kind, or direction, has."""
     for one in differ:
-        own, other = _two_shares(one.share_gen, one.share_ref)
+        own, other = two_shares(one.share_gen, one.share_ref)
         share = f"The {thing} {_name(one, names)} {verb} {own}"
         first = f"{share} of the generated set (reference {other})."
         yield Fact(first, f"{share} (reference {other}).", abs(_gap(one)), thing)
@@ -138,7 +143,7 @@ def _name(kind: Kind | Direction, names: UniqueNames) -> str:
     return f"{like}{short}, {kind.id}," if names.is_shared(kind) else f"{like}{short}"
 
 
-def _two_shares(own: float, other: float) -> tuple[str, str]:
+def two_shares(own: float, other: float) -> tuple[str, str]:
     """Write both shares, with a decimal where one of them is small or they would read alike."""
     decimals = int(min(own, other) < 0.1 or percent(own) == percent(other))
     return percent(own, decimals), percent(other, decimals)
@@ -228,7 +233,7 @@ def _say_ratio(found: _Compared) -> list[str]:
     return [] if rho == 1 else [f"A kind counts above {rho:g} times the other set's share."]
 
 
-def unexplained(found: _Compared, kinds: Sequence[Kind]) -> list[Kind]:
+def unexplained(found: _Looked, kinds: Sequence[Kind]) -> list[Kind]:
     """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set."""
     if any(look.whole for look in found.looks):
         return []

@@ -27,8 +27,9 @@ from finc_eval.partitions.values import count_values
 
 OF_ALL = "all-"  # beginning of the ids of kinds of all sets together, which differ from the kinds of the reference
 
-OF_REF, OF_SETS, MOVED = (
-    Stage.of_parts(name, (DIVIDE, COUNT)) for name in ("kinds of the reference", "kinds of all sets", "moved")
+OF_REF, OF_SETS, MOVED, DIFFERENCES = (
+    Stage.of_parts(name, (DIVIDE, COUNT))
+    for name in ("kinds of the reference", "kinds of all sets", "moved", "what differs")
 )
 """Names of their stages in the progress."""
 
@@ -45,7 +46,7 @@ class CountedSets:
     tree: Tree | None  # tree whose nodes the kinds are; None for the values of a column
     counted: dict[str, Counted]  # counts of the leaves, or values, by label
     tallies: dict[str, Tally]  # counts of all kinds, by label
-    cells: dict[str, NDArray[np.int32]]  # leaf of each sample by label, shape (n,); empty unless samples are paired
+    cells: dict[str, NDArray[np.int32]]  # leaf of each sample by label, shape (n,)
     digest: str  # digest of the kinds
     ref: Embeddings  # the reference
 
@@ -86,7 +87,7 @@ def by_tree(sets: GateSets, kinds: KindTree, run: Run, prefix: str = "") -> Coun
     for (label, one), each in zip(sets.all.items(), runs, strict=True):
         counter = Counter(kinds, run=each)
         counted[label] = counter.of(one)
-        cells |= {label: counter.kinds()} if sets.pairs else {}
+        cells[label] = counter.kinds()
     names = [prefix + kind_id(node) for node in range(kinds.tree.nodes)]
     tallies = node_tallies(kinds.tree, {label: one.counts for label, one in counted.items()})
     return CountedSets(names, kinds.tree, counted, tallies, cells, kinds.digest[:12], sets.ref)
@@ -112,7 +113,7 @@ def by_column(sets: GateSets, column: str) -> CountedSets:
     found = count_values(sets.all, column)
     names = [f"{column}={value}" if value else "" for value in found.values]
     tallies = tally_sets({label: one.counts for label, one in found.counted.items()})
-    return CountedSets(names, None, found.counted, tallies, found.cells if sets.pairs else {}, column, sets.ref)
+    return CountedSets(names, None, found.counted, tallies, found.cells, column, sets.ref)
 
 
 def fewest(sets: GateSets) -> int:

@@ -20,16 +20,17 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import History, is_history, samples_of
-from finc_eval.gates.divisions import MOVED, OF_REF, OF_SETS, tree_of_reference
+from finc_eval.gates.causes import Suspect, find_causes, find_suspects
+from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_of_reference
 from finc_eval.gates.evidence import Evidence, Fact, Missing
-from finc_eval.gates.kinds import Gathered, KindEvidence, gather_on_kinds
+from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
 from finc_eval.gates.policy import BasicLimits, CopyingLimits, Policy, SliceLimits
 from finc_eval.gates.retraining import MIN_REPLICATES, SAMPLING_ONLY, TRAINING_TOO
 from finc_eval.gates.rule import Judged, family_sentence, judge, overall_of, too_fine
 from finc_eval.gates.scores import score_evidence
 from finc_eval.gates.sets import GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, TwoCounts
-from finc_eval.gates.verdict import FIRST, Limit, Verdict
+from finc_eval.gates.verdict import FIRST, Cause, Limit, Verdict
 from finc_eval.measures.metrics import COMPUTE
 from finc_eval.memorization.audit import NearTraining
 from finc_eval.memorization.settings import AUDIT_ALPHA
@@ -51,6 +52,7 @@ def stages_of(policy: Policy, generators: int) -> list[str]:
         MOVED: kinds,
         Stage.of_parts("metrics of", (LOOK, *[COMPUTE] * len(policy.metrics)) * generators): policy.metrics,
         **{Stage.of_parts(name, (OF_REF, OF_SETS, MOVED)): True for name in policy.slices},
+        DIFFERENCES: generators > 1 and not kinds,
         "copying": policy.copying,
         Stage.of_parts("duplicates", (LOOK,)): policy.basics and policy.basics.duplicates is not None,
     }
@@ -222,7 +224,8 @@ def gate(
     policy.check_space(sets.space)
     found = gather_evidence(sets, policy, train, run, None if history is None else history.kinds_of(sets.space))
     judged = judge([one.evidence for one in found.all], policy.alpha, policy.looks)
-    limits = shown_limits(judged, found.all)
+    shown = shown_limits(judged, found.all)
+    limits = tuple(limit for limit, _ in shown)
     limiting = [one.evidence for one in found.all if one.above is None]
     fine = too_fine(limiting, policy.alpha, policy.looks)
     about = [] if history is None else [*history.never_fired(limits), *_another_reference(history, sets)]
@@ -240,6 +243,7 @@ def gate(
         sets=sets.infos,
         signature=_signature(sets, policy, "+".join(dict.fromkeys(found.digests)) or "none"),
         warnings=tuple(warnings),
+        causes=causes_of(shown, found, sets, policy.seed, run),
         tree=found.tree,
         provenance=Provenance.here(run.device),
     )
@@ -263,26 +267,43 @@ def _another_reference(history: History, sets: GateSets) -> list[str]:
     return ["the baseline was promoted with another reference"]
 
 
-def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> tuple[Limit, ...]:
-    """Return the limits, and the largest other kinds that regressed."""
+def shown_limits(judged: Sequence[Judged], shown: Sequence[KindEvidence]) -> list[tuple[Limit, KindEvidence]]:
+    """Return the limits, and the largest other kinds that regressed, each with its evidence."""
     beyond = {one.evidence.name for one in judged if one.verdict == "regressed"}
-    return tuple(
-        Limit(
-            name=one.evidence.name,
-            verdict=one.verdict,
-            value=None if one.verdict == "missing" else one.evidence.value,
-            interval=one.interval,
-            margin=one.evidence.margin,
-            harm=one.evidence.harm,
-            detectable=one.detectable,
-            needed=one.needed,
-            note=one.evidence.note,
-            shares=part.shares,
-            examples=part.examples,
-        )
+    kept = [
+        (one, part)
         for one, part in zip(judged, shown, strict=True)
         if part.above is None or (part.evidence.name in beyond and not part.above & beyond)
+    ]
+    return [(_limit_of(one, part), part) for one, part in kept]
+
+
+def _limit_of(one: Judged, part: KindEvidence) -> Limit:
+    return Limit(
+        name=one.evidence.name,
+        verdict=one.verdict,
+        value=None if one.verdict == "missing" else one.evidence.value,
+        interval=one.interval,
+        margin=one.evidence.margin,
+        harm=one.evidence.harm,
+        detectable=one.detectable,
+        needed=one.needed,
+        note=one.evidence.note,
+        shares=part.shares,
+        examples=part.examples,
     )
+
+
+def causes_of(
+    shown: Sequence[tuple[Limit, KindEvidence]], found: Gathered, sets: GateSets, seed: int, run: Run
+) -> tuple[Cause, ...]:
+    """Return what is wrong with a release, by name; of a first release, nothing was compared."""
+    suspects: list[Suspect] = []
+    if sets.baselines:
+        old = next(iter(sets.baselines))
+        answer = found.answer or compare_two(sets, old, seed, run.prefixed(DIFFERENCES))
+        suspects = find_suspects(sets, answer, old, seed)
+    return find_causes(shown, suspects, sets)
 
 
 def _same_samples(sets: GateSets) -> list[str]:

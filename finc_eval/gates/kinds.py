@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from operator import add
@@ -32,7 +32,7 @@ from finc_eval.gates.retraining import Retrained, between_shares
 from finc_eval.gates.sets import BASELINE, GEN, REF, GateSets
 from finc_eval.gates.shares import GainedShare, LostShare, TwoCounts, Unseen
 from finc_eval.numerics.blocks import WithinBlocks
-from finc_eval.partitions.answer import kind_counts, within_blocks
+from finc_eval.partitions.answer import Answer, divide, kind_counts, main_counts, within_blocks
 from finc_eval.partitions.blocks import Pairing, count_by_design, designs, missing_values
 from finc_eval.partitions.difference import paired_variation, total_variation
 from finc_eval.partitions.kind_tree import KindTree
@@ -69,6 +69,12 @@ class KindEvidence:
             label: found.counted[label].examples(one, *leaves).top_ids for label, one in self.counts.sets.all.items()
         }
 
+    def members(self, rows: Mapping[str, NDArray[np.int64]]) -> dict[str, NDArray[np.bool_]]:
+        """Return which of these samples of each set, by label and index, are of the kind."""
+        assert self.counts is not None
+        found = self.counts.found
+        return {label: np.isin(found.cells[label][one], found.leaves(self.kind)) for label, one in rows.items()}
+
 
 @dataclass
 class Gathered:
@@ -82,6 +88,7 @@ class Gathered:
     distances: list[Distance] = field(default_factory=list)  # how far the whole release is from older releases
     tree: KindTree | None = None  # kinds of the reference; None without limits on lost kinds
     warnings: list[str] = field(default_factory=list)
+    answer: Answer | None = None  # the release and its baseline, divided into kinds of their own
 
     @property
     def all(self) -> list[KindEvidence]:
@@ -107,7 +114,9 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
     fresh = values or (by_tree_of_all(sets, seed, run) if is_sought or limits.new is not None else None)
     for against in sets.comparisons:
         if limits.moved is not None or not sets.part:
-            distance, moved = _distance(against, values, limits.moved, seed, run.prefixed(against.rule("moved")))
+            distance, moved = _distance(
+                against, values, limits.moved, seed, run.prefixed(against.rule("moved")), gathered
+            )
             gathered.distances += () if sets.part else (distance,)
             evidence += () if limits.moved is None else (KindEvidence(moved),)
         if limits.lose is not None and known is not None:
@@ -249,7 +258,7 @@ def new_evidence(sets: GateSets, found: CountedSets, limits: KindLimits, margin:
 
 
 def _distance(
-    sets: GateSets, values: CountedSets | None, margin: float | None, seed: int, run: Run
+    sets: GateSets, values: CountedSets | None, margin: float | None, seed: int, run: Run, gathered: Gathered
 ) -> tuple[Distance, Moved | PairedMoved]:
     """Return how far the release is from the older one, and the evidence on the limit on it.
 
@@ -264,7 +273,7 @@ def _distance(
         return _paired_distance(sets, pairing, within_blocks(pairing, column, seed, run), to, margin or 0.0)
     judged = {GEN: sets.gen, **sets.baselines}
     found = designs(judged)
-    counts = partial(_pooled_counts, sets, values, seed=seed, run=run)
+    counts = partial(_pooled_counts, sets, values, seed=seed, run=run, gathered=gathered)
     new, old = counts([GEN], [*sets.baselines])
     whole, notes = total_variation(new, old, seed, is_design=bool(found)), missing_values(judged, found)
     if margin is not None and whole.value > margin:
@@ -306,15 +315,30 @@ def _paired_distance(
 
 
 def _pooled_counts(
-    sets: GateSets, values: CountedSets | None, first: Sequence[str], last: Sequence[str], *, seed: int, run: Run
+    sets: GateSets,
+    values: CountedSets | None,
+    first: Sequence[str],
+    last: Sequence[str],
+    *,
+    seed: int,
+    run: Run,
+    gathered: Gathered,
 ) -> tuple[EffectiveCounts, EffectiveCounts]:
     """Count the kinds of two groups of sets: kinds of their own, or the values of a column."""
     labels = [*first, *last]
-    if values is None:
+    if values is None and labels == [GEN, BASELINE] and not sets.part:
+        answer = gathered.answer = gathered.answer or compare_two(sets, BASELINE, seed, run)
+        made = dict(zip(labels, main_counts(answer.kinds.tree, answer.tallies).values(), strict=True))
+    elif values is None:
         made = kind_counts({label: sets.all[label] for label in labels}, seed, run)
     else:
         made = {label: count_by_design(values.tallies[label]) for label in labels}
     return reduce(add, [made[label] for label in first]), reduce(add, [made[label] for label in last])
+
+
+def compare_two(sets: GateSets, old: str, seed: int, run: Run) -> Answer:
+    """Divide a release and an older one into kinds of their own, as a comparison of the two does."""
+    return divide({GEN: sets.gen, REF: sets.all[old]}, seed=seed, run=run)
 
 
 def _judge_unmatched(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from pydantic import model_validator
+from pydantic import computed_field, model_validator
 
 from finc_eval.core.record import NOT_IN_JSON, Digest, Record, check_names
 from finc_eval.core.serialize import Document
@@ -24,6 +23,11 @@ from finc_eval.partitions.kind_tree import KindTree
 
 EXIT_CODES: dict[Overall, int] = {"pass": 0, "regression": 1, "undecided": 2, "error": 3}  # exit code of each verdict
 FIRST = "first baseline: nothing was compared with a release before"  # words of every output on a first baseline
+
+CALLED: dict[Overall, str] = {"pass": "PASS", "regression": "FAIL", "undecided": "UNDECIDED", "error": "ERROR"}
+"""Words that a headline begins with."""
+
+TOLD = 3  # causes that a headline tells
 
 VERBS: tuple[Verb, ...] = ("regressed", "missing", "undecided", "improved", "held")
 """The verdicts of limits; verdicts that need a person come first."""
@@ -101,10 +105,8 @@ class Limit(Record):
         return self.name.partition(" ")[2]
 
     @property
-    def words(self) -> str:
-        """The finding in plain words: what was found, how sure it is, and what is allowed."""
-        if self.value is None or (not self.about and self.rule.startswith(("kinds.lose", "kinds.new"))):
-            return f"{self.name} could not be judged: {self.note}" if self.verdict in UNJUDGED else self.note
+    def told(self) -> str:
+        """What was found, in plain words without its interval."""
         rule, _, part = self.rule.partition("@")
         older = "anchor" if rule.endswith("-anchor") else "baseline"
         rule = rule.removesuffix("-anchor")
@@ -117,6 +119,14 @@ class Limit(Record):
             than=f" than that of the {older}",
         )
         told += f" in the slice {part}" if part else ""
+        return told
+
+    @property
+    def words(self) -> str:
+        """The finding in plain words: what was found, how sure it is, and what is allowed."""
+        if self.value is None or (not self.about and self.rule.startswith(("kinds.lose", "kinds.new"))):
+            return f"{self.name} could not be judged: {self.note}" if self.verdict in UNJUDGED else self.note
+        told = self.told
         if self.interval is not None and self.interval[0] < self.interval[1]:
             told += f" (between {self.number(self.interval[0])} and {self.number(self.interval[1])})"
         limit = f"at {'most' if self.harm == 'high' else 'least'} {self.number(self.margin)}"
@@ -137,6 +147,27 @@ class Limit(Record):
         return figure(value)
 
 
+@dataclass(frozen=True)
+class Cause(Record):
+    """Something that is wrong with a release.
+
+    Attributes:
+        words: it in a few words, with shares: "a quarter is blurred (25 %, before 1.0 %; allowed 3.0 %)".
+        change: the same as a change since the baseline, such as "lost: jellyfish 4.4 → 0.2 %".
+        share: share of the release; None for what is not a share.
+        before: share of the baseline.
+        allowed: end of what is allowed for `share`; None without a limit on it.
+        limit: name of the limit that it broke, or that could not be decided; None if no limit is on it.
+    """
+
+    words: str
+    change: str
+    share: float | None
+    before: float | None
+    allowed: float | None
+    limit: str | None
+
+
 @dataclass(frozen=True, eq=False)
 class Verdict(Document):
     """The verdict on a release: may it replace the release before it?
@@ -154,6 +185,8 @@ class Verdict(Document):
         sets: descriptions of the sets, by label.
         signature: everything that changes the numbers.
         warnings: what to know before trusting the numbers.
+        causes: what is wrong with the release, each cause once and the largest first, and then what differs from the
+            baseline without a limit on it.
         tree: kinds of the reference that limits on lost kinds are on; None without such limits.
 
     Example:
@@ -181,6 +214,7 @@ class Verdict(Document):
     sets: dict[str, SetInfo]
     signature: SignatureText
     warnings: tuple[str, ...]
+    causes: tuple[Cause, ...] = field(default=(), kw_only=True)
     tree: Annotated[KindTree | None, *NOT_IN_JSON] = field(default=None, kw_only=True, repr=False)
 
     @model_validator(mode="after")
@@ -209,27 +243,67 @@ class Verdict(Document):
         """The limits that held or improved."""
         return tuple(limit for limit in self.limits if limit.verdict in SETTLED)
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def headline(self) -> str:
+        """The verdict in one line: what is wrong, by name and once, the worst first; see `CALLED`."""
+        return f"{CALLED[self.overall]}: {'; '.join(self._findings())}."
+
+    def _findings(self) -> Iterator[str]:
+        """Yield what the headline says: what failed or could not be judged, and what is most likely wrong."""
+        names = [one.name for one in self.of("regressed")]
+        broken = [one for one in self.causes if one.limit in names]
+        likely = [one for one in self.causes if one.limit not in names][:TOLD]
+        if self.overall == "regression":
+            named = [one for one in broken if one.share is not None] or broken
+            yield from (one.words for one in named[:TOLD])
+            if more := len(broken) - len(named[:TOLD]):
+                yield plural(more, "more limit") + " failed"
+            likely = [] if named and named[0].share is not None else likely
+        elif self.overall == "pass":
+            yield f"all {plural(len(self.limits), 'limit')} held" if self.limits else "no limits"
+        elif self.of("missing"):
+            yield self.of("missing")[0].words
+        for one in likely:
+            limited = ", not limited" if one.limit is None else ""
+            verb, _, rest = one.change.partition(": ")
+            if self.overall == "pass":
+                yield f"differs{limited}: {one.change}"
+            else:
+                yield f"most likely {verb}{limited}: {rest}" if rest else f"most likely{limited}: {verb}"
+        if self.overall == "undecided":
+            yield from self._deciding(bool(likely))
+
+    def _deciding(self, is_likely: bool) -> Iterator[str]:
+        """Yield that nothing was seen to be wrong, and what would decide."""
+        waiting = self.of("undecided")
+        if not is_likely:
+            yield "nothing was seen to be wrong"
+        rules = join_words([*dict.fromkeys(one.rule for one in waiting)][:TOLD])
+        needed = [one.needed for one in waiting]
+        enough = None not in needed and f"{max(one or 0 for one in needed):,} samples of each generated set"
+        yield f"{enough} would decide {rules}" if enough else f"too few samples to decide {rules}"
+
     @property
     def held(self) -> str:
-        """The limits that held in one line; "" if none did."""
-        rules = Counter(limit.rule for limit in self.settled)
-        named = join_words([f"{count} × {rule}" if count > 1 else rule for rule, count in rules.items()])
+        """The limits that held in one line, with what they could have seen; "" if none did."""
+        found: dict[str, list[Limit]] = {}
+        for limit in self.settled:
+            found.setdefault(limit.rule, []).append(limit)
+        named = []
+        for rule, every in found.items():
+            seen = [one.detectable for one in every if one.detectable is not None]
+            worst = every[0].number(max(seen, key=abs)) if seen else ""
+            count = f"{len(every)} × {rule}" if len(every) > 1 else rule
+            named.append(f"{count}, seen from {worst}" if seen else count)
         improved = len(self.of("improved"))
         more = f", {improved} of them improved" if improved else ""
-        return f"Held: {plural(len(self.settled), 'limit')}{more} ({named})." if rules else ""
+        return f"Held: {plural(len(self.settled), 'limit')}{more} ({'; '.join(named)})." if found else ""
 
     @property
     def summary(self) -> str:
-        """The verdict in a few plain sentences; the first sentence says what a release that does not pass fails on."""
-        urgent = [limit for limit in self.by_urgency if limit.verdict not in SETTLED]
-        first = urgent[0].words if urgent else "all limits held" if self.limits else "no limits"
-        parts = [f"{self.overall.capitalize()}: {first}."]
-        more = [
-            f"{plural(len(found), 'more limit')} {what}"
-            for verbs, what in ((FAILED, "failed"), (UNJUDGED, "could not be judged"))
-            if (found := [limit for limit in urgent[1:] if limit.verdict in verbs])
-        ]
-        parts += [f"{join_words(more)}."] if more else []
+        """The verdict in a few plain sentences, the headline first."""
+        parts = [self.headline]
         if self.first:
             parts.append(f"{FIRST[0].upper()}{FIRST[1:]}.")
         limited = {limit.rule for limit in self.limits}
@@ -265,7 +339,12 @@ def junit_xml(verdict: Verdict) -> str:
     suites = Element("testsuites")
     suite = SubElement(suites, "testsuite", name="finc-eval gate", time="0")
     properties = SubElement(suite, "properties")
-    stated = {"verdict": verdict.overall, "noise": verdict.noise, "family": verdict.family}
+    stated = {
+        "headline": verdict.headline,
+        "verdict": verdict.overall,
+        "noise": verdict.noise,
+        "family": verdict.family,
+    }
     for name, value in {**stated, "signature": str(verdict.signature)}.items():
         SubElement(properties, "property", name=name, value=visible(value))
     for warning in verdict.warnings:

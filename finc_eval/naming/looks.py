@@ -21,8 +21,7 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
-from finc_eval.naming.measured import LOOKED, Measured, measure_sets
-from finc_eval.naming.properties import smallest_hashes
+from finc_eval.naming.measured import LOOKED, Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
 from finc_eval.naming.repeated import number_repeats, pixels_of
 from finc_eval.naming.traits import Array, Trait
@@ -92,15 +91,29 @@ def find_looks(
         blocks: block of each sample of paired sets, such as its prompt, by label; exchanges keep to blocks.
         kinds: function that returns the id of the kind of each of some embeddings, shape (n, d).
     """
-    rows = {label: smallest_hashes(one, LOOKED) for label, one in sets.items()}
+    return tuple(look for look, _ in look_at(sets, seed, blocks, kinds))
+
+
+def look_at(
+    sets: Mapping[str, Embeddings],
+    seed: int,
+    blocks: Mapping[str, NDArray[np.int64]] | None = None,
+    kinds: Callable[[torch.Tensor], Sequence[str]] | None = None,
+    known: MeasuredSets | None = None,
+) -> list[tuple[Look, Has]]:
+    """Return the looks of `find_looks`, and which of the samples of `looked_rows` have each of them.
+
+    `known` has measurements of these sets, where they are at hand; default: the pictures are measured.
+    """
+    rows = {label: looked_rows(one) for label, one in sets.items()}
     found = _find_repeats(sets, rows, seed, blocks)
-    traits, measured = measure_sets(sets)
+    traits, measured = known or measure_sets(sets)
     if measured:
         found = _find_traits(sets, traits, measured, found, seed, blocks)
     if kinds is None or not found:
-        return tuple(look for look, _ in found)
+        return [*found]
     names = {label: kinds(one.rows_at(rows[label])) for label, one in sets.items()}
-    return tuple(replace(look, kinds=_explained(has, names)) for look, has in found)
+    return [(replace(look, kinds=_explained(has, names)), has) for look, has in found]
 
 
 def _find_traits(

@@ -30,9 +30,17 @@ class Measured:
     values: Array  # shape (m, traits)
 
 
-def measure_sets(sets: Mapping[str, Embeddings]) -> tuple[tuple[Trait, ...], dict[str, Measured]]:
-    """Measure at most `LOOKED` samples of each set, drawn by their ids, in all traits that all sets have."""
-    rows = {label: smallest_hashes(one, LOOKED) for label, one in sets.items()}
+MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and measurements by set
+
+
+def looked_rows(one: Embeddings) -> NDArray[np.int64]:
+    """Return the indices of the samples whose looks are compared: at most `LOOKED`, drawn by their ids."""
+    return smallest_hashes(one, LOOKED)
+
+
+def measure_sets(sets: Mapping[str, Embeddings]) -> MeasuredSets:
+    """Measure the samples of `looked_rows` of each set in all traits that all sets have."""
+    rows = {label: looked_rows(one) for label, one in sets.items()}
     parts = [part for part in (_motion(sets, rows), _pictures(sets, rows), _numbers(sets, rows)) if part is not None]
     if len(sets) < 2 or not parts:
         return (), {}

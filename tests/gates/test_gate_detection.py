@@ -218,7 +218,7 @@ def test_of_nested_kinds_that_are_lost_the_largest_is_shown():
     every = [one("limit", 1.0), one("large", 3.0, []), one("inside", 3.0, ["large"]), one("calm", 1.0, [])]
     every.append(one("other", 3.0, ["calm"]))
     shown = shown_limits(judge([part.evidence for part in every]), every)
-    assert [limit.name for limit in shown] == ["limit", "large", "other"]
+    assert [limit.name for limit, _ in shown] == ["limit", "large", "other"]
 
 
 def test_what_is_sought_counts_in_the_family(sets):

@@ -122,7 +122,7 @@ def test_the_recipe_for_pytest_works(place):
     exec(blocks("python")[-1], recipe)
     recipe["test_release"]()
     make(place, "regression")
-    with pytest.raises(AssertionError, match="Regression"):
+    with pytest.raises(AssertionError, match="FAIL: "):
         recipe["test_release"]()
 
 

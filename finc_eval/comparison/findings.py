@@ -1,0 +1,131 @@
+"""`Finding`: one difference of a set from another by name, as gates and boards say it in a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from finc_eval.comparison.headline import MAX_NAME, top_level, two_shares, unexplained
+from finc_eval.core.record import Record
+from finc_eval.naming.evidence import UniqueNames
+from finc_eval.naming.looks import REPEAT, Look
+from finc_eval.partitions.kind import Kind
+
+LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
+NEAR_PART = 0.1  # relative error up to which a share is called by the name of a simple part
+
+PARTS = {1: "all", 3 / 4: "three quarters", 2 / 3: "two thirds", 1 / 2: "half", 1 / 3: "a third", 1 / 4: "a quarter",
+         1 / 5: "a fifth", 1 / 10: "a tenth"}  # fmt: skip
+"""Names of simple parts of a set."""
+
+
+@dataclass(frozen=True)
+class Finding(Record):
+    """A difference of a set from another set, such as the reference or the release before.
+
+    Attributes:
+        name: what it is, such as "blurred", "one picture, 40 times" or "jellyfish"; "" for a change of the whole set
+            that no look and no kind names.
+        what: whether it is a look, a repeat, a kind, or a change of the whole set that nothing names.
+        whole: whether the whole set has moved, rather than a part of it.
+        share: share of the set; of a whole set, beyond the middle of both sets.
+        before: share of the other set.
+        p_value: its p-value, adjusted for all that was asked of the two sets.
+        parts: ids of the kinds that it consists of; empty for looks and repeats.
+    """
+
+    name: str
+    what: Literal["look", "repeat", "kind", "set"]
+    whole: bool
+    share: float
+    before: float
+    p_value: float
+    parts: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> float:
+        """Difference of both shares; 1 for a change of a whole set."""
+        return 1.0 if self.whole else abs(self.share - self.before)
+
+    @property
+    def is_more(self) -> bool:
+        """Whether the set has more of it than the other set."""
+        return self.share >= self.before
+
+    @property
+    def words(self) -> str:
+        """What is wrong with the set, in a few words without numbers."""
+        if self.what == "set":
+            return "everything differs a little"
+        if self.what == "repeat":
+            return self.name if self.is_more else f"fewer repeats: {self.name}"
+        if self.what == "look":
+            part = "everything" if self.whole else part_in_words(self.share)
+            return f"{part} is {self.name}" if self.is_more or self.whole else f"only {part} is {self.name}"
+        if self.is_more:
+            return f"too many {self.name}"
+        return f"lacks {self.name}" if self.share <= LACKING * self.before else f"too few {self.name}"
+
+    def say(self, other: str, allowed: str = "") -> str:
+        """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
+        if self.what == "set":
+            numbers = f"p = {self.p_value:.2g}"
+        elif self.whole:
+            numbers = ""
+        else:
+            own, before = two_shares(self.share, self.before)
+            numbers = f"{own}, {other} {before}"
+        inside = "; ".join(one for one in (numbers, allowed) if one)
+        return f"{self.words} ({inside})" if inside else self.words
+
+    def change(self) -> str:
+        """Say it as a change of the other set: "lost: jellyfish 4.4 → 0.2 %"."""
+        if self.whole or self.what == "set":
+            return self.words
+        before, own = (one.removesuffix(" %") for one in two_shares(self.before, self.share))
+        verb = "more" if self.is_more else "lost" if self.share <= LACKING * self.before else "less"
+        return f"{verb}: {self.name} {before} → {own} %"
+
+
+def part_in_words(share: float) -> str:
+    """Return the name of a simple part of a set that a share is near to, or the share in percent."""
+    part, name = min(PARTS.items(), key=lambda one: abs(share / one[0] - 1))
+    return name if abs(share / part - 1) <= NEAR_PART else two_shares(share, 0.0)[0]
+
+
+@dataclass(frozen=True)
+class _Looks:
+    looks: tuple[Look, ...]
+
+
+def find_differences(
+    looks: Sequence[Look], kinds: Sequence[Kind], headings: Sequence[Kind] = ()
+) -> tuple[Finding, ...]:
+    """Return the looks, repeats and kinds in which two sets differ, the largest first.
+
+    Kinds that a look explains, and kinds under a heading, are not found again.
+    """
+    found = [look_finding(look) for look in looks]
+    names = UniqueNames((*headings, *kinds))
+    for kind in unexplained(_Looks(tuple(looks)), top_level(kinds, headings)):
+        parts = kind.children or (kind.id,)
+        found.append(
+            Finding(_short_name(kind, names), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts)
+        )
+    return tuple(sorted(found, key=lambda one: -one.size))
+
+
+def look_finding(look: Look) -> Finding:
+    """Return a look as a finding."""
+    what: Literal["look", "repeat"] = "repeat" if look.trait == REPEAT else "look"
+    return Finding(look.name, what, look.whole, look.share_gen, look.share_ref, look.p_value, look.kinds)
+
+
+def _short_name(kind: Kind, names: UniqueNames) -> str:
+    """Return a name of a few words; with the id where others read the same, or without a name."""
+    if kind.name is None:
+        return f"samples of kind {kind.id}"
+    words = names.words(kind).split()
+    short = " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)
+    return f"{short} ({kind.id})" if names.is_shared(kind) else short

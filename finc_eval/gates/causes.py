@@ -1,0 +1,153 @@
+"""`Cause`: what is wrong with a release, by name and once; and what most likely is, though no limit is on it.
+
+A release is compared with its baseline as `compare` does it: by looks, repeats and kinds. Limits that regressed are
+told by what they have in common with these findings: nested kinds, and a look that covers them, are one cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from finc_eval.comparison.findings import Finding, find_differences, look_finding
+from finc_eval.core.words import in_percent
+from finc_eval.gates.kinds import KindEvidence
+from finc_eval.gates.sets import GEN, GateSets
+from finc_eval.gates.verdict import Cause, Limit
+from finc_eval.naming.evidence import MOST
+from finc_eval.naming.looks import look_at
+from finc_eval.naming.measured import MeasuredSets, looked_rows
+from finc_eval.partitions.answer import Answer
+
+Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
+NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
+REPEATS = "basics.duplicates"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A finding between a release and its baseline, and the samples that it is about."""
+
+    finding: Finding
+    members: Members
+
+    def is_same(self, other: Suspect) -> bool:
+        """Return whether most samples of the smaller are samples of the other, and both are gains or both losses."""
+        if self.finding.is_more != other.finding.is_more and not self.finding.whole:
+            return False
+        if (self.finding.what == "repeat") != (other.finding.what == "repeat"):
+            return False  # a picture that is repeated is a fault of its own, whatever it looks like
+        label = GEN if other.finding.is_more else "ref"
+        mine, others = self.members[label], other.members[label]
+        both = (mine & others).sum()
+        return bool(both and both >= MOST * min(mine.sum(), others.sum()))
+
+    def holds(self, other: Suspect) -> bool:
+        """Return whether most samples of another finding, such as what a limit is on, are samples of this one."""
+        label = GEN if other.finding.is_more else "ref"
+        both = (self.members[label] & other.members[label]).sum()
+        return self.is_same(other) and bool(both >= MOST * other.members[label].sum())
+
+
+def find_suspects(
+    sets: GateSets, answer: Answer, old: str, seed: int, known: MeasuredSets | None = None
+) -> list[Suspect]:
+    """Return the looks, repeats and kinds in which a release differs from an older one, the largest first."""
+    pair = {GEN: sets.gen, "ref": sets.all[old]}
+    kinds, headings, divided = answer.described(pair)
+    ids = [*(one.id for one in kinds), ""]
+
+    def kinds_of(rows: torch.Tensor) -> list[str]:
+        return [ids[place] for place in divided.places(rows).tolist()]
+
+    looks = look_at(pair, seed, None, kinds_of, known)
+    rows = {label: looked_rows(one) for label, one in pair.items()}
+    of_each = {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in pair.items()}
+    by_look = {look_finding(look): has for look, has in looks}
+    found = []
+    for one in find_differences([look for look, _ in looks], kinds, headings):
+        if one.whole:
+            members: Members = {label: np.ones(len(each), bool) for label, each in rows.items()}
+        elif one in by_look:
+            members = by_look[one]
+        else:
+            members = {label: np.isin(each, one.parts) for label, each in of_each.items()}
+        found.append(Suspect(one, members))
+    return found
+
+
+def find_causes(
+    limits: Sequence[tuple[Limit, KindEvidence]], suspects: Sequence[Suspect], sets: GateSets
+) -> tuple[Cause, ...]:
+    """Return what is wrong, each cause once and the largest first, and then what differs without a limit on it."""
+    told: list[tuple[float, Cause, Suspect | None]] = []
+    waiting: list[tuple[str, Suspect]] = []
+    held: list[Suspect] = []
+    for limit, part in sorted(limits, key=lambda one: -_size(one[0])):
+        own = _suspect_of(limit, part, sets, suspects)
+        if own is None:
+            if limit.verdict == "regressed":
+                told.append((_size(limit), _plain_cause(limit), None))
+            continue
+        if limit.verdict == "undecided":
+            waiting.append((limit.name, own))
+        elif limit.verdict != "regressed":
+            held.append(own)
+        if limit.verdict != "regressed" or any(one is not None and one.is_same(own) for *_, one in told):
+            continue
+        best = next((one for one in suspects if one.is_same(own)), own)
+        told.append((best.finding.size, _named_cause(best.finding, limit), best))
+    found = [cause for _, cause, _ in sorted(told, key=lambda one: -one[0])]
+    for one in suspects:
+        if any(other is not None and other.is_same(one) for *_, other in told) or any(map(one.holds, held)):
+            continue
+        finding, limit_on = one.finding, next((name for name, other in waiting if one.holds(other)), None)
+        found.append(Cause(finding.say("before"), finding.change(), finding.share, finding.before, None, limit_on))
+    return tuple(found)
+
+
+def _suspect_of(limit: Limit, part: KindEvidence, sets: GateSets, suspects: Sequence[Suspect]) -> Suspect | None:
+    """Return what a limit is on as a finding, with its samples; None for a limit on no samples in particular."""
+    rule, _, inside = limit.rule.partition("@")
+    if rule == REPEATS:
+        return next((one for one in suspects if one.finding.what == "repeat" and one.finding.is_more), None)
+    old = next(iter(sets.baselines), None)
+    if rule not in NAMED or old is None or inside or old not in limit.shares:
+        return None
+    name = limit.note or limit.about.partition("=")[2] or f"samples of kind {limit.about}"
+    share, before = limit.shares[GEN], limit.shares[old]
+    finding = Finding(name, "kind", False, share, before, 0.0)
+    if rule == "kinds.lose" and finding.is_more:  # nothing is lost
+        finding = replace(finding, share=before)
+    members = part.members({GEN: looked_rows(sets.gen), old: looked_rows(sets.baselines[old])})
+    return Suspect(finding, {GEN: members[GEN], "ref": members[old]})
+
+
+def _named_cause(finding: Finding, limit: Limit) -> Cause:
+    """Return a finding that broke a limit, with what is allowed of it."""
+    allowed, end = limit.margin, "allowed"
+    if limit.rule == "kinds.lose":
+        allowed, end = finding.before * (1 - limit.margin), "allowed down to"
+    elif limit.rule != REPEATS:
+        allowed = finding.before + limit.margin
+    words = finding.say("before", f"{end} {in_percent(allowed, 2)}")
+    return Cause(words, finding.change(), finding.share, finding.before, allowed, limit.name)
+
+
+def _plain_cause(limit: Limit) -> Cause:
+    """Return a limit that is not on a kind or a look as a cause."""
+    words = f"{limit.told} (allowed {limit.number(limit.margin)})"
+    return Cause(words, limit.told, limit.value if limit.is_share else None, None, limit.margin, limit.name)
+
+
+def _size(limit: Limit) -> float:
+    """Return the share of samples that a limit is about; 0 for a number over all samples, which names nothing."""
+    if limit.rule in NAMED and limit.shares:
+        shares = [share for label, share in limit.shares.items() if label.startswith("baseline")]
+        return abs(limit.shares[GEN] - float(np.mean(shares))) if shares else limit.shares[GEN]
+    is_named = limit.rule.startswith(("basics", "copying"))
+    return float(limit.value) if is_named and limit.is_share and limit.value is not None else 0.0
