@@ -99,7 +99,8 @@ def find_causes(
             held.append(own)
         if limit.verdict != "regressed" or any(one is not None and one.is_same(own) for *_, one in told):
             continue
-        best = next((one for one in suspects if one.is_same(own)), own)
+        is_users = "=" in limit.about  # a value of the user's own column has its name
+        best = own if is_users else next((one for one in suspects if one.is_same(own)), own)
         told.append((best.finding.size, _named_cause(best.finding, limit), best))
     found = [cause for _, cause, _ in sorted(told, key=lambda one: -one[0])]
     for one in suspects:
