@@ -50,12 +50,12 @@ class Finding(Record):
 
     @property
     def is_more(self) -> bool:
-        """Whether the set has more of it than the other set."""
+        """True if the set has more of it than the other set."""
         return self.share >= self.before
 
     @property
     def words(self) -> str:
-        """What is wrong with the set, in a few words without numbers."""
+        """The difference in a few words without numbers."""
         if self.what == "set":
             return "everything differs a little"
         if self.what == "repeat":

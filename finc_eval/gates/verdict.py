@@ -106,7 +106,7 @@ class Limit(Record):
 
     @property
     def told(self) -> str:
-        """What was found, in plain words without its interval."""
+        """The finding in plain words, without its interval."""
         rule, _, part = self.rule.partition("@")
         older = "anchor" if rule.endswith("-anchor") else "baseline"
         rule = rule.removesuffix("-anchor")
