@@ -14,6 +14,7 @@ from finc_eval.embeddings.base import CachedEmbeddings
 from finc_eval.embeddings.recipe import ARRAY_SPACE
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
+from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import OF_REF, OF_SETS, by_tree, by_tree_of_all, fewest, judge_kinds, tree_of_reference
 from finc_eval.gates.evidence import Normal, round_up
 from finc_eval.gates.kinds import lost_evidence, new_evidence
@@ -37,7 +38,12 @@ def first_policy(
 ) -> str:
     """Return a policy as TOML, with the floor of each limit: what an unchanged release keeps with probability 0.95."""
     run = Run.of(run).planned(
-        LOOK, OF_REF, OF_SETS, Stage.of_parts("noise of", (LOOK, COMPUTE)), Stage.of_parts("duplicates", (LOOK,))
+        LOOK,
+        OF_REF,
+        OF_SETS,
+        Stage.of_parts("noise of", (LOOK, COMPUTE)),
+        Stage.of_parts("duplicates", (LOOK,)),
+        Stage.of_parts("copies", (LOOK,)),
     )
     # The baseline stands for a new release without a change.
     sets = GateSets.open(baselines[0], baselines, ref, None, run, extractor=extractor)
@@ -57,12 +63,19 @@ def first_policy(
     lines.append(_line("kinds.new", NEW, floor, "share by which no kind may grow that the reference lacks"))
     lines += _metric_line(sets, run)
     repeated = share_of_repeats(sets.gen, run.prefixed("duplicates"))
-    # 0.01: share of samples that may repeat others, in an ordinary set.
-    most = max(0.01, repeated + min(repeated, 1 - repeated) / 2)
-    lines.append(f"basics.duplicates = {most:.3g}  # share of samples that may repeat another")
+    copied = share_of_copies(sets.gen, sets.ref, run.prefixed("copies"))
+    lines.append(f"basics.duplicates = {_most(repeated):.3g}  # share of samples that may repeat another")
+    lines.append(
+        f"basics.copies = {_most(copied):.3g}  # share of samples that may equal, or nearly equal, a reference sample"
+    )
     if isinstance(sets.gen, CachedEmbeddings):
         lines.append("basics.unreadable = 0.0  # share of samples that may be unreadable")
     return "\n".join(lines) + "\n"
+
+
+def _most(share: float) -> float:
+    """Return how large a share may be that the baseline has; 0.01 is what an ordinary set may have of repeats."""
+    return max(0.01, share + min(share, 1 - share) / 2)
 
 
 def _lose_lines(sets: GateSets, run: Run) -> list[str]:

@@ -21,6 +21,7 @@ from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import History, is_history, samples_of
 from finc_eval.gates.causes import Suspect, find_causes, find_suspects
+from finc_eval.gates.copies import share_of_copies
 from finc_eval.gates.divisions import DIFFERENCES, MOVED, OF_REF, OF_SETS, tree_of_reference
 from finc_eval.gates.evidence import Evidence, Fact, Missing
 from finc_eval.gates.kinds import Gathered, KindEvidence, compare_two, gather_on_kinds
@@ -55,6 +56,7 @@ def stages_of(policy: Policy, generators: int) -> list[str]:
         DIFFERENCES: generators > 1 and not kinds,
         "copying": policy.copying,
         Stage.of_parts("duplicates", (LOOK,)): policy.basics and policy.basics.duplicates is not None,
+        Stage.of_parts("copies", (LOOK,)): policy.basics and policy.basics.copies is not None,
     }
     return [stage for stage, is_asked in asked.items() if is_asked]
 
@@ -117,6 +119,9 @@ def basic_evidence(sets: GateSets, limits: BasicLimits, run: Run) -> Iterator[Ev
     if limits.duplicates is not None:
         share = share_of_repeats(gen, run.prefixed("duplicates"))
         yield Fact(name="basics.duplicates", value=share, margin=limits.duplicates, n=gen.n)
+    if limits.copies is not None:
+        share = share_of_copies(sets.gen, sets.ref, run.prefixed("copies"))
+        yield Fact(name="basics.copies", value=share, margin=limits.copies, n=gen.n)
     if limits.encodings and sets.baselines:
         old = next(iter(sets.baselines.values()))
         if isinstance(gen, CachedEmbeddings) and isinstance(old, CachedEmbeddings):

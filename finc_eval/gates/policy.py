@@ -164,13 +164,16 @@ class BasicLimits(Limits):
 
     empty: ClassVar[str] = "[basics] limits nothing: add for example unreadable = 0"
     checks: ClassVar[Checks] = {
-        **dict.fromkeys(("unreadable", "duplicates"), partial(check_fraction, zero=True)),
+        **dict.fromkeys(("unreadable", "duplicates", "copies"), partial(check_fraction, zero=True)),
         "samples": check_count,
         "encodings": _as_given,
     }
 
     unreadable: Annotated[float | None, about("share of samples that may be unreadable")] = None
     duplicates: Annotated[float | None, about("share of samples that may repeat another exactly")] = None
+    copies: Annotated[
+        float | None, about("share of samples that may equal, or nearly equal, a sample of the reference")
+    ] = None
     samples: Annotated[int | None, about("smallest number of samples")] = None
     encodings: Annotated[
         bool, about("whether sizes, formats and compression must be as in the baseline, within what moves no score")

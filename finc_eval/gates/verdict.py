@@ -46,6 +46,7 @@ WORDS = {
     "basics.samples": "the release has {value} samples",
     "basics.unreadable": "{value} of the samples cannot be read",
     "basics.duplicates": "{value} of the samples repeat others",
+    "basics.copies": "{value} of the samples are copies of reference samples",
     "basics.encodings": "{value} properties of the files differ from those of the baseline",
     "most": "{metric} is {value}",
     "least": "{metric} is {value}",
@@ -95,9 +96,9 @@ class Limit(Record):
     @property
     def is_share(self) -> bool:
         """True for a share or a part, which is written in percent."""
-        return self.name.startswith(("kinds.", "copying.near", "basics.unreadable", "basics.duplicates")) or (
-            self.name.endswith(" worse")
-        )
+        return self.name.startswith(
+            ("kinds.", "copying.near", "basics.unreadable", "basics.duplicates", "basics.copies")
+        ) or (self.name.endswith(" worse"))
 
     @property
     def about(self) -> str:

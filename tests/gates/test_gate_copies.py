@@ -1,0 +1,33 @@
+"""Copies of the reference in a release: verbatim, nearly verbatim, and none among fresh samples of one law."""
+
+import numpy as np
+import pytest
+from _releases import release
+
+import finc_eval as fe
+from finc_eval.gates.first_policy import first_policy
+from finc_eval.gates.policy import Policy
+
+N, COPIED = 400, 120
+
+
+def with_copies(noise):
+    rows, ref = release(N, 1), release(N, 3)
+    rows[:COPIED] = ref[:COPIED] + noise * np.random.default_rng(0).normal(size=(COPIED, 16)).astype(np.float32)
+    return rows
+
+
+@pytest.mark.parametrize(("noise", "verdict"), [(0.0, "regressed"), (1e-3, "regressed"), (0.5, "held")])
+def test_copies_fail_as_far_as_they_are_nearly_verbatim(noise, verdict):
+    found = fe.gate(with_copies(noise), release(N, 2), release(N, 3), {"basics.copies": 0.01})
+    (limit,) = found.limits
+    assert limit.verdict == verdict and limit.value == pytest.approx(0.3 if verdict == "regressed" else 0.0, abs=0.01)
+    copied = "FAIL: 30 % of the samples are copies of reference samples (allowed 1 %)."
+    assert (found.headline == copied) is (verdict == "regressed")
+
+
+def test_the_first_policy_limits_copies_and_takes_what_the_baseline_has_as_given(tmp_path):
+    (tmp_path / "gate.toml").write_text(first_policy([release(N, 2)], release(N, 3)))
+    assert Policy.of(tmp_path / "gate.toml").basics.copies == 0.01
+    (tmp_path / "gate.toml").write_text(first_policy([with_copies(0.0)], release(N, 3)))
+    assert Policy.of(tmp_path / "gate.toml").basics.copies == pytest.approx(0.45)
