@@ -231,10 +231,8 @@ def gate(
     judged = judge([one.evidence for one in found.all], policy.alpha, policy.looks)
     shown = shown_limits(judged, found.all)
     limits = tuple(limit for limit, _ in shown)
-    limiting = [one.evidence for one in found.all if one.above is None]
-    fine = too_fine(limiting, policy.alpha, policy.looks)
     about = [] if history is None else [*history.never_fired(limits), *_another_reference(history, sets)]
-    warnings = [*_same_samples(sets), *sets.warnings, *found.warnings, *fine, *([FIRST] if first else []), *about]
+    warnings = [*_same_samples(sets), *sets.warnings, *_notes_on(found, policy), *([FIRST] if first else []), *about]
     return Verdict(
         overall="pass" if first and not limits else overall_of([one.verdict for one in limits]),
         limits=limits,
@@ -252,6 +250,12 @@ def gate(
         tree=found.tree,
         provenance=Provenance.here(run.device),
     )
+
+
+def _notes_on(found: Gathered, policy: Policy) -> list[str]:
+    """Return what to know of the limits, and which are finer than the samples can show."""
+    limiting = [one.evidence for one in found.all if one.above is None]
+    return [*found.warnings, *too_fine(limiting, policy.alpha, policy.looks)]
 
 
 def _baselines(baseline: object, history: History | None, *, first: bool) -> list[object]:

@@ -114,9 +114,7 @@ def gather_on_kinds(gathered: Gathered, sets: GateSets, limits: KindLimits, seed
     fresh = values or (by_tree_of_all(sets, seed, run) if is_sought or limits.new is not None else None)
     for against in sets.comparisons:
         if limits.moved is not None or not sets.part:
-            distance, moved = _distance(
-                against, values, limits.moved, seed, run.prefixed(against.rule("moved")), gathered
-            )
+            distance, moved = _distance(against, values, limits.moved, seed, run, gathered)
             gathered.distances += () if sets.part else (distance,)
             evidence += () if limits.moved is None else (KindEvidence(moved),)
         if limits.lose is not None and known is not None:
@@ -265,7 +263,7 @@ def _distance(
     Without a column, it is the difference of a comparison of these sets: they are divided into kinds of their own.
     Paired sets are compared within the blocks that both have, and what the release lacks of the others has moved.
     """
-    column = None if values is None else values.digest
+    run, column = run.prefixed(sets.rule("moved")), None if values is None else values.digest
     (last_label, *more) = sets.baselines
     to = BASELINE if more else last_label
     pairing = sets.pairing(column)
