@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator, TypeAda
 
 from finc_eval.core.errors import DataError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.parsed import read_toml
+from finc_eval.core.run import Run
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -131,6 +132,10 @@ def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) 
     known = {field.name: field for field in fields(settings or cls)}  # type: ignore[arg-type]
     for name in options:
         if name not in known:
+            if name in {field.name for field in fields(Run)}:
+                raise UsageError(
+                    f"{name} is an option of a run, not of a result: pass run=fe.Run({name}={options[name]!r})"
+                )
             raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
     if settings is not None:
         return replace(settings, **options)  # type: ignore[type-var]

@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+from PIL import Image
+
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
 from finc_eval.core.files.front import check_type, is_stored
@@ -20,6 +22,7 @@ from finc_eval.embeddings.recipe import ARRAY_SPACE, HasSpace, extractor_of
 from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples import Source
+from finc_eval.samples.hugging_face import is_dataset
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.tar import BRACES
 
@@ -185,9 +188,16 @@ def embed_sources(
     }
 
 
+def _gives_images(source: object) -> bool:
+    """Return whether an object is a list of images, or a dataset or loader of torch, whose items are samples."""
+    if isinstance(source, list | tuple):
+        return bool(source) and isinstance(source[0], Image.Image)
+    return any(base.__module__.startswith("torch.utils.data.") for base in type(source).__mro__)
+
+
 def is_samples(source: object) -> bool:
     """Return whether a set is samples, which are embedded first, as opposed to embeddings, a sketch or statistics."""
-    if isinstance(source, Source):
+    if isinstance(source, Source) or is_dataset(source) or _gives_images(source):
         return True
     if not isinstance(source, str | Path):
         return False

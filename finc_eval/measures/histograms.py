@@ -7,6 +7,7 @@ over kinds (arXiv 1806.00035).
 from __future__ import annotations
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
@@ -91,6 +92,11 @@ def best_f(curve: Curve, beta: float) -> float:
 def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Cells:
     """Return the kinds of ten runs of k-means of both sets together."""
     rows = pool_samples([gen, ref])
+    # k-means begins with rows by their number, which the order of a set must not decide.
+    written = np.ascontiguousarray(rows.numpy())
+    rows = rows[
+        torch.from_numpy(written.view(f"V{written.itemsize * written.shape[1]}").ravel().argsort(kind="stable"))
+    ]
     return Cells.fit(rows, max(min(KINDS, len(rows) // MIN_SAMPLES_PER_KIND), 2), range(RUNS), run)
 
 

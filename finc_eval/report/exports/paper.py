@@ -90,19 +90,15 @@ class Panel:
 def figure_of(rows: Iterable[Mapping[str, Any]], alpha: float) -> Figure:
     """Draw the numbers of a table that have intervals: a panel for all shares, and one for each other quantity.
 
-    Rows are as `to_frame` has them; rows with a share that is not significant at α are left out.
+    Rows are as `to_frame` has them; rows with a share that is not significant at α are left out, unless none
+    is: a clean result shows all.
     """
     from matplotlib.figure import Figure
 
     table = [*rows]
-    panels = [*_panels(table, alpha)]
+    panels = [*_panels(table, alpha)] or [*_panels(table, 1)]
     if not panels:
-        tested = any("p_value" in row for row in table)
-        raise DataError(
-            f"nothing is significant at {alpha:g}, so there is nothing to draw"
-            if tested
-            else "the table of this result is empty, so there is nothing to draw"
-        )
+        raise DataError("the table of this result is empty, so there is nothing to draw")
     heights = [panel.height for panel in panels]
     figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
     grid = figure.subplots(len(panels), squeeze=False, height_ratios=heights)

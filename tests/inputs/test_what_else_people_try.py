@@ -1,0 +1,114 @@
+"""Smaller things that people try: they work, or one sentence names the way."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import finc_eval as fe
+from finc_eval.core.errors import FincEvalError
+from finc_eval.leaderboards.stored import file_name
+
+LEGAL = [
+    "con",
+    "CON",
+    "nul",
+    "aux.v1",
+    "com1",
+    "lpt9.tar",
+    "prn",
+    "a:b",
+    "model.",
+    "model ",
+    "x?",
+    "a|b",
+    "a\\b",
+    "..",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", [*LEGAL, "con.x.y", "a" * 79 + ".b", "ä", "<x>", 'a"b', "a*"])
+def test_a_model_has_a_file_that_windows_can_have(name):
+    file = file_name(name)
+    stem = file.split(".")[0]
+    assert stem.lower() not in {"con", "prn", "aux", "nul", *(f"{one}{n}" for one in ("com", "lpt") for n in range(10))}
+    assert not set('<>:"/\\|?*') & set(file)
+    assert file.endswith(".json")
+    assert not file.removesuffix(".json").endswith((".", " "))
+
+
+@pytest.mark.parametrize("name", ["console", "sd-1.5", "nullable", "com", "auxiliary"])
+def test_a_plain_name_is_that_of_its_file(name):
+    assert file_name(name) == f"{name}.json"
+
+
+def test_names_that_differ_have_files_that_differ():
+    assert len({file_name(name).lower() for name in LEGAL}) == len(LEGAL)
+
+
+def rows(seed, n=400):
+    return np.random.default_rng(seed).normal(size=(n, 8)).astype("f4")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_prd_does_not_depend_on_the_order_of_rows(seed):
+    gen, ref = rows(1), rows(2)
+    order = np.random.default_rng(seed).permutation(len(gen))
+    before, after = (fe.metrics(*pair, ["prd"]) for pair in ((gen, ref), (gen[order], ref[order[::-1]])))
+    for one, other in zip(before, after, strict=True):
+        assert one.value == pytest.approx(other.value, abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "value"), [("device", "cuda"), ("workers", 2), ("batch_size", 8)])
+@pytest.mark.parametrize("verb", ["compare", "kinds"])
+def test_an_option_of_a_run_is_named_where_it_belongs(verb, name, value):
+    x, y = rows(1), rows(2)
+    with pytest.raises(FincEvalError, match=rf"pass run=fe\.Run\({name}={value!r}\)"):
+        fe.compare(x, y, **{name: value}) if verb == "compare" else fe.kinds({"a": x, "b": y}, **{name: value})
+
+
+def images(seed, n=40):
+    return [Image.fromarray(one) for one in np.random.default_rng(seed).integers(0, 256, (n, 12, 12, 3)).astype("u1")]
+
+
+class Dataset:
+    """A data set of torch, made where torch is loaded already."""
+
+    def __new__(cls, items):
+        from torch.utils.data import Dataset as Base
+
+        made = type("Own", (Base,), {"__len__": lambda _: len(items), "__getitem__": lambda _, i: items[i]})
+        return made()
+
+
+def loader(items):
+    import torch
+    from torch.utils.data import DataLoader
+
+    tensors = [torch.from_numpy(np.asarray(one).transpose(2, 0, 1).copy()) for one in items]
+    return DataLoader(tensors, batch_size=16)
+
+
+def hub(items):
+    datasets = pytest.importorskip("datasets")
+    return datasets.Dataset.from_dict({"image": items}).cast_column("image", datasets.Image())
+
+
+@pytest.mark.parametrize("form", [list, tuple, Dataset, loader, hub], ids=lambda one: one.__name__)
+def test_what_extract_takes_compare_and_metrics_take(form):
+    gen, ref = form(images(1)), form(images(2))
+    assert fe.compare(gen, ref, extractor="pixels", features=20).gen.n == 40
+    truth = fe.metrics(fe.extract(gen, "pixels"), fe.extract(ref, "pixels"), ["kid"])["kid_mean"].value
+    assert fe.metrics(gen, ref, ["kid"], extractor="pixels")["kid_mean"].value == truth
+
+
+@pytest.mark.parametrize("n", [100, 300])
+def test_a_clean_result_can_be_drawn(n):
+    pytest.importorskip("matplotlib")
+    found = fe.compare(rows(1, n), rows(2, n), features=20)
+    assert len(found.figure().axes) >= 1
+
+
+def test_a_set_against_itself_is_told_to_be_one():
+    x = rows(1)
+    assert any("all 400 samples of gen are also in ref" in one for one in fe.compare(x, x, features=20).warnings)
