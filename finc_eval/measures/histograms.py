@@ -89,14 +89,21 @@ def best_f(curve: Curve, beta: float) -> float:
     return float(((1 + beta**2) * precision * recall / np.where(both > 0, both, 1)).max())
 
 
+def _order(rows: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the order of rows by their first entry, then the second …: k-means begins with rows by their number.
+
+    So the order of a set decides nothing, and rows that change a little begin alike.
+    """
+    bits = np.ascontiguousarray(rows, np.float32).view(np.uint32)
+    # Unsigned numbers in the order of the floats, whose bytes are compared from the first.
+    keys = np.where(bits >> 31 == 1, ~bits, bits | np.uint32(1 << 31)).astype(">u4")
+    return keys.view(f"V{4 * keys.shape[1]}").ravel().argsort(kind="stable")
+
+
 def prd_cells(gen: Embeddings, ref: Embeddings, run: Run | None = None) -> Cells:
     """Return the kinds of ten runs of k-means of both sets together."""
     rows = pool_samples([gen, ref])
-    # k-means begins with rows by their number, which the order of a set must not decide.
-    written = np.ascontiguousarray(rows.numpy())
-    rows = rows[
-        torch.from_numpy(written.view(f"V{written.itemsize * written.shape[1]}").ravel().argsort(kind="stable"))
-    ]
+    rows = rows[torch.from_numpy(_order(rows.numpy()))]
     return Cells.fit(rows, max(min(KINDS, len(rows) // MIN_SAMPLES_PER_KIND), 2), range(RUNS), run)
 
 
