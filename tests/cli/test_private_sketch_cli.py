@@ -211,7 +211,7 @@ def test_a_private_sketch_is_not_a_reference_of_verbs_that_take_samples(run, fol
     assert isinstance(sketch, PrivateSketch)
     result = CliRunner().invoke(app, ["metrics", "--gen", str(folders / "good"), "--ref", str(out)])
     assert result.exit_code == 3
-    told = "is a private sketch, which finc-eval private sketch score .* take as --ref .*: here pass samples"
+    told = "is a private sketch, which finc-eval evaluate, private sketch score .* take as --ref .*: here pass samples"
     assert re.search(told, result.stderr)
     x = np.zeros((100, 4), np.float32)
     for ref in (out, sketch):
