@@ -172,7 +172,7 @@ def test_a_file_that_is_not_a_result_is_refused_in_a_sentence(folder, tmp_path):
     (tmp_path / "x.json").write_text("{}")
     assert "x.json is not a result of finc-eval" in refused(tmp_path / "x.json")
     assert "x.npy is not a result of finc-eval" in refused(tmp_path / "x.npy")
-    assert "private.h5 is a private sketch, which finc-eval evaluate, private sketch score" in refused(folder / "private.h5")
+    assert "private.h5 is a private sketch, which finc-eval evaluate, private" in refused(folder / "private.h5")
     assert "gone.h5 does not exist" in refused("gone.h5")
     assert "--samples is NAME=PATH, got gen: write" in refused(folder / "kinds.json", "--samples", "gen")
     twice = ("--samples", "gen=a/", "--samples", "gen=b/")
