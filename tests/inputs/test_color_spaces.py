@@ -153,6 +153,17 @@ def test_chunks_of_a_png_state_its_space(chunks, name, tmp_path):
         assert colors(folder, color="srgb")[0] == {None}
 
 
+@pytest.mark.parametrize(("numbers", "name"), [((12, 13), "Display-P3"), ((9, 16), "Rec-2020/PQ"), ((2, 2), None)])
+def test_the_numbers_of_an_avif_state_its_space(numbers, name, tmp_path):
+    folder = saved(tmp_path / "set", pictures(2), ".avif")
+    for path in folder.iterdir():
+        data = path.read_bytes()
+        place = data.index(b"colrnclx") + 8
+        path.write_bytes(data[:place] + struct.pack(">2H", *numbers) + data[place + 4 :])
+    assert colors(folder)[0] == {name}
+    assert colors(folder, color="srgb")[0] == {None}
+
+
 def test_linear_light_by_gamma_becomes_what_it_was(tmp_path):
     linear = [Image.fromarray(np.rint(255 * TRANSFERS[""](np.asarray(one) / 255)).astype("u1")) for one in pictures()]
     folder = with_chunks(saved(tmp_path / "set", linear), gamma(1.0))
@@ -257,6 +268,8 @@ def test_a_profile_that_cannot_be_used_is_a_space_of_its_own_and_is_told(profile
     (sample,) = fe.open_source(folder, color="srgb").samples()
     assert "its colors cannot be converted to sRGB" in sample.error
     assert sample.error.endswith("save it in sRGB")
+    if b"mpet" in profile:
+        assert "multi-process elements, which are not read" in sample.error
 
 
 def test_a_profile_of_no_name_has_a_name_of_its_own():
