@@ -234,11 +234,29 @@ def _say_ratio(found: _Compared) -> list[str]:
 
 
 def unexplained(found: _Looked, kinds: Sequence[Kind]) -> list[Kind]:
-    """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set."""
+    """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set.
+
+    A look explains the kinds whose samples have it, and the kinds that differ only because it takes, or leaves, room.
+    """
     if any(look.whole for look in found.looks):
         return []
     looks = {one for look in found.looks for one in look.kinds}
-    return [kind for kind in kinds if kind.id not in looks and not (kind.children and set(kind.children) <= looks)]
+    return [
+        kind
+        for kind in kinds
+        if kind.id not in looks
+        and not (kind.children and set(kind.children) <= looks)
+        and not any(_makes_room(look, kind) for look in found.looks)
+    ]
+
+
+def _makes_room(look: Look, kind: Kind) -> bool:
+    """Return whether a kind has, among the samples without a look, about the share that it has in the reference."""
+    rest_gen, rest_ref = 1 - look.share_gen, 1 - look.share_ref
+    expected = kind.share_ref * rest_gen / max(rest_ref, rest_gen / 2)  # twice the share is the most that is expected
+    low, high = kind.share_difference_interval
+    near = abs(kind.share_gen - expected) < kind.share_gen  # a kind that is lost is lost, however few samples say so
+    return near and low <= expected - kind.share_ref <= high
 
 
 def short(found: _Compared) -> str:

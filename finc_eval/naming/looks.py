@@ -23,10 +23,10 @@ from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import LOOKED, Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
-from finc_eval.naming.repeated import number_repeats, pixels_of
+from finc_eval.naming.repeated import number_repeats, pixels_of, shares_of_repeats
 from finc_eval.naming.traits import Array, Trait
 from finc_eval.numerics.blocks import MIN_BLOCKS, Blocked, step_down
-from finc_eval.numerics.exchanges import SAME, Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
+from finc_eval.numerics.exchanges import Exchanged, UnitSums, exchange_units, flip_blocks, unit_numbers
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 MIN_MEASURED = 4  # samples of a set that no look explains yet, below which nothing more is said
@@ -131,7 +131,7 @@ def _find_traits(
     z = np.zeros((1, 0)) if exchanged is None else exchanged.z
     p_values = step_down(z[0], z[1:].astype(np.float32)) if z.size else np.empty(0)
     order = [int(index) for index in np.argsort(-np.abs(z[0]), kind="stable") if p_values[index] <= BESIDE_ALPHA]
-    critical = min((abs(z[0, index]) for index in order), default=0.0)
+    critical = float(np.quantile(np.abs(z[1:]).max(1), 1 - BESIDE_ALPHA)) if order else 0.0
     found = [*repeats]
     left = {label: np.ones(len(one.rows), bool) for label, one in measured.items()}
     for _, has in found:
@@ -141,7 +141,7 @@ def _find_traits(
     while order:
         of_rest = np.abs(_of_rest(order, left, table, sets, rows, seed, blocks))
         is_brought = np.array([columns[index].trait.name in brought for index in order])
-        stays = of_rest >= np.maximum(critical * (1 - SAME), STRONG * np.abs(z[0, order]) * is_brought)
+        stays = of_rest >= np.maximum(critical, STRONG * np.abs(z[0, order]) * is_brought)
         explained = [_explain(columns, index, z[0], measured) for index in np.array(order)[stays].tolist()]
         fresh = [one for one in explained if one.name is not None and one.trait.name not in known]
         if not fresh:
@@ -194,15 +194,17 @@ def _find_repeats(
         if often.any():
             is_near = bool((unlike[kept[often]] > 1).any())
             has = {one: np.isin(each, kept[often]) for one, each in numbers.items()}
-            name = _name_repeats(sets[label], int(often.sum()), float(has[label].mean()), is_near)
-            found.append((_of_repeats(name, label, float(p_values[often].min()), has, sets, rows), has))
+            shares, known = shares_of_repeats(sets, rows, has, is_near)
+            name = _name_repeats(sets[label], int(often.sum()), shares[label], known, is_near)
+            look = _of_repeats(name, label, float(p_values[often].min()), has, shares, sets, rows)
+            found.append((look, has))
     return found
 
 
-def _name_repeats(one: Embeddings, several: int, share: float, is_near: bool) -> str:
-    """Return what a set repeats, and how often: "one picture, 40 times"."""
+def _name_repeats(one: Embeddings, several: int, share: float, known: bool, is_near: bool) -> str:
+    """Return what a set repeats, and how often: "one picture, 40 times"; about how often without a count."""
     thing = "sample" if pixels_of(one) is None else "picture"
-    times = f"{'about ' * (one.n > LOOKED)}{round(share * one.n):,}"
+    times = f"{'about ' * (not known)}{round(share * one.n):,}"
     if several == 1:
         return f"{'nearly ' * is_near}one {thing}, {times} times"
     return f"{several} {thing}s, {'nearly ' * is_near}repeated {times} times in all"
@@ -213,11 +215,11 @@ def _of_repeats(
     label: str,
     p_value: float,
     has: Has,
+    shares: Mapping[str, float],
     sets: Mapping[str, Embeddings],
     rows: Mapping[str, NDArray[np.int64]],
 ) -> Look:
     """Describe the samples that a set repeats as a look."""
-    shares = {one: float(each.mean()) for one, each in has.items()}
     shown = {one: sets[one].ids_at(rows[one][each][:EXAMPLES]) for one, each in has.items()}
     # The trait is whether a sample is repeated: its median says whether most samples are.
     middle = {one: float(share > 0.5) for one, share in shares.items()}

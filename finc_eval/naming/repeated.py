@@ -38,6 +38,27 @@ def number_repeats(sets: Mapping[str, Embeddings], rows: Mapping[str, Indices]) 
     return dict(zip(known, np.split(numbers[of_each], ends), strict=True)), np.bincount(clump)[often]
 
 
+def shares_of_repeats(
+    sets: Mapping[str, Embeddings], rows: Mapping[str, Indices], has: Mapping[str, NDArray[np.bool_]], is_near: bool
+) -> tuple[dict[str, float], bool]:
+    """Return the share of each set that marked repeats make up, and whether that is known of all samples.
+
+    Pictures that are equal are counted among all samples, by their pixels. All else is estimated from some samples.
+
+    Args:
+        sets: embeddings, by label.
+        rows: indices of the samples that were looked at, by label.
+        has: whether each of these is marked, by label.
+        is_near: whether marked samples are only nearly equal.
+    """
+    pixels = {label: digests for label, one in sets.items() if (digests := pixels_of(one)) is not None}
+    if is_near or len(pixels) < len(sets):
+        shares = {label: float(one.mean()) for label, one in has.items()}
+        return shares, all(one.n == len(has[label]) for label, one in sets.items())
+    marked = np.concatenate([digests[rows[label][has[label]]] for label, digests in pixels.items()])
+    return {label: float(np.isin(digests, marked).mean()) for label, digests in pixels.items()}, True
+
+
 def pixels_of(one: Embeddings) -> NDArray[np.uint64] | None:
     """Return a digest of the pixels of each picture; None without pictures, and for clips, whose time it leaves out."""
     return None if isinstance(one, CachedEmbeddings) and not one.are_images else one.content()

@@ -9,7 +9,10 @@ import torch
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 import finc_eval as fe
+from finc_eval.naming import looks as looks_of_sets
 from finc_eval.naming.looks import REPEAT, find_looks
+from finc_eval.naming.measured import Measured
+from finc_eval.naming.traits import TRAITS
 from finc_eval.numerics.inference import BESIDE_ALPHA
 
 N, SIDE = 160, 48
@@ -76,6 +79,22 @@ def test_a_fault_of_a_quarter_is_named_first_with_its_share(fault):
     assert first.p_value <= BESIDE_ALPHA
     shown = {int(one) for one in first.examples["gen"]}
     assert len([one for one in shown if one >= LAST]) >= 0.75 * len(shown)
+
+
+@pytest.mark.parametrize("count", range(40, 70, 5))
+def test_a_look_that_one_trait_alone_shows_is_found_whatever_the_rounding(count, monkeypatch):
+    """Columns that are summed alone, or with others, have other last digits."""
+    rng, n = np.random.default_rng(count), 500
+    traits = [one for one in TRAITS if one.name in ("gray", "sharpness", "brightness", "noise", "contrast")]
+    place = [one.name for one in traits].index("gray")
+    measured = {}
+    for label, gray in (("gen", count), ("ref", 2)):
+        values = rng.normal(size=(n, len(traits)))
+        values[:, place] = rng.permutation(np.arange(n) < gray)
+        measured[label] = Measured(np.arange(n), values)
+    monkeypatch.setattr(looks_of_sets, "measure_sets", lambda sets: (tuple(traits), measured))
+    sets = {label: fe.EmbeddingSet(rng.normal(size=(n, 2)).astype(np.float32)) for label in measured}
+    assert [one.trait for one in find_looks(sets, 0, None)] == ["gray"]
 
 
 @pytest.mark.parametrize("fault", ["gray", "blurred"])
