@@ -21,7 +21,7 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
-from finc_eval.naming.measured import LOOKED, Measured, MeasuredSets, looked_rows, measure_sets
+from finc_eval.naming.measured import Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
 from finc_eval.naming.repeated import number_repeats, pixels_of, shares_of_repeats
 from finc_eval.naming.traits import Array, Trait
