@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
+
 from finc_eval.comparison.headline import MAX_NAME, top_level, two_shares, unexplained
 from finc_eval.core.record import Record
+from finc_eval.core.run import Run
+from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import UniqueNames
-from finc_eval.naming.looks import REPEAT, Look
+from finc_eval.naming.looks import EXCHANGES, REPEAT, Look, find_looks
+from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
+from finc_eval.partitions.answer import divide
 from finc_eval.partitions.kind import Kind
 
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
@@ -114,6 +120,27 @@ def find_differences(
             Finding(_short_name(kind, names), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts)
         )
     return tuple(sorted(found, key=lambda one: -one.size))
+
+
+def differences_between(gen: Embeddings, ref: Embeddings, seed: int, run: Run) -> tuple[Finding, ...]:
+    """Divide two sets into kinds of their own, look at both, and return in what they differ, the largest first."""
+    pair = {"gen": gen, "ref": ref}
+    kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
+    ids = [*(one.id for one in kinds), ""]
+
+    def kinds_of(rows: torch.Tensor) -> list[str]:
+        return [ids[place] for place in divided.places(rows).tolist()]
+
+    return find_differences(find_looks(pair, seed, None, kinds_of), kinds, headings)
+
+
+def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:
+    """Return the findings that stay significant where so many sets are compared with one reference (Bonferroni).
+
+    No p-value of a look is smaller than that of all its random exchanges.
+    """
+    least = max(BESIDE_ALPHA / sets, 1 / (EXCHANGES + 1))
+    return tuple(one for one in found if one.p_value <= (ALPHA / sets if one.what == "kind" else least))
 
 
 def look_finding(look: Look) -> Finding:

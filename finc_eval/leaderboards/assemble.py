@@ -8,6 +8,7 @@ from math import isinf
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.comparison.findings import clear_among
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
@@ -22,7 +23,7 @@ from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing
 from finc_eval.measures.registry import METRICS
 from finc_eval.numerics.inference import ALPHA
-from finc_eval.partitions.answer import Choice, names_of_nodes
+from finc_eval.partitions.answer import LARGEST, Choice, names_of_nodes
 from finc_eval.partitions.kind import Kind
 from finc_eval.partitions.tests import Tally, test_kinds
 from finc_eval.partitions.values import SharesBy, join_spellings, shares_of
@@ -207,8 +208,17 @@ def _rows(
     scores = {name: {criterion.key: standings[name] for criterion, standings in ranked} for name in runs}
     main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)
     order = [*main.names, *(name for name in runs if name not in main.names)]
+    clear = {one.name: clear_among(one.runs[0].findings, len(entries)) for one in entries}
     return tuple(
-        Row(name, scores[name][rank_by].rank_set, scores[name][rank_by].group, scores[name], runs[name])
+        Row(
+            name,
+            scores[name][rank_by].rank_set,
+            scores[name][rank_by].group,
+            scores[name],
+            runs[name],
+            fault="; ".join(one.say("reference") for one in clear[name][:LARGEST]),
+            fault_size=max((one.size for one in clear[name]), default=0.0),
+        )
         for name in order
     )
 

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from finc_eval.comparison.findings import Finding
 from finc_eval.core.errors import IncompatibleError
 from finc_eval.core.marks import CHECKSUM, read_sealed, seal
 from finc_eval.core.provenance import Provenance
@@ -43,6 +44,7 @@ class TrainingRun(Record):
         examples: samples of each node that show it.
         unmatched: how different it is from the reference.
         by: numbers of samples by the values of a column; None if the board has no such table.
+        findings: in what it differs from the reference, by name, the largest first.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -56,6 +58,7 @@ class TrainingRun(Record):
     unmatched: Measure
     measures: dict[str, Measure]
     by: ValueCounts | None = None
+    findings: tuple[Finding, ...] = ()
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.comparison.findings import differences_between
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
@@ -157,6 +158,9 @@ class BoardReference:
                 unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
                 measures=measures[label],
                 by=_by_values(one.embeddings, self.settings),
+                findings=differences_between(
+                    one.embeddings, ref, self.settings.seed, run.prefixed(f"faults of {label}")
+                ),
                 found=counted[label],
             )
         return [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import ClassVar, NamedTuple, Self
 
-from pydantic import model_validator
+from pydantic import computed_field, model_validator
 
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import IncompatibleError, UsageError, did_you_mean
@@ -21,6 +21,8 @@ from finc_eval.leaderboards.settings import LeaderboardSettings
 from finc_eval.leaderboards.standings import Criterion, Row, Standing, run_label
 from finc_eval.partitions.kind import Kind, check_kinds
 from finc_eval.partitions.values import SharesBy
+
+SAID = 8  # models without a fault that a headline names at most
 
 
 @dataclass(frozen=True)
@@ -185,6 +187,19 @@ class Leaderboard(Document):
             check_names("model", (*one.names, *(name for group in one.groups for name in group)), names)
         return self
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def headline(self) -> str:
+        """The fault of each model by name, the worst first, and which models have none that was found."""
+        faulty = sorted((row for row in self.rows if row.fault), key=lambda row: -row.fault_size)
+        clean = [row.name for row in self.rows if not row.fault]
+        parts = [
+            f"{row.name}{' is worst' * (place == 0 and len(self.rows) > 1)}: {row.fault}"
+            for place, row in enumerate(faulty)
+        ]
+        names = join_words(clean) if len(clean) <= SAID else f"{len(clean)} models"
+        return "; ".join([*parts, *([f"{names}: no fault found"] if clean else [])]) + "."
+
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """Names of the models of each group, by the number that orders the rows."""
@@ -306,11 +321,11 @@ class Leaderboard(Document):
         for row in self.rows:
             low, high = row.rank_set or ("–", "–")
             numbers = ", ".join(f"{key} {figure(one.value)}" for key, one in row.scores.items())
-            yield f"{low if low == high else f'{low}–{high}'}  {row.name}: {numbers}"
+            yield f"{low if low == high else f'{low}–{high}'}  {row.titled}: {numbers}"
 
     def _summary(self) -> str:
         main = self.criterion()
-        order = " > ".join(" = ".join(group) for group in main.groups) or "none is ranked"
+        order = " > ".join(" = ".join(self[name].titled for name in group) for group in main.groups) or "none is ranked"
         return f"{order} by {self.rank_by}: {main.separable_pairs} of {plural(main.pairs, 'pair')} can be distinguished"
 
 

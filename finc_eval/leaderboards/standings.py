@@ -46,6 +46,9 @@ class Row(Record):
         group: number of its group, from 1: models of a group cannot be distinguished from the best one in it.
         scores: its standing by each number.
         runs: number of training runs, over which its numbers are means.
+        fault: in what its first training run differs from the reference, by name, the largest first; "" where nothing
+            was found. It is adjusted for all models of the board.
+        fault_size: difference of the shares of the largest of these; 0 where nothing was found.
     """
 
     name: str
@@ -53,6 +56,13 @@ class Row(Record):
     group: int | None
     scores: dict[str, Standing]
     runs: int = 1
+    fault: str = ""
+    fault_size: float = 0.0
+
+    @property
+    def titled(self) -> str:
+        """Name with the fault, if one was found: no model stands as equal to others without it."""
+        return f"{self.name} ({self.fault})" if self.fault else self.name
 
 
 @dataclass(frozen=True)

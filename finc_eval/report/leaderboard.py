@@ -102,7 +102,12 @@ def notebook(board: Leaderboard) -> Outline:
 
 
 def summary(board: Leaderboard) -> str:
-    """Return the findings of the board in a few plain sentences, beginning with who is first."""
+    """Return the findings of the board in a few plain sentences: the fault of each model, and who is first."""
+    return f"{board.headline} {_order(board)}"
+
+
+def _order(board: Leaderboard) -> str:
+    """Return who is first, and how many models can be distinguished, in sentences."""
     main = board.criterion()
     found = f"{header(main)}. Ranks cover {board.covers}. {sight(board)}"
     if len(main.names) < 2:
@@ -145,7 +150,8 @@ def header(criterion: Criterion) -> str:
 def group_sentences(board: Leaderboard) -> list[str]:
     """Return one sentence per group of models that cannot be distinguished from its first; it names all of them."""
     return [
-        f"Group {number}: {join_words(others)} cannot be distinguished from {first}."
+        f"Group {number}: {join_words([board[one].titled for one in others])} cannot be distinguished from "
+        f"{board[first].titled}."
         for number, (first, *others) in enumerate(board.groups, 1)
         if others
     ]
@@ -271,7 +277,11 @@ def _board_table(board: Leaderboard) -> Table:
         columns += [f"{side.label}: Rank", f"{side.label}: {_heading(main)}"]
     rows: list[list[Cell | str]] = []
     for row in board.rows:
-        notes = [f"{row.runs} training runs"] * (row.runs > 1) + ["depends on the space"] * (row.name in moved)
+        notes = (
+            [row.fault] * bool(row.fault)
+            + [f"{row.runs} training runs"] * (row.runs > 1)
+            + ["depends on the space"] * (row.name in moved)
+        )
         name = Cell(row.name, anchor=anchor(row.name, of="model"), note=", ".join(notes))
         cells: list[Cell | str] = [name, ranks(row.rank_set), "–" if row.group is None else str(row.group)]
         for one in board.criteria:

@@ -62,13 +62,13 @@ def test_every_number_says_how_many_pairs_it_can_tell_apart(board):
     assert "sampling noise only" in board.covers
 
 
-def test_the_headline_begins_with_who_is_first(board, sets):
+def test_the_summary_says_who_is_first(board, sets):
     (first, *tied), (_, twin, *_) = board.groups[0], sets
     assert twin in board.groups[0]
     told = f"By unmatched, {first} is first of 4 models, and {join_words(tied)} cannot be distinguished from it: "
-    assert summary(board).startswith(told)
+    assert told in summary(board)
     clear = fe.leaderboard({name: sets[name] for name in ("gaps", "good")}, samples(range(10), 1500, 5))
-    assert summary(clear).startswith("By unmatched, good is first of 2 models: the two can be distinguished (5 %). ")
+    assert "By unmatched, good is first of 2 models: the two can be distinguished (5 %). " in summary(clear)
 
 
 def test_the_board_comes_back_from_json_with_the_names_of_python(board, tmp_path):
@@ -237,7 +237,8 @@ def test_the_page_has_every_number_and_names_all_members_of_a_group(board):
     page = Page(report.page(board, {}))
     assert not [attrs for tag, attrs, _ in page.elements if tag == "img" and not attrs["src"].startswith("data:")]
     rows = page.find("tr", "mode", page.find("table", "board")[0])
-    assert [page.texts("th", inside=row)[0] for row in rows] == [row.name for row in board.rows]
+    shown = [page.texts("th", inside=row)[0] for row in rows]
+    assert all(text.startswith(row.name) for text, row in zip(shown, board.rows, strict=True))
     text = " ".join(page.texts("main"))
     for name in board.groups[0]:
         assert name in next(part for part in page.texts("p") if part.startswith("Group 1"))
@@ -282,7 +283,7 @@ def test_the_top_of_a_page_of_many_models_stays_short():
     assert page.texts("h1") == [f"{', '.join(first[:4])} and 10 more against ref"]
     assert "14 models, 60 samples each" in page.texts("p", "key")[0]
     (tied,) = [text for text in page.texts("p") if text.startswith("Group 1")]
-    assert summary(board).startswith(f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be")
+    assert f"By unmatched, {first[0]} is first of 14 models, and 13 others cannot be" in summary(board)
     assert all(name in tied for name in first)
 
 

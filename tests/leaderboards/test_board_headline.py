@@ -1,0 +1,23 @@
+"""A board names the fault of each model, and claims none of a model of the reference's law."""
+
+import json
+
+from _releases import CENTERS, release
+
+import finc_eval as fe
+
+
+def labelled(n, seed, **planted):
+    rows = release(n, seed, **planted)
+    nearest = ((rows[:, None] - CENTERS[None]) ** 2).sum(-1).argmin(1)
+    return fe.EmbeddingSet(rows, metadata={"label": [f"sort-{one}" for one in nearest]})
+
+
+def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
+    models = {"a": labelled(600, 1, lost=1), "b": labelled(600, 2), "c": labelled(600, 3, new=0.2)}
+    board = fe.leaderboard(models, labelled(600, 4))
+    assert "lacks sort-0" in board["a"].fault and "too many sort-20" in board["c"].fault
+    assert board["b"].fault == ""
+    assert board.headline.startswith("c is worst: ") and board.headline.endswith("b: no fault found.")
+    assert json.loads(board.to_json())["headline"] == board.headline
+    assert "lacks sort-0" in repr(board) and "lacks sort-0" in board.to_markdown()
