@@ -13,7 +13,8 @@ from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.naming.evidence import UniqueNames
-from finc_eval.naming.looks import EXCHANGES, REPEAT, Look, find_looks
+from finc_eval.naming.looks import EXCHANGES, REPEAT, Look, look_at
+from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.answer import divide
 from finc_eval.partitions.kind import Kind
@@ -122,8 +123,13 @@ def find_differences(
     return tuple(sorted(found, key=lambda one: -one.size))
 
 
-def differences_between(gen: Embeddings, ref: Embeddings, seed: int, run: Run) -> tuple[Finding, ...]:
-    """Divide two sets into kinds of their own, look at both, and return in what they differ, the largest first."""
+def differences_between(
+    gen: Embeddings, ref: Embeddings, pictures: PictureLooks | None, seed: int, run: Run
+) -> tuple[Finding, ...]:
+    """Divide two sets into kinds of their own, look at both, and return in what they differ, the largest first.
+
+    `pictures` is what `measure_pictures` returns for the reference, with which many sets may be compared.
+    """
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
     ids = [*(one.id for one in kinds), ""]
@@ -131,7 +137,8 @@ def differences_between(gen: Embeddings, ref: Embeddings, seed: int, run: Run) -
     def kinds_of(rows: torch.Tensor) -> list[str]:
         return [ids[place] for place in divided.places(rows).tolist()]
 
-    return find_differences(find_looks(pair, seed, None, kinds_of), kinds, headings)
+    looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}))
+    return find_differences([look for look, _ in looks], kinds, headings)
 
 
 def clear_among(found: Sequence[Finding], sets: int) -> tuple[Finding, ...]:

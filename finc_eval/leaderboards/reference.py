@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import differences_between
+from finc_eval.comparison.findings import Finding, differences_between
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
@@ -31,6 +31,7 @@ from finc_eval.leaderboards.standings import run_label
 from finc_eval.measures.frechet import has_full_rank
 from finc_eval.measures.registry import get_metric
 from finc_eval.naming.evidence import Name
+from finc_eval.naming.measured import measure_pictures
 from finc_eval.partitions.answer import kind_id, names_of_nodes, node_tallies
 from finc_eval.partitions.blocks import Pairing, designs
 from finc_eval.partitions.counts import Counted, Examples, OpenedSet, count
@@ -143,6 +144,8 @@ class BoardReference:
             for (label, one), each in zip(flat.items(), runs, strict=True)
         }
         made: dict[str, TrainingRun] = {}
+        first = {name: one.embeddings for name, (one, *_) in models.items()}
+        faults = _find_faults(first, ref, self.settings.seed, run)
         for label, one in flat.items():
             tallies = node_tallies(self.tree, {label: counted[label].counts, REFERENCE: found.counts})
             tally = tallies[label]
@@ -158,9 +161,7 @@ class BoardReference:
                 unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
                 measures=measures[label],
                 by=_by_values(one.embeddings, self.settings),
-                findings=differences_between(
-                    one.embeddings, ref, self.settings.seed, run.prefixed(f"faults of {label}")
-                ),
+                findings=faults.get(label, ()),
                 found=counted[label],
             )
         return [
@@ -246,6 +247,17 @@ class BoardReference:
                 provenance=structure(Provenance, header["provenance"], str(path)),
                 by=structure(ValueCounts, found, str(path)) if (found := header.get("by")) else None,
             )
+
+
+def _find_faults(
+    models: Mapping[str, Embeddings], ref: Embeddings, seed: int, run: Run
+) -> dict[str, tuple[Finding, ...]]:
+    """Return in what models, each by one training run, differ from the reference, whose pictures are measured once."""
+    pictures = measure_pictures(ref)
+    return {
+        name: differences_between(one, ref, pictures, seed, run.prefixed(f"faults of {name}"))
+        for name, one in models.items()
+    }
 
 
 def _by_values(samples: Embeddings, settings: LeaderboardSettings) -> ValueCounts | None:

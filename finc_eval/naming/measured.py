@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.extractors.networks import motion
 from finc_eval.naming.properties import TEXT_COLUMNS, smallest_hashes
 from finc_eval.naming.questions import MOTION
-from finc_eval.naming.traits import LOOKS_OF_CLIPS, TRAITS, Array, Trait, marks, measure_clips, measure_looks
+from finc_eval.naming.traits import LOOKS_OF_CLIPS, SIDE, TRAITS, Array, Trait, marks, measure_clips, measure_looks
 
 LOOKED = 1000  # samples of a set that are measured: a part of 5 % has 50 of these
 
@@ -30,6 +31,7 @@ class Measured:
     values: Array  # shape (m, traits)
 
 
+PictureLooks = tuple[Array, NDArray[np.int8]]  # traits of pictures, and the residuals in which marks are looked for
 MeasuredSets = tuple[tuple[Trait, ...], dict[str, Measured]]  # traits, and measurements by set
 
 
@@ -38,10 +40,16 @@ def looked_rows(one: Embeddings) -> NDArray[np.int64]:
     return smallest_hashes(one, LOOKED)
 
 
-def measure_sets(sets: Mapping[str, Embeddings]) -> MeasuredSets:
-    """Measure the samples of `looked_rows` of each set in all traits that all sets have."""
+def measure_sets(
+    sets: Mapping[str, Embeddings], pictures: Mapping[str, PictureLooks | None] = MappingProxyType({})
+) -> MeasuredSets:
+    """Measure the samples of `looked_rows` of each set in all traits that all sets have.
+
+    `pictures` has what `measure_pictures` returns for some of the sets, where it is known.
+    """
     rows = {label: looked_rows(one) for label, one in sets.items()}
-    parts = [part for part in (_motion(sets, rows), _pictures(sets, rows), _numbers(sets, rows)) if part is not None]
+    of_pictures = _pictures(sets, pictures)
+    parts = [part for part in (_motion(sets, rows), of_pictures, _numbers(sets, rows)) if part is not None]
     if len(sets) < 2 or not parts:
         return (), {}
     traits = tuple(trait for found, _ in parts for trait in found)
@@ -58,20 +66,30 @@ def _motion(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
     return LOOKS_OF_CLIPS, {label: measure_clips(values) for label, values in found.items()}
 
 
-def _pictures(sets: Mapping[str, Embeddings], rows: Rows) -> Parts | None:
-    """Measure pictures; None where those of a set are not at hand."""
+def measure_pictures(one: Embeddings) -> PictureLooks | None:
+    """Measure the pictures of `looked_rows` of a set: traits, and residuals for marks; None if they are not at hand."""
+    rows = looked_rows(one)
+    values, residuals = [np.empty((0, len(TRAITS)))], [np.empty((0, SIDE**2), np.int8)]
+    for start in range(0, len(rows), 64):  # pictures in memory
+        images = one.images_at(rows[start : start + 64])
+        if images is None:
+            return None
+        measured, apart = measure_looks(images)
+        values.append(measured)
+        residuals.append(apart)
+    return np.concatenate(values), np.concatenate(residuals)
+
+
+def _pictures(sets: Mapping[str, Embeddings], known: Mapping[str, PictureLooks | None]) -> Parts | None:
+    """Join the measurements of pictures of all sets; None where those of a set are not at hand."""
     values: dict[str, Array] = {}
     residuals: list[NDArray[np.int8]] = []
     for label, one in sets.items():
-        found: list[Array] = []
-        for start in range(0, len(rows[label]), 64):  # pictures in memory
-            images = one.images_at(rows[label][start : start + 64])
-            if images is None:
-                return None
-            measured, apart = measure_looks(images)
-            found.append(measured)
-            residuals.append(apart)
-        values[label] = np.concatenate(found) if found else np.empty((0, len(TRAITS)))
+        found = known[label] if label in known else measure_pictures(one)
+        if found is None:
+            return None
+        values[label] = found[0].copy()
+        residuals.append(found[1])
     ends = np.cumsum([len(one) for one in values.values()])[:-1]
     place = [trait.name for trait in TRAITS].index("mark")
     for own, marked in zip(values.values(), np.split(marks(np.concatenate(residuals)), ends), strict=True):
