@@ -103,7 +103,7 @@ def facts(found: _Compared) -> list[Fact]:
 
     Kinds that a look explains are not told again. A comparison without kinds has directions in their place.
     """
-    every = [Fact(one.sentence, one.sentence, 1.0 if one.whole else abs(_gap(one))) for one in found.looks]
+    every = [Fact(one.sentence, one.sentence, look_size(one)) for one in found.looks]
     every += [Fact(one, one, 1.0) for one in _on_words(found)]
     kinds = top_level(found.kinds, found.headings)
     every += _of_shares("kind", "is", unexplained(found, kinds), UniqueNames((*found.headings, *found.kinds)))
@@ -127,6 +127,11 @@ def _of_shares(
 def _thing(found: _Compared) -> str:
     """Return what the sets were divided into."""
     return "kind" if found.difference is not None or found.kinds else "direction"
+
+
+def look_size(look: Look) -> float:
+    """Return by which size a look is sorted among facts: the difference of both shares; 1 for a whole set."""
+    return 1.0 if look.whole else abs(_gap(look))
 
 
 def _gap(one: Look | Kind | Direction) -> float:

@@ -8,7 +8,9 @@ from _pages import LESS, UNDER, Page, a_comparison
 
 from finc_eval import report
 from finc_eval.core.words import one_line
+from finc_eval.naming.looks import Look
 from finc_eval.report import RESULTS, outline
+from finc_eval.report.cards.looks import seen_first
 from finc_eval.report.cards.modes import OPEN, sentence
 from finc_eval.report.comparison import show
 from finc_eval.report.terminal import PLAIN
@@ -32,7 +34,22 @@ def test_all_outputs_begin_with_one_sentence(name, documents):
     lines = [plain(line) for line in made["terminal"].splitlines()]
     assert any(first.startswith(line) for line in (lines[0], lines[-1]) if line), lines
     if "headline" in result.to_dict():
-        assert plain(result.to_dict()["headline"]) == plain(result.headline) == first
+        assert result.to_dict()["headline"] == result.headline
+        assert first.startswith(plain(result.headline))
+
+
+def test_the_cards_of_looks_come_in_the_order_of_the_headline():
+    def look(name, gen, whole=False):
+        return Look(name, whole, "gen", gen, 0.0, 0.001, name, 1.0, 0.0, {"gen": ("0",), "ref": ("1",)})
+
+    found = a_comparison(
+        kinds=[LESS], looks=(look("blurred", 0.05), look("gray", 0.3), look("darker", 0.8, whole=True))
+    )
+    words = ("darker", "gray", "blurred")
+    assert [one.heading for one in seen_first(found, TITLES)] == [
+        next(sentence.sentence for sentence in found.looks if sentence.name == word) for word in words
+    ]
+    assert sorted(words, key=found.headline.index) == [*words]
 
 
 def test_a_direction_says_both_shares_and_their_interval():
