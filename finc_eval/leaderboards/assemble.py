@@ -8,7 +8,7 @@ from math import isinf
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.comparison.findings import clear_among
+from finc_eval.comparison.findings import Finding, clear_among
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.signature import Signature
@@ -200,6 +200,12 @@ def _rank(column: Column, names: Sequence[str]) -> tuple[Criterion, dict[str, St
     return criterion, standings
 
 
+def _clear(entry: Entry, models: int) -> tuple[Finding, ...] | None:
+    """Return the faults of a model that stay significant among all models; None where nobody looked for them."""
+    found = entry.runs[0].findings
+    return None if found is None else clear_among(found, models)
+
+
 def _rows(
     entries: Sequence[Entry], ranked: Sequence[tuple[Criterion, dict[str, Standing]]], rank_by: str
 ) -> tuple[Row, ...]:
@@ -208,7 +214,7 @@ def _rows(
     scores = {name: {criterion.key: standings[name] for criterion, standings in ranked} for name in runs}
     main = next(criterion for criterion, _ in ranked if criterion.key == rank_by)
     order = [*main.names, *(name for name in runs if name not in main.names)]
-    clear = {one.name: clear_among(one.runs[0].findings, len(entries)) for one in entries}
+    clear = {one.name: _clear(one, len(entries)) for one in entries}
     return tuple(
         Row(
             name,
@@ -216,8 +222,8 @@ def _rows(
             scores[name][rank_by].group,
             scores[name],
             runs[name],
-            fault="; ".join(one.say("reference") for one in clear[name][:LARGEST]),
-            fault_size=max((one.size for one in clear[name]), default=0.0),
+            fault="; ".join(one.say("reference") for one in (clear[name] or ())[:LARGEST]),
+            fault_size=None if clear[name] is None else max((one.size for one in clear[name] or ()), default=0.0),
         )
         for name in order
     )

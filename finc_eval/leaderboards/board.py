@@ -20,7 +20,14 @@ from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_s
 from finc_eval.extractors.weights import MissingWeightsError
 from finc_eval.leaderboards.assemble import assemble, check_order
 from finc_eval.leaderboards.entry import Entry
-from finc_eval.leaderboards.reference import COUNT_MODELS, COUNT_REFERENCE, DEFAULT_METRICS, MEASURE, BoardReference
+from finc_eval.leaderboards.reference import (
+    COUNT_MODELS,
+    COUNT_REFERENCE,
+    DEFAULT_METRICS,
+    FIND_FAULTS,
+    MEASURE,
+    BoardReference,
+)
 from finc_eval.leaderboards.result import Leaderboard
 from finc_eval.leaderboards.settings import LeaderboardOptions, LeaderboardSettings
 from finc_eval.leaderboards.standings import run_label
@@ -117,7 +124,7 @@ def measure_models(
     if not sources:
         raise UsageError("at least one model is needed, got none")
     check_order(asked.rank_by, asked.metrics or DEFAULT_METRICS)
-    run = run.planned(LOOK, DIVIDE, COUNT_REFERENCE, MEASURE, COUNT_MODELS)
+    run = run.planned(LOOK, DIVIDE, COUNT_REFERENCE, MEASURE, COUNT_MODELS, FIND_FAULTS)
     opened, warnings, pairing = open_models(sources, ref, asked, run, extractor)
     pairing = pairing if paired else None
     if pairing is not None:

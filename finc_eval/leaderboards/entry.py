@@ -44,7 +44,7 @@ class TrainingRun(Record):
         examples: samples of each node that show it.
         unmatched: how different it is from the reference.
         by: numbers of samples by the values of a column; None if the board has no such table.
-        findings: in what it differs from the reference, by name, the largest first.
+        findings: in what it differs from the reference, by name, the largest first; None where nobody looked.
         found: the counted set, to name kinds by; None for a run that was read from a file.
     """
 
@@ -58,7 +58,7 @@ class TrainingRun(Record):
     unmatched: Measure
     measures: dict[str, Measure]
     by: ValueCounts | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...] | None = None
     found: Annotated[Counted | None, *NOT_IN_JSON] = field(default=None, compare=False, repr=False)
 
     @property

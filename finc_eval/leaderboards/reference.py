@@ -14,7 +14,7 @@ from finc_eval.comparison.findings import Finding, differences_between
 from finc_eval.comparison.settings import REFERENCE
 from finc_eval.core.files.reading import existing_file
 from finc_eval.core.files.writing import new_file
-from finc_eval.core.progress import Stage
+from finc_eval.core.progress import Stage, silent
 from finc_eval.core.provenance import Provenance
 from finc_eval.core.record import plain, structure
 from finc_eval.core.run import Run
@@ -44,6 +44,7 @@ TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
 
 COUNT_REFERENCE = Stage("count the reference's kinds", cost=0.1)
+FIND_FAULTS = Stage("look for faults", cost=5.0)
 MEASURE, COUNT_MODELS = Stage("compute metrics", cost=1.3), Stage("count the models' kinds", cost=0.1)
 """Names of passes in the progress."""
 
@@ -161,7 +162,7 @@ class BoardReference:
                 unmatched=Measure.of(number, False, SHARES["unmatched"], Signature("unmatched", self.shared)),
                 measures=measures[label],
                 by=_by_values(one.embeddings, self.settings),
-                findings=faults.get(label, ()),
+                findings=faults.get(label),
                 found=counted[label],
             )
         return [
@@ -253,11 +254,12 @@ def _find_faults(
     models: Mapping[str, Embeddings], ref: Embeddings, seed: int, run: Run
 ) -> dict[str, tuple[Finding, ...]]:
     """Return in what models, each by one training run, differ from the reference, whose pictures are measured once."""
-    pictures = measure_pictures(ref)
-    return {
-        name: differences_between(one, ref, pictures, seed, run.prefixed(f"faults of {name}"))
-        for name, one in models.items()
-    }
+    pictures, found = measure_pictures(ref), {}
+    for number, (name, one) in enumerate(models.items()):
+        run.progress(FIND_FAULTS, number, len(models))
+        found[name] = differences_between(one, ref, pictures, seed, replace(run, progress=silent))
+    run.progress(FIND_FAULTS, len(models), len(models))
+    return found
 
 
 def _by_values(samples: Embeddings, settings: LeaderboardSettings) -> ValueCounts | None:

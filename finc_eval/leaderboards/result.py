@@ -191,14 +191,17 @@ class Leaderboard(Document):
     @property
     def headline(self) -> str:
         """The fault of each model by name, the worst first, and which models have none that was found."""
-        faulty = sorted((row for row in self.rows if row.fault), key=lambda row: -row.fault_size)
-        clean = [row.name for row in self.rows if not row.fault]
+        faulty = sorted((row for row in self.rows if row.fault), key=lambda row: -(row.fault_size or 0))
+        clean = [row.name for row in self.rows if row.fault_size == 0]
+        unknown = [row.name for row in self.rows if row.fault_size is None]
         parts = [
             f"{row.name}{' is worst' * (place == 0 and len(self.rows) > 1)}: {row.fault}"
             for place, row in enumerate(faulty)
         ]
-        names = join_words(clean) if len(clean) <= SAID else f"{len(clean)} models"
-        return "; ".join([*parts, *([f"{names}: no fault found"] if clean else [])]) + "."
+        for names, said in ((clean, "no fault found"), (unknown, "not looked at for faults")):
+            if names:
+                parts.append(f"{join_words(names) if len(names) <= SAID else f'{len(names)} models'}: {said}")
+        return "; ".join(parts) + "."
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:

@@ -48,7 +48,8 @@ class Row(Record):
         runs: number of training runs, over which its numbers are means.
         fault: in what its first training run differs from the reference, by name, the largest first; "" where nothing
             was found. It is adjusted for all models of the board.
-        fault_size: difference of the shares of the largest of these; 0 where nothing was found.
+        fault_size: difference of the shares of the largest of these; 0 where nothing was found, None where nobody
+            looked.
     """
 
     name: str
@@ -57,7 +58,7 @@ class Row(Record):
     scores: dict[str, Standing]
     runs: int = 1
     fault: str = ""
-    fault_size: float = 0.0
+    fault_size: float | None = None
 
     @property
     def titled(self) -> str:

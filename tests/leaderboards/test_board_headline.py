@@ -21,3 +21,13 @@ def test_each_model_has_its_fault_by_name_and_clean_models_have_none():
     assert board.headline.startswith("c is worst: ") and board.headline.endswith("b: no fault found.")
     assert json.loads(board.to_json())["headline"] == board.headline
     assert "lacks sort-0" in repr(board) and "lacks sort-0" in board.to_markdown()
+
+
+def test_a_board_from_before_faults_were_looked_for_claims_no_absence_of_them():
+    board = fe.leaderboard({"a": labelled(300, 1), "b": labelled(300, 2)}, labelled(300, 4))
+    assert board.headline == "a and b: no fault found."
+    data = board.to_dict()
+    for row in data["rows"]:
+        del row["fault"], row["fault_size"]
+    old = type(board).from_dict(data)
+    assert old.headline == "a and b: not looked at for faults." and old["a"].fault == ""
