@@ -1,4 +1,4 @@
-"""How often does a comparison of two sets of one law claim a difference: of the sets, of looks, of kinds, of any?
+"""How often does a comparison claim a difference between two sets of one law?
 
     python benchmarks/first_sentence.py [whole | sets | looks | power] [--regime … --runs … --jobs …]
 

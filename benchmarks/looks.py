@@ -1,4 +1,4 @@
-"""Which planted faults do looks name, with the right share? Sets have 200, 500 and 1 000 pictures.
+"""Do looks name planted faults, with the right share? Sets have 200, 500 and 1 000 pictures.
 
 Thirty faults are planted in a part of photographs of 64 × 64 pixels, or in all of them; all are saved as JPEG. A fault
 is *named* if a look has one of its words and, of a part, its share within 3 points or 40 %. *false* are looks besides:

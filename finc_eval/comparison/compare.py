@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack, overload
 
 import torch
@@ -333,11 +334,7 @@ def _looks(
     """Return the looks in which the sets differ, and which of the kinds each of them explains."""
     if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
         return ()
-
-    def kinds_of(rows: torch.Tensor) -> list[str]:
-        ids = [*(one.id for one in listed), ""]
-        return [] if divided is None else [ids[place] for place in divided.places(rows).tolist()]
-
+    kinds_of = None if divided is None else partial(divided.named, [one.id for one in listed])
     return find_looks(sets, settings.seed, None if opened.pairing is None else opened.pairing.block, kinds_of)
 
 

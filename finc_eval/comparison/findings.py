@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-import torch
-
-from finc_eval.comparison.headline import MAX_NAME, top_level, two_shares, unexplained
+from finc_eval.comparison.headline import cut_name, top_level, two_shares, unexplained
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -32,9 +31,8 @@ class Finding(Record):
     """A difference of a set from another set, such as the reference or the release before.
 
     Attributes:
-        name: what it is, such as "blurred", "one picture, 40 times" or "jellyfish"; "" for a change of the whole set
-            that no look and no kind names.
-        what: whether it is a look, a repeat, a kind, or a change of the whole set that nothing names.
+        name: what it is, such as "blurred", "one picture, 40 times" or "jellyfish".
+        what: whether it is a look, a repeat, or a kind.
         whole: whether the whole set has moved, rather than a part of it.
         share: share of the set; of a whole set, beyond the middle of both sets.
         before: share of the other set.
@@ -43,7 +41,7 @@ class Finding(Record):
     """
 
     name: str
-    what: Literal["look", "repeat", "kind", "set"]
+    what: Literal["look", "repeat", "kind"]
     whole: bool
     share: float
     before: float
@@ -63,8 +61,6 @@ class Finding(Record):
     @property
     def words(self) -> str:
         """The difference in a few words without numbers."""
-        if self.what == "set":
-            return "everything differs a little"
         if self.what == "repeat":
             return self.name if self.is_more else f"fewer repeats: {self.name}"
         if self.what == "look":
@@ -76,9 +72,7 @@ class Finding(Record):
 
     def say(self, other: str, allowed: str = "") -> str:
         """Say it with both shares: "a quarter is blurred (25 %, reference 1.0 %)"; `allowed` follows them."""
-        if self.what == "set":
-            numbers = f"p = {self.p_value:.2g}"
-        elif self.whole:
+        if self.whole:
             numbers = ""
         else:
             own, before = two_shares(self.share, self.before)
@@ -88,7 +82,7 @@ class Finding(Record):
 
     def change(self) -> str:
         """Say it as a change of the other set: "lost: jellyfish 4.4 → 0.2 %"."""
-        if self.whole or self.what == "set":
+        if self.whole:
             return self.words
         before, own = (one.removesuffix(" %") for one in two_shares(self.before, self.share))
         verb = "more" if self.is_more else "lost" if self.share <= LACKING * self.before else "less"
@@ -101,11 +95,6 @@ def part_in_words(share: float) -> str:
     return name if abs(share / part - 1) <= NEAR_PART else two_shares(share, 0.0)[0]
 
 
-@dataclass(frozen=True)
-class _Looks:
-    looks: tuple[Look, ...]
-
-
 def find_differences(
     looks: Sequence[Look], kinds: Sequence[Kind], headings: Sequence[Kind] = ()
 ) -> tuple[Finding, ...]:
@@ -115,7 +104,7 @@ def find_differences(
     """
     found = [look_finding(look) for look in looks]
     names = UniqueNames((*headings, *kinds))
-    for kind in unexplained(_Looks(tuple(looks)), top_level(kinds, headings)):
+    for kind in unexplained(looks, top_level(kinds, headings)):
         parts = kind.children or (kind.id,)
         found.append(
             Finding(_short_name(kind, names), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts)
@@ -132,11 +121,7 @@ def differences_between(
     """
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
-    ids = [*(one.id for one in kinds), ""]
-
-    def kinds_of(rows: torch.Tensor) -> list[str]:
-        return [ids[place] for place in divided.places(rows).tolist()]
-
+    kinds_of = partial(divided.named, [one.id for one in kinds])
     looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}))
     return find_differences([look for look, _ in looks], kinds, headings)
 
@@ -160,6 +145,5 @@ def _short_name(kind: Kind, names: UniqueNames) -> str:
     """Return a name of a few words; with the id where others read the same, or without a name."""
     if kind.name is None:
         return f"samples of kind {kind.id}"
-    words = names.words(kind).split()
-    short = " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)
+    short = cut_name(kind, names)
     return f"{short} ({kind.id})" if names.is_shared(kind) else short

@@ -25,14 +25,7 @@ MAX_SENTENCE = 25  # words of a sentence of it
 MAX_NAME = 5  # words of the name of a kind in it
 
 
-class _Looked(Protocol):
-    """Part of a result that has looks."""
-
-    @property
-    def looks(self) -> tuple[Look, ...]: ...
-
-
-class _Compared(_Looked, Protocol):
+class _Compared(Protocol):
     """Part of a `Comparison` that the headline reads."""
 
     @property
@@ -55,6 +48,8 @@ class _Compared(_Looked, Protocol):
     def explained(self) -> float | None: ...
     @property
     def prompts(self) -> PromptDifferences | None: ...
+    @property
+    def looks(self) -> tuple[Look, ...]: ...
     @property
     def sets_p_value(self) -> float | None: ...
     @property
@@ -106,7 +101,7 @@ def facts(found: _Compared) -> list[Fact]:
     every = [Fact(one.sentence, one.sentence, look_size(one)) for one in found.looks]
     every += [Fact(one, one, 1.0) for one in _on_words(found)]
     kinds = top_level(found.kinds, found.headings)
-    every += _of_shares("kind", "is", unexplained(found, kinds), UniqueNames((*found.headings, *found.kinds)))
+    every += _of_shares("kind", "is", unexplained(found.looks, kinds), UniqueNames((*found.headings, *found.kinds)))
     if _thing(found) == "direction":
         firm = [one for one in significant(found.directions, ALPHA) if one.firm]
         every += _of_shares("direction", "holds", firm, UniqueNames(found.directions))
@@ -139,13 +134,18 @@ def _gap(one: Look | Kind | Direction) -> float:
 
 
 def _name(kind: Kind | Direction, names: UniqueNames) -> str:
-    """Return the name of a kind in quotation marks, cut after `MAX_NAME` words; the id without a name."""
+    """Return the name of a kind in quotation marks, cut; the id without a name."""
     if kind.name is None:
         return kind.id
-    parts = names.words(kind).split()
-    short = quote(" ".join(parts[:MAX_NAME]) + "…" * (len(parts) > MAX_NAME))
+    short = quote(cut_name(kind, names))
     like = "like " * kind.name.startswith(LOOKS_LIKE)
     return f"{like}{short}, {kind.id}," if names.is_shared(kind) else f"{like}{short}"
+
+
+def cut_name(kind: Kind | Direction, names: UniqueNames) -> str:
+    """Return the first `MAX_NAME` words of the name of a kind."""
+    words = names.words(kind).split()
+    return " ".join(words[:MAX_NAME]) + "…" * (len(words) > MAX_NAME)
 
 
 def two_shares(own: float, other: float) -> tuple[str, str]:
@@ -238,27 +238,28 @@ def _say_ratio(found: _Compared) -> list[str]:
     return [] if rho == 1 else [f"A kind counts above {rho:g} times the other set's share."]
 
 
-def unexplained(found: _Looked, kinds: Sequence[Kind]) -> list[Kind]:
+def unexplained(looks: Sequence[Look], kinds: Sequence[Kind]) -> list[Kind]:
     """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set.
 
     A look explains the kinds whose samples have it, and the kinds that differ only because it takes, or leaves, room.
     """
-    if any(look.whole for look in found.looks):
+    if any(look.whole for look in looks):
         return []
-    looks = {one for look in found.looks for one in look.kinds}
+    covered = {one for look in looks for one in look.kinds}
     return [
         kind
         for kind in kinds
-        if kind.id not in looks
-        and not (kind.children and set(kind.children) <= looks)
-        and not any(_makes_room(look, kind) for look in found.looks)
+        if kind.id not in covered
+        and not (kind.children and set(kind.children) <= covered)
+        and not any(_makes_room(look, kind) for look in looks)
     ]
 
 
 def _makes_room(look: Look, kind: Kind) -> bool:
     """Return whether a kind has, among the samples without a look, about the share that it has in the reference."""
-    rest_gen, rest_ref = 1 - look.share_gen, 1 - look.share_ref
-    expected = kind.share_ref * rest_gen / max(rest_ref, rest_gen / 2)  # twice the share is the most that is expected
+    if look.share_ref == 1:  # no sample of the reference is without it
+        return False
+    expected = kind.share_ref * (1 - look.share_gen) / (1 - look.share_ref)
     low, high = kind.share_difference_interval
     near = abs(kind.share_gen - expected) < kind.share_gen  # a kind that is lost is lost, however few samples say so
     return near and low <= expected - kind.share_ref <= high

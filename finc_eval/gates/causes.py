@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from finc_eval.comparison.findings import Finding, find_differences, look_finding
@@ -20,7 +20,7 @@ from finc_eval.gates.sets import GEN, GateSets
 from finc_eval.gates.verdict import Cause, Limit
 from finc_eval.naming.evidence import MOST
 from finc_eval.naming.looks import look_at
-from finc_eval.naming.measured import MeasuredSets, looked_rows
+from finc_eval.naming.measured import looked_rows
 from finc_eval.partitions.answer import Answer
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
@@ -53,18 +53,12 @@ class Suspect:
         return self.is_same(other) and bool(both >= MOST * other.members[label].sum())
 
 
-def find_suspects(
-    sets: GateSets, answer: Answer, old: str, seed: int, known: MeasuredSets | None = None
-) -> list[Suspect]:
+def find_suspects(sets: GateSets, answer: Answer, old: str, seed: int) -> list[Suspect]:
     """Return the looks, repeats and kinds in which a release differs from an older one, the largest first."""
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, divided = answer.described(pair)
-    ids = [*(one.id for one in kinds), ""]
-
-    def kinds_of(rows: torch.Tensor) -> list[str]:
-        return [ids[place] for place in divided.places(rows).tolist()]
-
-    looks = look_at(pair, seed, None, kinds_of, known)
+    kinds_of = partial(divided.named, [one.id for one in kinds])
+    looks = look_at(pair, seed, None, kinds_of)
     rows = {label: looked_rows(one) for label, one in pair.items()}
     of_each = {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in pair.items()}
     by_look = {look_finding(look): has for look, has in looks}

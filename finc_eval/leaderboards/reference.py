@@ -44,7 +44,7 @@ TYPE_NAME = "leaderboard-reference"
 LAYOUT = 3
 
 COUNT_REFERENCE = Stage("count the reference's kinds", cost=0.1)
-FIND_FAULTS = Stage("look for faults", cost=5.0)
+FIND_FAULTS = Stage("look for faults", cost=1.4)
 MEASURE, COUNT_MODELS = Stage("compute metrics", cost=1.3), Stage("count the models' kinds", cost=0.1)
 """Names of passes in the progress."""
 

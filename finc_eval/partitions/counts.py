@@ -214,6 +214,11 @@ class KindsOfSamples:
         """Return what `assign` does, of rows that are known to be embeddings, shape (n, d)."""
         return self.place[self.tree.assign(rows)[0]]
 
+    def named(self, ids: Sequence[str], rows: torch.Tensor) -> list[str]:
+        """Return, of the ids of the listed kinds, that of each row, shape (n, d); "" for rows of no listed kind."""
+        known = [*ids, ""]  # the last one is that of the place −1
+        return [known[place] for place in self.places(rows).tolist()]
+
     def write(self, file: NewFile) -> None:
         """Write the tree, the places and the tallies into a file."""
         self.tree.write(file)

@@ -125,7 +125,7 @@ def test_without_kinds_the_headline_names_directions(over, under, says):
 
 
 ROOM = [  # shares of a kind; the end of the interval of their difference that is nearer to 0; is it a cause of its own?
-    ("all others, half of which have the look", 0.47, 1.0, -0.50, False),
+    ("everything else, in half of the set", 0.47, 1.0, -0.50, False),
     ("half of a small kind", 0.03, 0.06, -0.01, False),
     ("more than half is gone", 0.01, 0.06, -0.04, True),
     ("all is gone, in few samples", 0.0, 0.03, -0.001, True),

@@ -149,8 +149,7 @@ def gamma_profile(gamma: float | None, chromaticities: Sequence[float] | None) -
 def stated_profile(info: Mapping[Any, Any]) -> bytes | None:
     """Return the profile of the space that an image states, by Pillow's `info`; None without a statement.
 
-    Numbers of CICP come before an embedded profile, and this before gAMA and cHRM (PNG, 4.3), of which Pillow has the
-    two last.
+    CICP goes before an embedded profile, and a profile before gAMA and cHRM (PNG, 4.3).
 
     Raises:
         ValueError: the numbers are not those of a space.
