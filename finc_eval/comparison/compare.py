@@ -44,7 +44,7 @@ from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.numerics.precision import arithmetic
 from finc_eval.partitions.answer import Answer, divide
 from finc_eval.partitions.counts import COUNT, KindsOfSamples
-from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.kind import Kind, ids_that_differ
 from finc_eval.partitions.kind_tree import DIVIDE, KindTree
 from finc_eval.partitions.values import SharesBy, shares_by
 from finc_eval.prompts.table import PromptDifferences, prompt_differences
@@ -334,7 +334,7 @@ def _looks(
     """Return the looks in which the sets differ, and which of the kinds each of them explains."""
     if settings.rho != 1 or not all(one.has_rows for one in opened.sets.values()):
         return ()
-    kinds_of = None if divided is None else partial(divided.named, [one.id for one in listed])
+    kinds_of = None if divided is None else partial(divided.named, ids_that_differ(listed))
     return find_looks(sets, settings.seed, None if opened.pairing is None else opened.pairing.block, kinds_of)
 
 

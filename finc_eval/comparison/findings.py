@@ -16,7 +16,7 @@ from finc_eval.naming.looks import EXCHANGES, REPEAT, Look, look_at
 from finc_eval.naming.measured import PictureLooks, measure_sets
 from finc_eval.numerics.inference import ALPHA, BESIDE_ALPHA
 from finc_eval.partitions.answer import divide
-from finc_eval.partitions.kind import Kind
+from finc_eval.partitions.kind import Kind, ids_that_differ
 
 LACKING = 0.2  # part of its share in the other set up to which a set is said to lack a kind
 NEAR_PART = 0.1  # relative error up to which a share is called by the name of a simple part
@@ -121,7 +121,7 @@ def differences_between(
     """
     pair = {"gen": gen, "ref": ref}
     kinds, headings, divided = divide(pair, seed=seed, run=run).described(pair)
-    kinds_of = partial(divided.named, [one.id for one in kinds])
+    kinds_of = partial(divided.named, ids_that_differ(kinds))
     looks = look_at(pair, seed, None, kinds_of, measure_sets(pair, {"ref": pictures}))
     return find_differences([look for look, _ in looks], kinds, headings)
 

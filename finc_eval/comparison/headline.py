@@ -239,30 +239,11 @@ def _say_ratio(found: _Compared) -> list[str]:
 
 
 def unexplained(looks: Sequence[Look], kinds: Sequence[Kind]) -> list[Kind]:
-    """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set.
-
-    A look explains the kinds whose samples have it, and the kinds that differ only because it takes, or leaves, room.
-    """
+    """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set."""
     if any(look.whole for look in looks):
         return []
     covered = {one for look in looks for one in look.kinds}
-    return [
-        kind
-        for kind in kinds
-        if kind.id not in covered
-        and not (kind.children and set(kind.children) <= covered)
-        and not any(_makes_room(look, kind) for look in looks)
-    ]
-
-
-def _makes_room(look: Look, kind: Kind) -> bool:
-    """Return whether a kind has, among the samples without a look, about the share that it has in the reference."""
-    if look.share_ref == 1:  # no sample of the reference is without it
-        return False
-    expected = kind.share_ref * (1 - look.share_gen) / (1 - look.share_ref)
-    low, high = kind.share_difference_interval
-    near = abs(kind.share_gen - expected) < kind.share_gen  # a kind that is lost is lost, however few samples say so
-    return near and low <= expected - kind.share_ref <= high
+    return [kind for kind in kinds if not {*(kind.children or (kind.id,))} <= covered]
 
 
 def short(found: _Compared) -> str:

@@ -22,6 +22,7 @@ from finc_eval.naming.evidence import MOST
 from finc_eval.naming.looks import look_at
 from finc_eval.naming.measured import looked_rows
 from finc_eval.partitions.answer import Answer
+from finc_eval.partitions.kind import ids_that_differ
 
 Members = Mapping[str, NDArray[np.bool_]]  # which of the samples of `looked_rows` are meant, of the release and its old
 NAMED = ("kinds.lose", "kinds.new")  # rules whose limits are on kinds that have a name
@@ -57,7 +58,7 @@ def find_suspects(sets: GateSets, answer: Answer, old: str, seed: int) -> list[S
     """Return the looks, repeats and kinds in which a release differs from an older one, the largest first."""
     pair = {GEN: sets.gen, "ref": sets.all[old]}
     kinds, headings, divided = answer.described(pair)
-    kinds_of = partial(divided.named, [one.id for one in kinds])
+    kinds_of = partial(divided.named, ids_that_differ(kinds))
     looks = look_at(pair, seed, None, kinds_of)
     rows = {label: looked_rows(one) for label, one in pair.items()}
     of_each = {label: np.array(kinds_of(one.rows_at(rows[label]))) for label, one in pair.items()}

@@ -19,7 +19,7 @@ from finc_eval.core.words import percent
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import REPEATS
-from finc_eval.naming.evidence import MOST
+from finc_eval.naming.covered import kinds_of_looks
 from finc_eval.naming.explained import STRONG, TAIL, Explained, Has, explain, name_cause
 from finc_eval.naming.measured import Measured, MeasuredSets, looked_rows, measure_sets
 from finc_eval.naming.questions import MOTION
@@ -52,7 +52,7 @@ class Look(Record):
         middle_gen: median of the trait in the generated set.
         middle_ref: median of the trait in the reference set.
         examples: ids of samples, by set: the clearest of the set that has more, and typical ones of the other set.
-        kinds: ids of the kinds that it explains: most of their members look so, and fewer of the other samples.
+        kinds: ids of the kinds that it explains: without its samples, the sets hardly differ in them.
     """
 
     name: str
@@ -113,7 +113,8 @@ def look_at(
     if kinds is None or not found:
         return [*found]
     names = {label: kinds(one.rows_at(rows[label])) for label, one in sets.items()}
-    return [(replace(look, kinds=_explained(has, names)), has) for look, has in found]
+    explained = kinds_of_looks([has for _, has in found], names)
+    return [(replace(look, kinds=mine), has) for (look, has), mine in zip(found, explained, strict=True)]
 
 
 def _find_traits(
@@ -152,15 +153,6 @@ def _find_traits(
         brought |= {*cause.trait.brings}
         left = {label: mask & ~cause.has[label] for label, mask in left.items()}
     return found
-
-
-def _explained(has: Has, kinds: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return the kinds most of whose members have a look."""
-    names, looks = (np.concatenate([np.asarray(each[label]) for label in kinds]) for each in (kinds, has))
-    if len(names) != len(looks):
-        return ()  # the comparison has no kinds
-    each_kind = [name for name in dict.fromkeys(names.tolist()) if name]
-    return tuple(name for name in each_kind if looks[names == name].mean() >= MOST > looks.mean())
 
 
 def _find_repeats(

@@ -213,6 +213,11 @@ def names_of_unions(
     return dict(zip(unions, name_modes(members, embeddings), strict=True))
 
 
+def ids_that_differ(kinds: Sequence[Kind]) -> list[str]:
+    """Return the ids of kinds in their order, with "" for those that do not differ."""
+    return [one.id if one.p_value <= ALPHA else "" for one in kinds]
+
+
 def describe_kinds(
     tests: KindTests,
     numbers: Iterable[int],
