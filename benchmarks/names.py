@@ -162,7 +162,7 @@ SAME = {"African_elephant": {"tusker"}}
 def said(name):
     """Return the classes and nouns that a name says; none if it says another thing."""
     words = SHARES.split(name)[0]
-    return words.removeprefix("looks like ").split(" and ") if words.startswith("looks like ") else []
+    return re.split(" and | such as ", words.removeprefix("looks like ")) if words.startswith("looks like ") else []
 
 
 def is_of(number, word):

@@ -102,6 +102,13 @@ def overlap(one: str, other: str) -> bool:
     return bool((tree.below[:, _places(one)].any(1) & tree.below[:, _places(other)].any(1)).any())
 
 
+def within(one: str, other: str) -> bool:
+    """Return whether all classes of a noun, or the class itself, are classes of another noun."""
+    tree = imagenet_tree()
+    inside = tree.below[:, _places(one)].any(1)
+    return one != other and bool((tree.below[:, _places(other)].any(1) >= inside).all())
+
+
 def _places(name: str) -> list[int]:
     """Return the places of a name: WordNet has two nouns "crane"."""
     return [place for place, other in enumerate(imagenet_tree().names) if other == name]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.naming.classes import class_properties, overlap
+from finc_eval.naming.classes import class_properties, overlap, within
 from finc_eval.naming.evidence import CLASSIFIER, MOST, TRAIT, Evidence, Name, divergence
 from finc_eval.naming.properties import TEXT_COLUMNS, metadata_properties, panel_of
 from finc_eval.naming.questions import Question, questions_of, trait_questions
@@ -19,6 +19,8 @@ from finc_eval.numerics.inference import ALPHA, holm
 
 SECOND = 0.25
 """Share of the members from which a value stands in a name that describes fewer than most, or next to another value."""
+
+SUCH_AS = " such as "  # between a noun and the class below it that says most, as in "invertebrate such as jellyfish"
 
 BOTH = 0.6  # share of the members that two values must describe together, where neither describes most
 
@@ -37,8 +39,9 @@ def name_modes(members: Sequence[Mapping[str, NDArray[np.int64]]], sets: Mapping
     A name needs substance too: a value that most of the members have, or two that most have together. Where no value of
     a column of metadata describes most, the name says "partly", of one or two that at least a quarter have. A label
     that describes most comes first; of the other sources, the one whose value tells members from others best
-    (`Evidence.information`). A trait that tells them apart better than a value of hardly most is the name alone.
-    `members` are drawn at random, since the most typical have more in common than others.
+    (`Evidence.information`). A noun that most have is followed by a class below it that says more. A trait that tells
+    them apart better than a value of hardly most is the name alone. `members` are drawn at random, since the most
+    typical have more in common than others.
     """
     if not members or not sets:
         return [Name(None) for _ in members]
@@ -71,7 +74,7 @@ def _name(found: list[Question]) -> Name:
         noun = None
     # 2: traits that stand in a name.
     words = [*([noun.text] if noun else []), *(one.value for one in traits[:2])]
-    said = [*(noun.values if noun else ()), *traits[:2]]
+    said = [*(noun.said if noun else ()), *traits[:2]]
     others = [one.evidence for group in by_source for one in group if one.evidence not in said]
     shared = tuple(
         one.evidence
@@ -83,10 +86,16 @@ def _name(found: list[Question]) -> Name:
 
 @dataclass(frozen=True)
 class _Phrase:
-    """Values of one source that members have, in words."""
+    """Values of one source that members have, in words, and a class that stands as an example of a noun."""
 
     text: str
     values: tuple[Evidence, ...]
+    example: tuple[Evidence, ...] = ()
+
+    @property
+    def said(self) -> tuple[Evidence, ...]:
+        """All values in the words."""
+        return self.values + self.example
 
     @property
     def share(self) -> float:
@@ -95,8 +104,9 @@ class _Phrase:
 
     @property
     def information(self) -> float:
-        """Bits by which the values together tell a member from another sample."""
-        return divergence(self.share, min(1.0, sum(one.share_others for one in self.values)))
+        """Bits by which the values together, or the example, tell a member from another sample."""
+        together = divergence(self.share, min(1.0, sum(one.share_others for one in self.values)))
+        return max([together, *(one.information for one in self.example)])
 
     @property
     def is_label(self) -> bool:
@@ -108,7 +118,7 @@ def _best(group: list[Question]) -> list[Question]:
     """Return the properties of a source, without those that a better one holds or lies in.
 
     Of ranges, the strongest stays that most members are in; of classes and nouns, the best of those with common
-    classes.
+    classes, and the strongest of all behind a wider noun that most members have.
     """
     if group[0].is_range:
         return next(([one] for one in group if one.evidence.share_members >= MOST), group[:1])
@@ -119,6 +129,8 @@ def _best(group: list[Question]) -> list[Question]:
     for one in sorted(group, key=lambda one: not (one.large and one.evidence.share_members >= MOST)):
         if not any(overlap(one.evidence.value, other.evidence.value) for other in kept):
             kept.append(one)
+    if within(group[0].evidence.value, kept[0].evidence.value) and group[0].evidence.share_members >= SECOND:
+        kept.insert(1, group[0])
     return kept
 
 
@@ -131,14 +143,17 @@ def _phrase(found: list[Question]) -> _Phrase | None:
     both = len(some) == 2 and sum(one.part for one in found if one.evidence in some) >= BOTH
     if source == TRAIT:
         return None
+    example: list[Evidence] = []
     if source == CLASSIFIER:
         # The classes after the first are its neighbors, and mostly wrong: a lion is not a cheetah.
         shown, verb = most[:1] or (some if both else []), "looks like "
+        example = [one for one in values[1:2] if most and within(one.value, most[0].value)]
     elif source in TEXT_COLUMNS:
         shown, verb = most[:2], f"{source} with "
     else:
         shown = some if both or not most else most[:1]
         verb = ("" if both else "mostly " if most else "partly ") + ("" if source == "label" else f"{source} ")
     words = " and ".join(f"“{one.value}”" if source in TEXT_COLUMNS else one.value for one in shown)
-    shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in shown)
-    return _Phrase(f"{verb}{words} ({shares})", tuple(shown)) if shown else None
+    words = SUCH_AS.join([words, *(one.value for one in example)])
+    shares = ", ".join(f"{100 * one.share_members:.0f} %" for one in (*shown, *example))
+    return _Phrase(f"{verb}{words} ({shares})", tuple(shown), tuple(example)) if shown else None

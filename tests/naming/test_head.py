@@ -10,6 +10,7 @@ from finc_eval.embeddings.recipe import spaces_of
 from finc_eval.extractors.imagenet import imagenet_tree
 from finc_eval.extractors.network import load_classifier
 from finc_eval.naming.classes import classifier_of
+from finc_eval.naming.evidence import SHARES
 from finc_eval.naming.names import name_modes
 
 CARD = fe.load_card("efficientnet-lite0")
@@ -99,6 +100,29 @@ def test_members_of_one_class_are_not_named_by_the_noun_above_it(classifier):
         classes = np.append(np.full(60, beagle), rng.choice(np.setdiff1d(others, [beagle]), 600))
         (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
         assert name.text.startswith("looks like beagle (")
+
+
+CLASSES_IN_A_NOUN = [  # of 60 members: those of one class, those of any class of a noun; and the name
+    ("jellyfish", 27, "invertebrate", 17, "invertebrate such as jellyfish"),
+    ("lion", 26, "feline", 12, "big cat such as lion"),  # the narrowest noun of most
+    ("jellyfish", 45, "invertebrate", 5, "jellyfish"),  # most are of the class
+    ("jellyfish", 10, "invertebrate", 35, "invertebrate"),  # too few are
+    ("pizza", 27, "invertebrate", 33, "invertebrate"),  # it is no class of the noun
+]
+
+
+@pytest.mark.parametrize(("one", "of_class", "noun", "of_noun", "text"), CLASSES_IN_A_NOUN)
+def test_a_noun_has_an_example_where_a_class_below_it_says_more_than_the_noun(
+    classifier, one, of_class, noun, of_noun, text
+):
+    rng = np.random.default_rng(4)
+    others = np.setdiff1d(np.arange(1000), [TREE.classes.index(one)])
+    members = [np.full(of_class, TREE.classes.index(one)), rng.choice(np.intersect1d(below(noun), others), of_noun)]
+    rest = rng.choice(np.setdiff1d(others, below(noun)), 60 - of_class - of_noun)
+    classes = np.concatenate([*members, rest, rng.choice(others, 600)])
+    (name,) = name_modes([{"gen": np.arange(60)}], {"gen": seen_as(classifier, classes, rng)})
+    assert SHARES.sub("", name.text) == f"looks like {text}"
+    assert [found.value for found in name.evidence if found.in_name] == text.split(" such as ")
 
 
 def test_two_classes_without_a_noun_in_common_are_both_said_and_five_are_none(classifier):
