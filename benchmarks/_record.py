@@ -42,7 +42,7 @@ def result_of(name):
     return HERE / "results" / f"{name}.json"
 
 
-def record(name, rows, notes="", resumed=False):
+def record(name, rows, notes="", resumed=False, total=None):
     """Write rows (dicts) to results/NAME.json and to the table of NAME in README.md, unless the record there is fuller.
 
     Args:
@@ -50,6 +50,7 @@ def record(name, rows, notes="", resumed=False):
         rows: rows of the table, at least one.
         notes: what the figures are.
         resumed: whether rows that the record has already were not measured again.
+        total: function from all rows, with those that the record keeps, to a last row, such as their sum.
     """
     out, runs = result_of(name), {}
     kept = json.loads(out.read_text()) if out.exists() else {"rows": []}
@@ -57,6 +58,7 @@ def record(name, rows, notes="", resumed=False):
         rows, runs = beside(kept, rows)
     elif claims:
         runs = {regime: one.count for regime, one in claims.items() if one.count}
+    rows = [*rows, total(rows)] if total else rows
     if more := fuller(kept, rows, runs):
         print(f"{out.name} {more}, and is left as it is: delete it first to replace it", flush=True)
         return

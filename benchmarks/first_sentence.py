@@ -14,6 +14,7 @@ zeros, and one axis with most of the variance. *zipf*: repeats of 300 points by 
 """
 
 import io
+import re
 import sys
 import zipfile
 from functools import cache, partial
@@ -22,7 +23,7 @@ import _real
 import numpy as np
 from _designs import Source, clusters, copies, digits, heavy_tails, photographs, real, same_law
 from _record import record
-from _runs import rate, run
+from _runs import counted, rate, run
 from PIL import Image, ImageOps
 
 import finc_eval as fe
@@ -355,9 +356,9 @@ def report_whole(found):
             "kinds": below(runs, "kinds", ALPHA),
             "the headline": rate([{"claims": claims(one)} for one in runs], "claims"),
         }
-        for regime, runs in with_sum(found)
+        for regime, runs in found.items()
     ]
-    record("first_sentence", rows, f"runs that claim a difference, with 95 % intervals; r = {FEATURES}")
+    record("first_sentence", rows, f"runs that claim a difference, with 95 % intervals; r = {FEATURES}", total=sum_up)
 
 
 def report_alone(key, levels):
@@ -366,15 +367,29 @@ def report_alone(key, levels):
     def report(found):
         rows = [
             {"regime": regime, **{f"p ≤ {level:g}": below(runs, key, level) for level in levels}}
-            for regime, runs in with_sum(found)
+            for regime, runs in found.items()
         ]
-        record(f"first_sentence_{key}", rows, f"runs of equal sets by the p-value of this test; r = {FEATURES}")
+        record(
+            f"first_sentence_{key}",
+            rows,
+            f"runs of equal sets by the p-value of this test; r = {FEATURES}",
+            total=sum_up,
+        )
 
     return report
 
 
-def with_sum(found):
-    return [*found.items(), ("all", [one for runs in found.values() for one in runs])]
+def sum_up(rows):
+    """Return the row of all regimes, from counts such as "2/170 [0.001, 0.042]"."""
+    cells = {
+        column: [re.match(r"(\d+)/(\d+)", row[column]) for row in rows]
+        for column in list(rows[0])
+        if column not in ("regime", "measured")
+    }
+    sums = {
+        column: [sum(int(one[place]) for one in found if one) for place in (1, 2)] for column, found in cells.items()
+    }
+    return {"regime": "all", **{column: counted(*both) for column, both in sums.items()}}
 
 
 def report_power(found):

@@ -111,6 +111,19 @@ def test_each_regime_keeps_the_row_of_more_runs_and_says_when_it_was_measured(fo
     assert found["runs"] == {"later": 3, "null": 500, "power": 20}
 
 
+def test_the_last_row_sums_the_rows_that_are_kept_and_the_new_ones(folder):
+    def taken(**counts):
+        _record.claims.clear()
+        _record.claim({name: _record.Runs(count, 400) for name, count in counts.items()})
+        rows = [{"regime": name, "n": count} for name, count in counts.items() if count]
+        _record.record("name", rows, total=lambda every: {"regime": "all", "n": sum(row["n"] for row in every)})
+        return {row["regime"]: row["n"] for row in json.loads(_record.result_of("name").read_text())["rows"]}
+
+    assert taken(null=30, power=20) == {"null": 30, "power": 20, "all": 50}
+    assert taken(null=40, power=0) == {"null": 40, "power": 20, "all": 60}
+    assert taken(null=10, power=0) == {"null": 40, "power": 20, "all": 60}
+
+
 @pytest.mark.parametrize(("count", "kept"), [(399, 1), (400, 2)])
 def test_a_row_that_does_not_say_its_runs_gives_way_to_as_many_as_there_ought_to_be(folder, count, kept):
     _record.record("name", [{"regime": "null", "n": 1}])
