@@ -65,12 +65,18 @@ def pixels_of(one: Embeddings) -> NDArray[np.uint64] | None:
 
 
 def join_close(rows: torch.Tensor) -> Indices:
-    """Return the number of the clump of each of some unlike rows, shape (n,): chains of nearly equal rows are one."""
+    """Return the number of the clump of each of some samples, shape (n,): chains of nearly equal rows are one.
+
+    Where most rows are equal to another row, equal rows say nothing of the samples, and each is a clump of its own.
+    """
     clump = np.arange(len(rows))
     if len(rows) < 2:
         return clump
     centered = rows - rows.mean(0)
-    distances = torch.cdist(centered, centered).fill_diagonal_(torch.inf)
+    distances = torch.cdist(centered, centered)
+    keys = hash_rows(rows)
+    distances[keys[:, None] == keys] = 0  # of equal rows it is a rounding error
+    distances.fill_diagonal_(torch.inf)
     nearest = distances.min(1).values
     limit = CLOSE * nearest.median()
     some = torch.nonzero(nearest < limit).flatten()

@@ -94,3 +94,19 @@ def test_close_rows_are_joined_in_any_unit(scale):
     some[1:4] = some[0] + 0.001 * torch.arange(1, 4)[:, None]
     clump = join_close(some * scale + 5 * scale)
     assert len(set(clump[:4])) == 1 and len(set(clump)) == 47
+
+
+@pytest.mark.parametrize("space", ["ten points", "a column of each value", "whole numbers"])
+@pytest.mark.parametrize("far", [0, 1000])
+def test_equal_rows_of_a_space_of_few_values_are_no_repeats(space, far):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        values = {
+            "ten points": rng.normal(size=(10, 512)),
+            "a column of each value": np.eye(50),
+            "whole numbers": rng.integers(0, 3, (81, 4)),
+        }[space]
+        some = far + torch.from_numpy(values[rng.integers(0, len(values), 400)]).float()
+        assert len(set(join_close(some))) == 400
+        some = torch.cat([far + torch.from_numpy(rng.normal(size=(360, 512))).float(), some[:1, :1].expand(40, 512)])
+        assert np.bincount(join_close(some)).max() == 40
