@@ -1,8 +1,8 @@
 """Calls in processes of their own, whose time and memory have limits: nothing else stops a decoder in C.
 
-The first call starts a template: a Python that imports the callee, and forks a worker for each caller. So further
-workers start without imports, no thread of the caller's is forked, and a worker that a limit ends is replaced at once.
-Workers end with the process that asked for them. Messages are JSON, followed by bytes: nothing is unpickled.
+The first call starts a template: a Python that imports what the callee needs, and forks a worker for each caller. So
+further workers start without imports, no thread of the caller's is forked, and a worker that a limit ends is replaced
+at once. Workers end with the process that asked for them. Messages are JSON, followed by bytes: nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEAD = struct.Struct(">IQ")
 OF_THE_CALL = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGXCPU"})
 """Signals by which a process ends through its own fault."""
 
-START = "import sys; sys.path[:] = sys.argv[3:]; from finc_eval.core.isolation import template; template()"
+START = "import sys; sys.path[:] = sys.argv[4:]; from finc_eval.core.isolation import template; template()"
 
 
 class IsolationError(FincEvalError):
@@ -95,9 +95,12 @@ class Line:
 class Pool:
     """Workers of this process that call one function, which are made as they are needed."""
 
-    def __init__(self, callee: str) -> None:
-        """Take the name of a function, "package.module.function", which serves a `Line` in each worker."""
-        self._callee = callee
+    def __init__(self, callee: str, needed: str = "sys") -> None:
+        """Take the name of a function, "package.module.function", which serves a `Line` in each worker.
+
+        `needed` is a package that the function imports when it is called.
+        """
+        self._callee, self._needed = callee, needed
         self._begin()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._begin)
@@ -148,7 +151,7 @@ class Pool:
     def _start(self, control: int) -> subprocess.Popen[bytes]:
         paths = [path for path in (*sys.path, str(Path(__file__).parents[2])) if Path(path).is_absolute()]
         return subprocess.Popen(
-            [sys.executable, "-P", "-c", START, str(control), self._callee, *paths],
+            [sys.executable, "-P", "-c", START, str(control), self._callee, self._needed, *paths],
             pass_fds=[control],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -181,6 +184,7 @@ def template() -> None:
     control = socket.socket(fileno=int(sys.argv[1]))
     module, _, name = sys.argv[2].rpartition(".")
     serve = getattr(importlib.import_module(module), name)
+    importlib.import_module(sys.argv[3])
     while True:
         asked, files, _, _ = socket.recv_fds(control, 1, 1)
         if not asked:

@@ -1,8 +1,8 @@
 """Decoding of any video within limits of time and memory.
 
 FFmpeg goes over all that the index of a file states before it returns, in time and memory that the file chooses. So
-videos are decoded in a process of its own, which ends at a limit. An ordinary MP4, AVI, WebP or GIF, whose index is
-small and states little, needs none: that is looked up first, and all else counts as odd.
+videos are decoded in a process of its own, which ends at a limit. An ordinary MP4, AVI, Matroska, WebM, WebP or GIF,
+whose index is small and states little, needs none: that is looked up first, and all else counts as odd.
 """
 
 from __future__ import annotations
@@ -45,7 +45,28 @@ TABLE = re.compile(rb"elst|stsz|stz2|" + b"|".join(RUNS))
 FRAGMENTS = re.compile(rb"moof|trun|sidx|cmov")
 """Boxes of an MP4 that state any number of samples in a few bytes, or hide others."""
 
-_pool = Pool("finc_eval.samples.video_process.serve")
+MATROSKA = b"\x1aE\xdf\xa3"  # first bytes of a Matroska or WebM file (RFC 8794, 11.2.1)
+SEGMENT, CLUSTER, TRACKS, ATTACHMENTS = map(bytes.fromhex, ("18538067", "1f43b675", "1654ae6b", "1941a469"))
+GROUP, FRAMES = b"\xa0", (b"\xa3", b"\xa1")
+STREAMS = (b"\xae", b"a\xa7")  # tracks and attachments: FFmpeg makes streams of both
+INSIDE = {
+    SEGMENT: (CLUSTER, TRACKS, ATTACHMENTS),
+    CLUSTER: (GROUP, *FRAMES),
+    GROUP: FRAMES,
+    TRACKS: (),
+    ATTACHMENTS: (),
+}
+"""Elements of Matroska (RFC 9559, 5.1) that have elements, and those of these that are looked into."""
+
+SOUGHT = (
+    CLUSTER,
+    TRACKS,
+    ATTACHMENTS,
+    *map(bytes.fromhex, ("114d9b74", "1549a966", "1254c367", "1c53bb6b", "1043a770")),
+)
+"""Names of elements where FFmpeg goes on after damage, be it within a frame."""
+
+_pool = Pool("finc_eval.samples.video_process.serve", "av")
 
 
 def read_windows(stream: IO[bytes], clip: Clip, windows: Sequence[int]) -> Iterator[DecodedWindow]:
@@ -128,9 +149,11 @@ def serve(line: Line) -> None:
 
 
 def is_ordinary(stream: IO[bytes]) -> bool:
-    """Return whether a video in memory is a GIF, or an MP4, AVI or WebP with a small index that states few samples."""
+    """Return whether a video in memory is a GIF, or another ordinary one with a small index that states few samples."""
     if not isinstance(stream, io.BytesIO):
         return False
+    if stream.getvalue().startswith(MATROSKA):
+        return _is_ordinary_matroska(stream.getvalue())
     with stream.getbuffer() as data:
         head = bytes(data[:12])
         is_mp4, media = head[4:8] == b"ftyp", MEDIA.get(head[8:] if head[:4] == b"RIFF" else b"")
@@ -162,6 +185,42 @@ def _outside(data: memoryview, place: int, media: bytes) -> bytes | None:
             return None
         place += length if is_whole else len(data)
     return b"".join(parts)
+
+
+def _is_ordinary_matroska(data: bytes) -> bool:
+    """Return whether a Matroska file has few bytes outside of its frames, few streams, and no hidden elements."""
+    streams = outside = 0
+    try:
+        for name, size in _elements(data, 0, len(data), (SEGMENT,)):
+            streams += name in STREAMS
+            outside += size
+            if outside > SMALL_INDEX:
+                return False
+    except (ValueError, IndexError):
+        return False
+    return streams <= FEW_STREAMS
+
+
+def _elements(data: bytes, place: int, end: int, known: tuple[bytes, ...]) -> Iterator[tuple[bytes, int]]:
+    """Yield names of elements, and their bytes that belong neither to a frame nor to a further element.
+
+    Raises:
+        ValueError: an element has no end, or another one than the element around it, or a frame holds elements.
+    """
+    while place < end:
+        named = place + 9 - data[place].bit_length()
+        start = named + 9 - data[named].bit_length()
+        name, bits = data[place:named], 7 * (start - named)
+        size = int.from_bytes(data[named:start], "big") & ((1 << bits) - 1)
+        if len(name) > 4 or bits > 56 or size == (1 << bits) - 1 or size > end - start:
+            raise ValueError("an element without an end")
+        yield name, start - place + (0 if name in known else size)
+        if name in known and name in INSIDE:
+            yield from _elements(data, start, start + size, INSIDE[name])
+        # 3: bytes in the next element with which a name may end.
+        elif name in known and any(one in data[place : start + size + 3] for one in SOUGHT):
+            raise ValueError("a frame with elements")
+        place = start + size
 
 
 def _stated(index: bytes) -> int:

@@ -11,6 +11,7 @@ import av
 import numpy as np
 import pytest
 from _bounded import bounded
+from _videos import encode, scene
 from PIL import Image
 
 from finc_eval.samples import open_source, patience, video, video_process
@@ -111,6 +112,44 @@ def with_elements(extra):
     data = film("matroska")
     segment, frames = data.index(b"\x18\x53\x80\x67"), data.index(b"\x1f\x43\xb6\x75")
     return data[: segment + 4] + b"\x01" + b"\xff" * 7 + data[segment + 12 : frames] + extra + data[frames:]
+
+
+def matroska(*extra):
+    """An ordinary Matroska file with more elements before its frames."""
+    data = film("matroska")
+    segment, frames = data.index(b"\x18\x53\x80\x67"), data.index(b"\x1f\x43\xb6\x75")
+    return data[:segment] + element("18538067", data[segment + 12 : frames], *extra, data[frames:])
+
+
+def frame(content, name="a3"):
+    return element(name, b"\x81\0\0\x80" + content)
+
+
+def cluster(*content):
+    return element("1f43b675", element("e7", b"\0"), *content)
+
+
+EMPTY_INDEX = element("1c53bb6b")
+MATROSKA = {
+    "an index that is large": (matroska, [element("1c53bb6b", bytes(200_000))]),
+    "many small elements": (matroska, [element("ec") * 20_000]),
+    "many frames": (matroska, [cluster(frame(b"") * 20_000)]),
+    "many tracks": (matroska, [element("1654ae6b", element("ae") * 20)]),
+    "many attachments": (matroska, [element("1941a469", element("61a7") * 20)]),
+    "an index in a frame": (matroska, [cluster(frame(b"ab" + EMPTY_INDEX))]),
+    "an index in a frame of a group": (matroska, [cluster(element("a0", frame(EMPTY_INDEX, "a1")))]),
+    "an index in the size of a frame": (matroska, [cluster(b"\xa3\x08\x1c\x53\xbb\x6b" + bytes(0x1C53BB))]),
+    "an index at the end of a frame": (matroska, [cluster(frame(b"\x1c\x53\xbb"), b"\x6b\x88\x81" + bytes(136))]),
+    "frames beside clusters": (matroska, [frame(bytes(200_000))]),
+    "frames beside tracks": (matroska, [element("1654ae6b", frame(bytes(200_000)))]),
+    "no end": (with_elements, [b""]),
+    "no end of a cluster": (matroska, [b"\x1f\x43\xb6\x75\x01" + b"\xff" * 7]),
+    "an end beyond the end": (matroska, [element("1f43b675", b"\xa3\x90")]),
+    "a name without an end": (matroska, [bytes(20)]),
+    "a size without an end": (matroska, [b"\xec\0" + bytes(20)]),
+    "a cut": (lambda: matroska()[:-1], []),
+    "nothing": (lambda: b"\x1a\x45\xdf\xa3", []),
+}
 
 
 def cues(n):
@@ -241,6 +280,20 @@ def test_ordinary_clips_need_no_other_process(assets, tmp_path, monkeypatch):
     (tmp_path / "x.mp4").write_bytes(film("mp4"))
     (tmp_path / "x.webp").write_bytes(webp(20))
     assert use(tmp_path / "x.mp4", CLIP) == use(tmp_path / "x.webp", CLIP) == "None"
+
+
+@pytest.mark.parametrize(("make", "parts"), MATROSKA.values(), ids=MATROSKA)
+def test_a_matroska_file_with_more_than_frames_is_odd(make, parts):
+    assert not video_process.is_ordinary(io.BytesIO(make(*parts)))
+
+
+@pytest.mark.parametrize("kind", ["mkv", "webm"])
+def test_a_matroska_file_of_frames_is_ordinary(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(video_process._pool, "worker", None)
+    data = encode(kind, scene(24))
+    assert video_process.is_ordinary(io.BytesIO(data)) and video_process.is_ordinary(io.BytesIO(matroska()))
+    (tmp_path / f"x.{kind}").write_bytes(data)
+    assert use(tmp_path / f"x.{kind}", CLIP) == "None"
 
 
 def jpeg(n, kind=b"\xff\xe1", head=b"Exif\0\0", size=MAX_EXIF_BYTES):
