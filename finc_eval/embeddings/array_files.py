@@ -164,7 +164,7 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     path = Path(path)
     with readable(path):
         arrays = READERS[path.suffix.lower()](path)
-    rows = _embeddings(arrays, path)
+    rows: Rows = arrays[_embeddings({name: tuple(np.shape(one)) for name, one in arrays.items()}, path)]
     # 16: bytes that are kept of each row: the hash of its id, while it is sorted.
     check_list(len(rows), str(path), "rows", 16)
     beside = {name: one for name, one in arrays.items() if np.ndim(one) == 1 and len(one) == len(rows)}
@@ -178,10 +178,10 @@ def read_arrays(path: str | Path) -> tuple[Rows, list[str] | None, dict[str, lis
     return rows, None if ids is None else _texts(ids.tolist()), columns
 
 
-def _embeddings(arrays: Arrays, path: Path) -> Rows:
-    found = {name: one for name, one in arrays.items() if np.ndim(one) == 2}
-    chosen = next((name for name in PREFERRED if name in found), next(iter(found), None) if len(found) == 1 else None)
-    shapes = {name: tuple(np.shape(one)) for name, one in arrays.items()}
+def _embeddings(shapes: Shapes, path: Path) -> str:
+    """Return the name of the array of embeddings, by the shapes of all."""
+    found = [name for name, shape in shapes.items() if len(shape) == 2]
+    chosen = next((name for name in PREFERRED if name in found), found[0] if len(found) == 1 else None)
     if chosen not in PREFERRED:
         refuse_means(shapes, str(path))
         refuse_layers(chosen, shapes, str(path))
@@ -189,8 +189,7 @@ def _embeddings(arrays: Arrays, path: Path) -> Rows:
         raise DataError(
             f"{path} holds {in_short(shapes) or 'nothing'}: save one array of shape (n, d), or call it embeddings"
         )
-    rows: Rows = found[chosen]
-    return rows
+    return chosen
 
 
 def _texts(values: list[Any]) -> list[str]:
@@ -204,7 +203,11 @@ def _npy(path: Path) -> Arrays:
 
 def _npz(path: Path) -> Arrays:
     file = NpzFile(path)
-    return {name: file.mapped(name) if len(file.header(name).shape) > 1 else file.array(name) for name in file.names}
+    shapes = {name: file.header(name).shape for name in file.names}
+    rows = _embeddings(shapes, path)
+    # Others are not read: each that is mapped takes one of the files that may be open.
+    beside = {name: file.array(name) for name, shape in shapes.items() if shape == shapes[rows][:1]}
+    return {rows: file.mapped(rows), **beside}
 
 
 def _plain_tensors(path: Path) -> Arrays:

@@ -140,7 +140,7 @@ def _from_rows(rows: Iterable[Any], ids: Sequence[str], where: str) -> Metadata 
         column = next((key for key, one in first.items() if isinstance(one, str) and one in known), None)
     with_names = (row for one in chain([first], rows) if (row := _name_row(one, column)) is not None)
     table = gather_columns(with_names, where)
-    names = [str(PurePosixPath(name)) for name in table.pop("file_name", ())]
+    names = [name if name in known else str(PurePosixPath(name)) for name in table.pop("file_name", ())]
     if not names:
         return None
     _check_names(names, ids, where)
@@ -169,9 +169,19 @@ def _name_row(row: Any, column: str | None) -> dict[str, Any] | None:
     """
     if not isinstance(row, dict):
         return None
-    row = {usual if (usual := _usual(key)) == key or usual not in row else key: one for key, one in row.items() if key}
-    key = next((key for key in (column, *NAME_KEYS) if key and isinstance(row.get(key), str)), None)
-    return None if key is None else {"file_name": row[key]} | {name: one for name, one in row.items() if name != key}
+    named = dict(zip(_usual_names(tuple(row)), row.values(), strict=True))
+    named.pop("", None)
+    key = next((key for key in (column, *NAME_KEYS) if key and isinstance(named.get(key), str)), None)
+    if key is None:
+        return None
+    if key != "file_name":
+        named["file_name"] = named.pop(key)
+    return named
+
+
+@lru_cache(maxsize=16)  # nearly all rows of a table have the same keys
+def _usual_names(keys: tuple[str, ...]) -> list[str]:
+    return [usual if (usual := _usual(key)) == key or usual not in keys else key for key in keys]
 
 
 @lru_cache(maxsize=1024)

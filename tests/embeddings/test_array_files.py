@@ -1,6 +1,7 @@
 """Embeddings that other programs saved are read from their files, with ids and columns."""
 
 import os
+import resource
 
 import numpy as np
 import pytest
@@ -81,6 +82,20 @@ def test_an_npz_of_images_is_not_one_of_embeddings(tmp_path):
 def test_of_several_arrays_one_must_be_called_embeddings(tmp_path):
     np.savez(tmp_path / "x.npz", one=ROWS, other=ROWS)
     with pytest.raises(fe.DataError, match=r"holds one \(30, 4\), other \(30, 4\): save one array of shape \(n, d\)"):
+        as_embeddings(tmp_path / "x.npz")
+
+
+def test_of_many_arrays_beside_the_embeddings_none_is_opened(tmp_path):
+    many = {f"a{number}": ROWS for number in range(1100)}
+    np.savez(tmp_path / "x.npz", embeddings=ROWS, ids=IDS, **many)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
+    try:
+        assert as_embeddings(tmp_path / "x.npz").ids_at(np.array([29])) == ("29.png",)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    np.savez(tmp_path / "x.npz", **many)
+    with pytest.raises(fe.DataError, match=r"holds a0 \(30, 4\), .*, …: save one array of shape \(n, d\)"):
         as_embeddings(tmp_path / "x.npz")
 
 

@@ -179,6 +179,13 @@ def test_metadata_names_labels_and_prompts(tmp_path, name, zipped):
     assert source.prompts == ['a "cat", sleeping', "a dog"]
 
 
+def test_a_row_has_its_name_under_any_key_that_holds_a_text(tmp_path):
+    folder = save_folder(tmp_path / "set", ["a.png", "b.png"])
+    rows = [{"file_name": None, "path": "a.png", "label": "x"}, {"label": "y", "File Name": "./b.png", "": 3}]
+    (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert open_source(folder).labels == ["x", "y"]
+
+
 def test_metadata_of_some_images_only_is_refused_and_that_of_another_purpose_passed_over(tmp_path):
     folder = save_folder(tmp_path / "set", ["a.png", "b.png"])
     (folder / "metadata.csv").write_text("file_name,label\na.png,1\n")

@@ -22,6 +22,7 @@ from PIL import Image
 from pyarrow import parquet
 
 from finc_eval.core.errors import FincEvalError
+from finc_eval.core.files import parquet as parquet_file
 from finc_eval.core.remote import store
 from finc_eval.core.remote.mirror import local
 from finc_eval.embeddings.array_files import StoredArrays
@@ -140,8 +141,8 @@ def header(shape, dtype="<f4"):
 
 def npz_of_arrays(folder):
     with zipfile.ZipFile(folder / "a.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("embeddings.npy", header((1, 1)) + bytes(4))
-        for number in range(8):
+        archive.writestr("embeddings.npy", header((5_000_000, 1)) + bytes(20_000_000))
+        for number in range(7):
             archive.writestr(f"a{number}.npy", header((5_000_000,)) + bytes(20_000_000))
     return folder / "a.npz"
 
@@ -188,7 +189,7 @@ ARCHIVES = {
     ),
     "an array of 1.5 GB": (npz_member("embeddings", header((ZEROS // 4, 1)), deflated), TOO_LARGE),
     "a billion samples": (npz_of_no_columns, "list of 1,000,000,000,000 rows"),
-    "arrays of 160 MB together": (npz_of_arrays, "with those before it, takes 100 MB when decoded"),
+    "arrays of 160 MB together": (npz_of_arrays, "with those before it, takes 120 MB when decoded"),
     "a header of 3 GB in .npy": (npy(b"\x93NUMPY\2\0" + struct.pack("<I", 3 << 30), 3 << 30), "has a header of 3,2"),
     "a trillion rows of nothing in .npy": (npy(header((10**12, 0))), "cannot be read|list of 1,000,000,000,000 rows"),
     "values without bytes in .npy": (npy(header((10**12, 4), "|V0")), "not an array of numpy"),
@@ -360,6 +361,23 @@ def test_a_parquet_of_every_encoding_of_texts_is_read(encoding, tmp_path):
     parquet.write_table(table, tmp_path / "a.parquet", use_dictionary=False, column_encoding=encodings)
     columns, _ = metadata_table(tmp_path / "a.parquet", texts)
     assert columns == {"tags": [str([text]) for text in texts]}
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "sizes"),
+    [
+        ({"a": np.zeros(500, "f4"), "b": np.zeros(500, "f8")}, {}, [500]),
+        ({"id": ["a", "b"] * 250, "e": [np.zeros(8, "f4")] * 500}, {}, [500]),
+        ({"e": [np.zeros(1000, "f4")] * 100}, {}, [8] * 12 + [4]),
+        ({"long": ["x" * 1000] * 100}, {}, [65, 35]),
+        ({"long": ["x"] * 100}, {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}, [64, 36]),
+    ],
+    ids=["numbers", "short texts", "wide rows", "long texts", "texts of unknown lengths"],
+)
+def test_as_many_rows_of_a_parquet_are_decoded_at_once_as_are_small(columns, options, sizes, tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_file, "BYTES_AT_ONCE", 1 << 16)
+    parquet.write_table(arrow.table(columns), tmp_path / "a.parquet", **options)
+    assert [len(piece) for piece in parquet_file.parquet_pieces(tmp_path / "a.parquet")] == sizes
 
 
 def test_a_parquet_of_every_kind_of_column_is_read(tmp_path):

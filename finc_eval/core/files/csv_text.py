@@ -89,11 +89,11 @@ def gather_columns(rows: Iterable[Mapping[str, Any]], name: str) -> dict[str, li
             values = columns.get(column)
             if values is None:
                 values = columns[column] = []
+                _check_columns(len(columns), name)
             if len(values) < count:
                 values.extend([None] * (count - len(values)))
             values.append(value)
         count += 1
-        _check_columns(len(columns), name)
         if len(columns) * count > most:
             check_cells(len(columns), count, name)
     for values in columns.values():

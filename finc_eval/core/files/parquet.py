@@ -17,8 +17,8 @@ from finc_eval.core.doors import open_file, pin
 from finc_eval.core.errors import DataError
 from finc_eval.core.memory import check_decoded
 
-ROWS_AT_ONCE = 64  # rows that are decoded at once: their texts may be much larger than what the file holds of them
-BYTES_AT_ONCE = 1 << 24  # bytes of rows that are decoded at once, where 64 rows are more
+ROWS_AT_ONCE = 64  # rows that are decoded at once if their texts may be much larger than what the file holds of them
+BYTES_AT_ONCE = 1 << 24  # bytes of rows that are decoded at once: a batch takes 25 ms for each thousand columns
 READ_BYTES = 1 << 16  # bytes of a column that are read ahead: otherwise all that the file has of it is read at once
 MAX_FOOTER_BYTES = 1 << 24  # bytes of a footer: it takes up to 35 times as many in memory
 
@@ -49,15 +49,20 @@ def parquet_pieces(path: Path, copies: int = 1) -> Iterator[Any]:
         _check_footer(stream, path)
         with parquet.ParquetFile(stream) as file:
             schema = file.schema_arrow
-            texts, size = _check_pages(stream, path, file, copies)
-            at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * file.metadata.num_rows // max(1, size)))
+            texts, any_spelled, size = _check_pages(stream, path, file, copies)
+            most = ROWS_AT_ONCE if any_spelled else file.metadata.num_rows
+            at_once = max(1, min(most, BYTES_AT_ONCE * file.metadata.num_rows // max(1, size)))
         with parquet.ParquetFile(stream, read_dictionary=texts, buffer_size=READ_BYTES, pre_buffer=False) as file:
             size = rows = 0
             for batch in file.iter_batches(at_once):
-                size, rows = size + copies * sum(map(_size, batch.columns)), rows + len(batch)
+                decoded = sum(map(_size, batch.columns))
+                size, rows = size + copies * decoded, rows + len(batch)
                 check_decoded(size, f"{path}, to row {rows:,},")
-                plain = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-                yield arrow.RecordBatch.from_arrays(plain, schema=schema)
+                # Where the texts of a dictionary are many or long, a part of the batch is spelled out at a time.
+                step = max(1, min(len(batch), BYTES_AT_ONCE * len(batch) // max(1, decoded)))
+                for piece in (batch.slice(start, step) for start in range(0, len(batch), step)):
+                    plain = [column.cast(field.type) for column, field in zip(piece.columns, schema, strict=True)]
+                    yield arrow.RecordBatch.from_arrays(plain, schema=schema)
     arrow.default_memory_pool().release_unused()
 
 
@@ -122,8 +127,8 @@ def _check_footer(stream: IO[bytes], path: Path) -> None:
         )
 
 
-def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> tuple[list[str], int]:
-    """Return the names of the columns that are read as dictionaries, and the bytes that the pages of a file take."""
+def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> tuple[list[str], bool, int]:
+    """Return the names of columns that are read as dictionaries, whether others have texts, and the bytes of all."""
     footer, spelled = file.metadata, set[str]()
     fields = {field.name: str(field.type) for field in file.schema_arrow}
     columns = [footer.schema.column(number) for number in range(footer.num_columns)]
@@ -149,7 +154,7 @@ def _check_pages(stream: IO[bytes], path: Path, file: Any, copies: int) -> tuple
                 # Each text may be as long as a page is.
                 most = count if column.max_repetition_level else min(count, ROWS_AT_ONCE)
                 check_decoded(copies * most * longest, f"{path}: the column {column.path}")
-    return sorted(texts - spelled), size
+    return sorted(texts - spelled), not texts.isdisjoint(spelled), size
 
 
 def _pages(stream: IO[bytes], chunk: Any) -> Iterator[tuple[int, int, int]]:
