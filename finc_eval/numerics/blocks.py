@@ -19,16 +19,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from finc_eval.numerics.exchanges import EXACT_BLOCKS, TIE, all_signs, random_signs
 from finc_eval.numerics.inference import POWER, detectable_share, normal_quantile
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 EXCHANGES = 1999  # random exchanges of labels behind a p-value
-EXACT_BLOCKS = 11  # blocks up to which all exchanges of two sets are tried: 2¹¹ = 2 048
 MIN_BLOCKS = 6  # blocks from which on a two-sided p-value can be below 0.05: 2 / 2⁶
 MAX_ENTRIES = 1 << 24  # entries of the matrix of exchanges that are held at once: 128 MB
-TIE = 1e-9  # difference within which two statistics are equal: they are sums of rounded numbers
 
 RADEMACHER = 3.1787
 """P(Σ ε_b·d_b ≥ z·‖d‖) ≤ 3.1787·(1 − Φ(z)) for random signs ε, whatever d (Bentkus and Dzindzalieta 2015)."""
@@ -111,7 +110,7 @@ class Blocked:
         whole = [self.block_sums(cells, count, row)[self.flipped] for row in self.contrasts]
         rng = np.random.default_rng(seed)
         if self.is_exact:
-            signs = 1.0 - 2.0 * ((np.arange(1 << len(self.sizes))[:, None] >> np.arange(len(self.sizes))) & 1)
+            signs = all_signs(len(self.sizes))
             yield np.stack([signs @ one for one in whole], 1)
             return
         mixed = np.flatnonzero(~self.flipped[self.block])
@@ -119,7 +118,7 @@ class Blocked:
         batch = max(1, min(EXCHANGES, MAX_ENTRIES // max(len(mixed), int(self.flipped.sum()), 1)))
         for start in range(0, EXCHANGES, batch):
             draws = min(batch, EXCHANGES - start)
-            signs = rng.integers(0, 2, (draws, int(self.flipped.sum()))) * 2.0 - 1
+            signs = random_signs(rng, draws, int(self.flipped.sum()))
             found = np.stack([signs @ one for one in whole], 1)
             if len(mixed):
                 # `mixed` is in the order of its blocks, so that the samples of each block are permuted alone.
@@ -239,21 +238,3 @@ class WithinBlocks:
 def _ranks(statistics: Array) -> Integers:
     """Return how many statistics of each column are at least as large, shape (r, c)."""
     return np.stack([np.searchsorted(np.sort(one), one, "right") for one in -statistics.T], 1)
-
-
-def step_down(z: Array, drawn: NDArray[np.float32], *, is_exact: bool = False) -> Array:
-    """Adjust two-sided tests for their family, shape (m,): rejecting those ≤ α keeps the family-wise error at α.
-
-    The p-value of a test is the share of exchanges whose largest statistic, of this test and later ones, is as large
-    (Westfall and Young 1993, step-down maxT). Tests that cannot be large add little to the maximum. Statistics have
-    shapes (m,) and, after exchanges, (r, m); `is_exact` says that these are all exchanges, the labels as they are among
-    them.
-    """
-    observed = np.abs(z)
-    order = np.argsort(-observed, kind="stable")
-    largest = np.maximum.accumulate(np.abs(drawn[:, order[::-1]]), axis=1)[:, ::-1]
-    reached = (largest >= observed[order] * (1 - 1e-5) - TIE).sum(0)
-    p = reached / len(drawn) if is_exact else (reached + 1) / (len(drawn) + 1)
-    adjusted = np.empty(len(z))
-    adjusted[order] = np.minimum(np.maximum.accumulate(p), 1.0)
-    return adjusted

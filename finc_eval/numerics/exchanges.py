@@ -1,4 +1,4 @@
-"""Exchanges of independent units between two sets: differences of means after each, and the test of the sets.
+"""Exchanges of independent units between two sets: how they are drawn, and the tests that rest on them.
 
 A unit is what is independent: a sample, or a group of samples that are not independent of each other. With s_u the sum
 of the values of unit u, c_u its number of samples, and n = Σ c_u over the units of a set, the mean of the set is
@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from finc_eval.numerics.blocks import EXACT_BLOCKS
-
 Array = NDArray[np.float64]
+
+EXACT_BLOCKS = 11  # blocks up to which all exchanges of two sets are tried: 2¹¹ = 2 048
+TIE = 1e-9  # difference within which two statistics are equal: they are sums of rounded numbers
 
 EXCHANGED = 499
 """Random exchanges behind a p-value: a p-value of .05 has a standard error of .01."""
@@ -138,12 +139,40 @@ def flip_blocks(parts: NDArray[np.float32], seed: int, exchanges: int = EXCHANGE
     """
     blocks = len(parts)
     if blocks <= EXACT_BLOCKS:
-        signs = 1.0 - 2.0 * ((np.arange(1 << blocks)[:, None] >> np.arange(blocks)) & 1)
+        signs = all_signs(blocks)
     else:
-        signs = np.random.default_rng(seed).integers(0, 2, (1 + exchanges, blocks)) * 2.0 - 1
+        signs = random_signs(np.random.default_rng(seed), 1 + exchanges, blocks)
         signs[0] = 1
     found = signs @ parts
     return Exchanged(found, np.broadcast_to((parts**2).sum(0), found.shape))
+
+
+def all_signs(blocks: int) -> Array:
+    """Return all exchanges of both sets within blocks, as signs of the blocks, (2ᴮ, B); the first is none."""
+    return np.asarray(1.0 - 2.0 * ((np.arange(1 << blocks)[:, None] >> np.arange(blocks)) & 1))
+
+
+def random_signs(rng: np.random.Generator, exchanges: int, blocks: int) -> Array:
+    """Return random exchanges of both sets within blocks, as signs of the blocks, shape (r, B)."""
+    return np.asarray(rng.integers(0, 2, (exchanges, blocks)) * 2.0 - 1)
+
+
+def step_down(z: Array, drawn: NDArray[np.float32], *, is_exact: bool = False) -> Array:
+    """Adjust two-sided tests for their family, shape (m,): rejecting those ≤ α keeps the family-wise error at α.
+
+    The p-value of a test is the share of exchanges whose largest statistic, of this test and later ones, is as large
+    (Westfall and Young 1993, step-down maxT). Tests that cannot be large add little to the maximum. Statistics have
+    shapes (m,) and, after exchanges, (r, m); `is_exact` says that these are all exchanges, the labels as they are among
+    them.
+    """
+    observed = np.abs(z)
+    order = np.argsort(-observed, kind="stable")
+    largest = np.maximum.accumulate(np.abs(drawn[:, order[::-1]]), axis=1)[:, ::-1]
+    reached = (largest >= observed[order] * (1 - 1e-5) - TIE).sum(0)
+    p = reached / len(drawn) if is_exact else (reached + 1) / (len(drawn) + 1)
+    adjusted = np.empty(len(z))
+    adjusted[order] = np.minimum(np.maximum.accumulate(p), 1.0)
+    return adjusted
 
 
 def sketched_p_value(difference: float, covariance: Array, sizes: Sequence[int]) -> float:

@@ -12,8 +12,9 @@ from scipy.special import ndtr
 
 from finc_eval.core.errors import DataError
 from finc_eval.core.record import Record
-from finc_eval.numerics.blocks import RADEMACHER, WithinBlocks, step_down
+from finc_eval.numerics.blocks import RADEMACHER, WithinBlocks
 from finc_eval.numerics.design_effects import MIN_INDEPENDENT
+from finc_eval.numerics.exchanges import step_down
 from finc_eval.numerics.inference import DEFAULT_CONFIDENCE, POWER, ShareTests, detectable_share, normal_quantile
 from finc_eval.partitions.kmeans import FIT_SAMPLES
 

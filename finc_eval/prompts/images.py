@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
 from finc_eval.embeddings.repeats import sample_hashes
-from finc_eval.numerics.blocks import step_down
+from finc_eval.numerics.exchanges import step_down
 from finc_eval.partitions.blocks import Pairing
 from finc_eval.partitions.kind_tree import KindTree, directions
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from finc_eval.naming.properties import WORD
-from finc_eval.numerics.blocks import TIE
+from finc_eval.numerics.exchanges import TIE
 from finc_eval.numerics.inference import ALPHA
 
 Array = NDArray[np.float64]

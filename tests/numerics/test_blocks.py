@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from finc_eval.numerics.blocks import Blocked, WithinBlocks, step_down
+from finc_eval.numerics.blocks import Blocked, WithinBlocks
+from finc_eval.numerics.exchanges import step_down
 
 
 def blocked(sizes, is_whole=False):
