@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from finc_eval.comparison.headline import cut_name, top_level, two_shares, unexplained
+from finc_eval.comparison.headline import cut_name, differences_in_order, two_shares
 from finc_eval.core.record import Record
 from finc_eval.core.run import Run
 from finc_eval.embeddings.base import Embeddings
@@ -102,14 +102,9 @@ def find_differences(
 
     Kinds that a look explains, and kinds under a heading, are not found again.
     """
-    found = [look_finding(look) for look in looks]
     names = UniqueNames((*headings, *kinds))
-    for kind in unexplained(looks, top_level(kinds, headings)):
-        parts = kind.children or (kind.id,)
-        found.append(
-            Finding(_short_name(kind, names), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts)
-        )
-    return tuple(sorted(found, key=lambda one: -one.size))
+    found = differences_in_order(looks, kinds, headings)
+    return tuple(look_finding(one) if isinstance(one, Look) else _kind_finding(one, names) for one in found)
 
 
 def differences_between(
@@ -139,6 +134,12 @@ def look_finding(look: Look) -> Finding:
     """Return a look as a finding."""
     what: Literal["look", "repeat"] = "repeat" if look.trait == REPEAT else "look"
     return Finding(look.name, what, look.whole, look.share_gen, look.share_ref, look.p_value, look.kinds)
+
+
+def _kind_finding(kind: Kind, names: UniqueNames) -> Finding:
+    """Return a kind, or a heading of kinds, as a finding."""
+    parts = kind.children or (kind.id,)
+    return Finding(_short_name(kind, names), "kind", False, kind.share_gen, kind.share_ref, kind.p_value, parts)
 
 
 def _short_name(kind: Kind, names: UniqueNames) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -96,41 +96,44 @@ def _fits(sentences: Sequence[str]) -> bool:
 def facts(found: _Compared) -> list[Fact]:
     """Return looks, repeats, words of prompts, headings and kinds that differ in one order, the largest first.
 
-    Kinds that a look explains are not told again. A comparison without kinds has directions in their place.
+    A comparison without kinds has directions in their place.
     """
-    every = [Fact(one.sentence, one.sentence, look_size(one)) for one in found.looks]
+    names = UniqueNames((*found.headings, *found.kinds))
+    every = [
+        Fact(one.sentence, one.sentence, size_of(one))
+        if isinstance(one, Look)
+        else _of_shares("kind", "is", one, names)
+        for one in differences_in_order(found.looks, found.kinds, found.headings)
+    ]
     every += [Fact(one, one, 1.0) for one in _on_words(found)]
-    kinds = top_level(found.kinds, found.headings)
-    every += _of_shares("kind", "is", unexplained(found.looks, kinds), UniqueNames((*found.headings, *found.kinds)))
     if _thing(found) == "direction":
+        names = UniqueNames(found.directions)
         firm = [one for one in significant(found.directions, ALPHA) if one.firm]
-        every += _of_shares("direction", "holds", firm, UniqueNames(found.directions))
+        every += [_of_shares("direction", "holds", one, names) for one in firm]
     return sorted(every, key=lambda one: -one.size)
 
 
-def _of_shares(
-    thing: str, verb: str, differ: Sequence[Kind] | Sequence[Direction], names: UniqueNames
-) -> Iterator[Fact]:
-    """Yield what share of each set every kind, or direction, has."""
-    for one in differ:
-        own, other = two_shares(one.share_gen, one.share_ref)
-        share = f"The {thing} {_name(one, names)} {verb} {own}"
-        first = f"{share} of the generated set (reference {other})."
-        yield Fact(first, f"{share} (reference {other}).", abs(_gap(one)), thing)
+def differences_in_order(looks: Sequence[Look], kinds: Sequence[Kind], headings: Sequence[Kind]) -> list[Look | Kind]:
+    """Return the looks, and the headings and kinds that differ and that no look explains, the largest first."""
+    return sorted([*looks, *_unexplained(looks, top_level(kinds, headings))], key=lambda one: -size_of(one))
+
+
+def size_of(one: Look | Kind | Direction) -> float:
+    """Return the size of a difference: the difference of both shares; 1 for a look of a whole set."""
+    return 1.0 if isinstance(one, Look) and one.whole else abs(one.share_gen - one.share_ref)
+
+
+def _of_shares(thing: str, verb: str, one: Kind | Direction, names: UniqueNames) -> Fact:
+    """Return what share of each set a kind, or a direction, has."""
+    own, other = two_shares(one.share_gen, one.share_ref)
+    share = f"The {thing} {_name(one, names)} {verb} {own}"
+    first = f"{share} of the generated set (reference {other})."
+    return Fact(first, f"{share} (reference {other}).", size_of(one), thing)
 
 
 def _thing(found: _Compared) -> str:
     """Return what the sets were divided into."""
     return "kind" if found.difference is not None or found.kinds else "direction"
-
-
-def look_size(look: Look) -> float:
-    """Return by which size a look is sorted among facts: the difference of both shares; 1 for a whole set."""
-    return 1.0 if look.whole else abs(_gap(look))
-
-
-def _gap(one: Look | Kind | Direction) -> float:
-    return one.share_gen - one.share_ref
 
 
 def _name(kind: Kind | Direction, names: UniqueNames) -> str:
@@ -238,7 +241,7 @@ def _say_ratio(found: _Compared) -> list[str]:
     return [] if rho == 1 else [f"A kind counts above {rho:g} times the other set's share."]
 
 
-def unexplained(looks: Sequence[Look], kinds: Sequence[Kind]) -> list[Kind]:
+def _unexplained(looks: Sequence[Look], kinds: Sequence[Kind]) -> list[Kind]:
     """Return the kinds, and headings, that no look explains; none where a look is of the whole generated set."""
     if any(look.whole for look in looks):
         return []

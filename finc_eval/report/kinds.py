@@ -26,7 +26,7 @@ HOW = (
     "to exactly one kind, so the shares of a set add up to 100 %. A kind counts with p ≤ "
     f"{ALPHA}, adjusted for all kinds of the tree and all sets. Kinds that differ in the same way and lie together "
     "stand below a heading. The most typical samples are nearest to the middle of a kind; the members drawn at random "
-    "show what most of them look like."
+    "show what most of them look like. Whether whole sets look different, such as blurred or gray, is asked by compare."
 )
 
 

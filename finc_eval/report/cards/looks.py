@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from finc_eval.comparison.direction import significant
-from finc_eval.comparison.headline import look_size
+from finc_eval.comparison.headline import size_of
 from finc_eval.comparison.result import Comparison
 from finc_eval.naming.looks import Look
 from finc_eval.numerics.inference import ALPHA
@@ -31,7 +31,7 @@ def seen_first(comparison: Comparison, titles: tuple[str, str]) -> list[Seen]:
     """Return the looks with their pictures, or both sets side by side where nothing was found."""
     known = dict(zip(INKS, titles, strict=True))
     if comparison.looks:
-        in_order = sorted(comparison.looks, key=lambda look: -look_size(look))  # as the headline has them
+        in_order = sorted(comparison.looks, key=lambda look: -size_of(look))  # as the headline has them
         return [_look(one, known, comparison.shown) for one in in_order]
     differ = any(significant(comparison.kinds, ALPHA)) or any(significant(comparison.directions, ALPHA))
     return [] if differ else _both(comparison, known)
