@@ -117,6 +117,10 @@ class Embeddings(ABC):
         """
         return self._spelled(name, 0, self.n)
 
+    def missing_as(self, name: str) -> frozenset[str]:
+        """Return the texts that stand for a missing value in a column, such as NA among numbers."""
+        return frozenset()
+
     def with_spellings(self, spellings: Mapping[str, Mapping[str, str]] | None) -> Self:
         """Return the same set with other spellings of some values, by column and value."""
         view = copy(self)
@@ -338,6 +342,9 @@ class CachedEmbeddings(Embeddings):
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         return self.cache.column(name, slice(start, stop))
 
+    def missing_as(self, name: str) -> frozenset[str]:
+        return self.cache.missing_as(name)
+
     def _hashes_between(self, start: int, stop: int) -> Hashes:
         return hashes_of_bytes(self.cache.id_bytes_between(start, stop))
 
@@ -380,6 +387,9 @@ class Subset(Embeddings):
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         values = self.source.column(name)
         return [values[row] for row in self.rows[start:stop].tolist()]
+
+    def missing_as(self, name: str) -> frozenset[str]:
+        return self.source.missing_as(name)
 
     def grouped(self, column: str | None) -> Subset:
         return Subset(self.source.with_spellings(self._spellings).grouped(column), self.rows, self.entries, self.name)

@@ -18,7 +18,7 @@ from finc_eval.core.record import structure
 from finc_eval.core.remote.mirror import local
 from finc_eval.core.remote.urls import is_place
 from finc_eval.core.serialize import Shown
-from finc_eval.embeddings.columns import to_text, unknown_column
+from finc_eval.embeddings.columns import drop_missing, missing_texts, unknown_column
 from finc_eval.embeddings.journal import title_of
 from finc_eval.embeddings.recipe import CACHE_LAYOUT, DTYPE, CacheHeader, column_array
 from finc_eval.samples.clips import Clip
@@ -103,6 +103,7 @@ class EmbeddingCache(Shown):
                     failed = (self._file.texts(f"failures/{name}").all() for name in ("ids", "reasons"))
                     self.failures: list[tuple[str, str]] = list(zip(*failed, strict=True))
                     self._columns = {name: self._file.texts(column_array(name), self.n) for name in header.columns}
+                    self._missing: dict[str, frozenset[str]] = {}
                     policy = header.recipe["clip"]
                     self.clip = policy and Clip(**policy)
             if output is not None and output not in self.outputs:
@@ -172,7 +173,13 @@ class EmbeddingCache(Shown):
         """
         if name not in self.columns:
             raise unknown_column(name, self.columns, str(self.path))
-        return [to_text(value) for value in self._columns[name].between(*part.indices(self.n)[:2])]
+        return drop_missing(self._columns[name].between(*part.indices(self.n)[:2]), self.missing_as(name))
+
+    def missing_as(self, name: str) -> frozenset[str]:
+        """Return the texts that stand for a missing value in a column, such as NA among numbers."""
+        if name not in self._missing:
+            self._missing[name] = missing_texts(self._columns[name].all())
+        return self._missing[name]
 
     def output(self, name: str) -> EmbeddingCache:
         """Open the rows of one of `outputs` for the same samples."""

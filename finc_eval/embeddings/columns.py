@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,7 +27,7 @@ from finc_eval.samples.source import readable, reason
 Columns = dict[str, list[str]]
 
 MISSING = frozenset(("NA", "N/A", "#N/A", "n/a", "NaN", "nan", "-nan", "<NA>", "<NaN>", "None", "NULL", "null", "NaT"))
-"""Texts that stand for a missing value, as pandas reads tables; "" is the one that we keep."""
+"""Texts that stand for a missing value in columns of numbers and dates, as pandas reads tables; we keep ""."""
 
 
 def columns_of(metadata: object, n: int, name: str) -> Columns:
@@ -59,12 +61,49 @@ def texts(values: Any, column: str) -> list[str]:
     return [text(value) for value in values]
 
 
+def missing_texts(values: Iterable[str]) -> frozenset[str]:
+    """Return the texts of a column that stand for a missing value, without "".
+
+    In a column of words there are none, since a class may be called NA or None: a word has a letter, and is neither a
+    number nor a date.
+
+    Example:
+        >>> from finc_eval.embeddings.columns import missing_texts
+        >>> missing_texts(["3", "NA"]), missing_texts(["sea", "None"])
+        (frozenset({'NA'}), frozenset())
+    """
+    different = set(values)
+    found = different & MISSING
+    return frozenset() if found and any(map(_is_word, different - MISSING)) else frozenset(found)
+
+
+def drop_missing(values: list[str], missing: Container[str] | None = None) -> list[str]:
+    """Return values with "" for texts that stand for a missing value; by default `missing_texts` of them."""
+    missing = missing_texts(values) if missing is None else missing
+    return ["" if value in missing else value for value in values] if missing else values
+
+
+def words_of_missing(missing: Iterable[str]) -> str:
+    """Return " (written NA or nan)", or "" if no text stands for a missing value."""
+    return f" (written {join_words(sorted(missing), 'or')})" if missing else ""
+
+
+def _is_word(value: str) -> bool:
+    if not any(map(str.isalpha, value)):
+        return False
+    for parse in (float, datetime.fromisoformat):
+        with suppress(ValueError):
+            parse(value.strip())
+            return False
+    return True
+
+
 def text(value: object) -> str:
-    """Return a value as text: "" for a missing one, "3" for 3.0."""
+    """Return a value as text: "" for None, NaN and NaT, "3" for 3.0."""
     # NaN and pandas' NaT differ from themselves; pandas turns whole numbers with a gap into floats.
     if value is None or type(value).__name__ == "NAType" or value != value:
         return ""
-    return to_text(str(int(value)) if isinstance(value, float) and value.is_integer() else str(value))
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def to_text(written: str) -> str:

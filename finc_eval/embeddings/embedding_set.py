@@ -15,7 +15,7 @@ from finc_eval.core.errors import UsageError, did_you_mean
 from finc_eval.core.serialize import Shown
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.base import ArrayEmbeddings
-from finc_eval.embeddings.columns import columns_of, unknown_column
+from finc_eval.embeddings.columns import columns_of, drop_missing, missing_texts, unknown_column
 from finc_eval.embeddings.pictures import HeldSamples, picture
 from finc_eval.samples import fingerprint
 
@@ -75,6 +75,7 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
             if times > 1:
                 raise UsageError(f"the id {twice!r} occurs {times} times in {name}: give each sample an id of its own")
         self._columns = {} if metadata is None else columns_of(metadata, self.n, name)
+        self._missing = {column: missing_texts(values) for column, values in self._columns.items()}
         if images is not None and len(images) != self.n:
             raise UsageError(
                 f"{name} has {plural(len(images), 'image')} for {plural(self.n, 'embedding')}: give one a row, or none"
@@ -106,7 +107,11 @@ class EmbeddingSet(Shown, ArrayEmbeddings):
     def _column_between(self, name: str, start: int, stop: int) -> list[str]:
         if name not in self._columns:
             raise unknown_column(name, self.columns, self.name)
-        return self._columns[name][start:stop]
+        return drop_missing(self._columns[name][start:stop], self._missing[name])
+
+    def missing_as(self, name: str) -> frozenset[str]:
+        """Return the texts that stand for a missing value in a column, such as NA among numbers."""
+        return self._missing.get(name, frozenset())
 
     def with_columns(self, columns: Mapping[str, object]) -> EmbeddingSet:
         """Return the set with further columns of metadata."""

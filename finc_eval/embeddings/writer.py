@@ -28,6 +28,7 @@ from finc_eval.core.record import plain
 from finc_eval.core.remote.mirror import put_in_place, refresh
 from finc_eval.core.storage import disk_errors, lock_of, only_writer_of, remove_leftovers
 from finc_eval.embeddings.cache import EXTRACT_AGAIN, WHOLE, EmbeddingCache, Floats
+from finc_eval.embeddings.columns import drop_missing
 from finc_eval.embeddings.journal import Batch, Journal, Title, new_of, title_of
 from finc_eval.embeddings.recipe import (
     CACHE_LAYOUT,
@@ -133,7 +134,8 @@ def with_columns(
 
     Its file is replaced by a copy with them, unless it has them already; `ignored` is what the copy says was left out.
     """
-    if all(name in cache.columns and cache.column(name) == list(values) for name, values in columns.items()):
+    same = (name in cache.columns and cache.column(name) == drop_missing(list(one)) for name, one in columns.items())
+    if all(same):
         return cache
     with only_writer(cache.path), new_file(cache.path, WHOLE, CACHE_LAYOUT) as new:
         _copy(cache, new, columns)

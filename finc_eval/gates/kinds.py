@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from finc_eval.core.run import Run
 from finc_eval.core.words import in_percent, join_words
+from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.gates.divisions import (
     OF_REF,
     CountedSets,
@@ -364,5 +365,9 @@ def _warn_of_unlabeled(sets: GateSets, column: str) -> str | None:
     # 0.01: difference between the shares of samples without a value from which values say nothing of kinds.
     if max(shares) - min(shares) <= 0.01:
         return None
-    counts = [f"{count:,} of {sets.all[label].n:,} samples of {label}" for label, count in missing.items() if count]
+    counts = [
+        f"{count:,} of {sets.all[label].n:,} samples of {label}{words_of_missing(sets.all[label].missing_as(column))}"
+        for label, count in missing.items()
+        if count
+    ]
     return f"{column} is missing for {join_words(counts)}: what looks lost or moved may be unlabeled; give each a value"

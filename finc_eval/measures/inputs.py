@@ -17,6 +17,7 @@ from finc_eval.core.signature import Signature
 from finc_eval.core.words import join_words, plural
 from finc_eval.embeddings.array_files import holds_statistics, is_array_file
 from finc_eval.embeddings.base import CachedEmbeddings, Embeddings, Subset
+from finc_eval.embeddings.columns import words_of_missing
 from finc_eval.embeddings.opening import as_embeddings
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import describe_equal
@@ -199,7 +200,12 @@ def rows_by_class(one: MetricSet, column: str) -> Rows:
 
 
 def scores_by_class(
-    metric: Metric, sets: Mapping[str, MetricSet], classes: Mapping[str, Rows], index: SearchIndex, run: Run
+    metric: Metric,
+    sets: Mapping[str, MetricSet],
+    column: str | None,
+    classes: Mapping[str, Rows],
+    index: SearchIndex,
+    run: Run,
 ) -> tuple[list[Score], tuple[str, ...]]:
     """Compute a metric for the samples of each class, and say in notes which classes have no value, and why."""
     rows = {label: classes[label] for label in sets if label in classes}
@@ -217,17 +223,18 @@ def scores_by_class(
             without[name] = str(error)
             continue
         found += [replace(score, of=name) for score in made]
-    notes = [
-        f"{plural(len(own['']), 'sample')} of {label} {'has' if len(own['']) == 1 else 'have'} no class, and "
-        "count in whole sets alone"
-        for label, own in rows.items()
-        if "" in own
-    ]
+    notes = [_note_of_unclassed(label, sets[label], column, own) for label, own in rows.items() if "" in own]
     if without:
         named = [f"{name} ({why})" for name, why in list(without.items())[:MAX_NAMED]]
         more = len(without) - len(named)
         notes.append("not computed for " + join_words([*named, *([f"{more} other classes"] if more else [])]))
     return found, tuple(notes)
+
+
+def _note_of_unclassed(label: str, one: MetricSet, column: str | None, rows: Rows) -> str:
+    written = words_of_missing(one.missing_as(column)) if column and isinstance(one, Embeddings) else ""
+    has = "has" if len(rows[""]) == 1 else "have"
+    return f"{plural(len(rows['']), 'sample')} of {label} {has} no class{written}, and count in whole sets alone"
 
 
 Prepare = Callable[[Embeddings, Embeddings, Run], Statistic]

@@ -273,7 +273,7 @@ def compute_scores(
                 if label in sets
             }
             computed = metric.compute(MetricInputs(metric.name, **used, run=run, index=index))
-            by_class, missing = scores_by_class(metric, used, classes, index, run)
+            by_class, missing = scores_by_class(metric, used, by, classes, index, run)
         except (DataError, IncompatibleError) as error:
             failures[metric.name] = str(error)
             continue

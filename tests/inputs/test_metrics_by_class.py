@@ -34,8 +34,8 @@ def test_a_metric_of_a_class_is_that_of_its_samples(names):
 
 
 def test_classes_without_a_value_and_samples_without_a_class_are_said():
-    ours = np.where(LABELS["x"] == "c", "only here", LABELS["x"])
-    ours[:7] = ["", "nan", "NA", "None", "NaN", "N/A", "null"]
+    ours = np.where(LABELS["x"] == "c", "only here", LABELS["x"]).astype(object)
+    ours[:7] = ["", None, float("nan"), "", "", "", ""]
     theirs = LABELS["y"].copy()
     theirs[theirs == "b"] = ""
     scores = fe.metrics(labeled(X, ours), labeled(Y, theirs), "fd", by="label")
@@ -45,6 +45,29 @@ def test_classes_without_a_value_and_samples_without_a_class_are_said():
     assert "only here (no sample of ref)" in said and "b (no sample of ref)" in said
     with pytest.raises(FincEvalError, match="fd was not computed for a class 'b'"):
         scores["fd", "b"]
+
+
+STANDING_FOR_NOTHING = ["NA", "None", "null", "nan", "N/A", "NULL"]
+
+
+@pytest.mark.parametrize("name", STANDING_FOR_NOTHING)
+def test_a_class_of_words_may_be_called_as_a_missing_value(name, tmp_path):
+    ours, theirs = (np.where(labels == "c", name, labels) for labels in LABELS.values())
+    scores = fe.metrics(labeled(X, ours), labeled(Y, theirs), "fd", by="label")
+    assert {score.of for score in scores} == {None, "a", "b", name}
+    assert "no class" not in " ".join(scores["fd"].notes)
+    np.savez(tmp_path / "x.npz", embeddings=X, label=ours)
+    assert fe.metrics(tmp_path / "x.npz", labeled(Y, theirs), "fd", by="label")["fd", name].value is not None
+
+
+@pytest.mark.parametrize("name", STANDING_FOR_NOTHING)
+@pytest.mark.parametrize("others", [("0", "1"), ("1.5", "-2e3"), ("2024-01-05", "2024-02-05T10:00:00Z")], ids=str)
+def test_a_missing_value_among_numbers_and_dates_is_named(name, others):
+    ours = np.where(LABELS["x"] == "c", name, np.where(LABELS["x"] == "a", *others))
+    theirs = np.where(LABELS["y"] == "a", *others)
+    scores = fe.metrics(labeled(X, ours), labeled(Y, theirs), "fd", by="label")
+    assert {score.of for score in scores} == {None, *others}
+    assert f"100 samples of gen have no class (written {name})" in " ".join(scores["fd"].notes)
 
 
 @pytest.mark.parametrize("by, message", [("labels", 'did you mean "label"'), ("x", "no column 'x'")])
@@ -82,7 +105,7 @@ def test_the_command_shows_classes_and_writes_statistics(run):
 
 
 @pytest.mark.parametrize("limit", ["lose", "moved", "new"])
-@pytest.mark.parametrize("missing", ["", "nan", "NA", None])
+@pytest.mark.parametrize("missing", ["", float("nan"), None])
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_gate_says_that_labels_are_missing_and_not_that_a_kind_was_lost(limit, missing, share):
     rows = RNG.normal(size=(3, 400, 4)).astype(np.float32)
