@@ -130,19 +130,27 @@ def settings_from(cls: type[T], settings: T | None, options: Mapping[str, Any]) 
     if settings is not None and not isinstance(settings, cls):
         raise UsageError(f"settings must be {cls.__name__}(…), got {settings!r}: write options as keywords")
     known = {field.name: field for field in fields(settings or cls)}  # type: ignore[arg-type]
-    for name in options:
-        if name not in known:
-            if name in {field.name for field in fields(Run)}:
-                raise UsageError(
-                    f"{name} is an option of a run, not of a result: pass run=fe.Run({name}={options[name]!r})"
-                )
-            raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
+    refuse_unknown(options, known)
     if settings is not None:
         return replace(settings, **options)  # type: ignore[type-var]
     for name, field in known.items():
         if name not in options and field.default is MISSING and field.default_factory is MISSING:
             raise UsageError(f"the option {name!r} is missing: pass {name}=")
     return cls(**options)
+
+
+def refuse_unknown(options: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise UsageError for an option that is not known."""
+    unknown = {name: value for name, value in options.items() if name not in known}
+    refuse_of_run(unknown)
+    for name in unknown:
+        raise UsageError(f"unknown option {name!r}{did_you_mean(name, known)}: the options are {', '.join(known)}")
+
+
+def refuse_of_run(options: Mapping[str, Any]) -> None:
+    """Raise UsageError for an option that belongs to a run, such as device."""
+    for name in options.keys() & {field.name for field in fields(Run)}:
+        raise UsageError(f"{name} is an option of a run, not of a result: pass run=fe.Run({name}={options[name]!r})")
 
 
 def by_name(field: str, value: object, choices: Mapping[str, type[T]]) -> T:

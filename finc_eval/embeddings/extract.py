@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 from finc_eval.core.doors import with_home
 from finc_eval.core.progress import divide_stage
+from finc_eval.core.record import refuse_unknown
 from finc_eval.core.remote.urls import out_path
 from finc_eval.core.run import Run
 from finc_eval.embeddings.cache import EmbeddingCache
@@ -49,6 +51,7 @@ def extract(
     color: Color = STORED,
     force: bool = False,
     run: Run | None = None,
+    **unknown: Never,
 ) -> EmbeddingCache:
     """Embed a set of samples, keep the embeddings in a file, and open it; if the file exists, only open it.
 
@@ -83,6 +86,7 @@ def extract(
             the same extractor, if the samples have changed since. A subset of `n` never replaces a larger set.
         run: device of the network, samples per pass (default: samples with as many pixels as 16 images of 224 x 224
             on a CPU and 64 on a GPU, at most 256), threads that decode, and progress.
+        unknown: options that do not exist, which are refused.
 
     Warns:
         UserWarning: samples without metadata, rows of metadata without a sample, or columns whose values are replaced.
@@ -99,6 +103,7 @@ def extract(
         >>> fe.extract(images, "pixels", out="gen.h5")
         EmbeddingCache('gen.h5', n=50, dim=2352, 'pixels')
     """
+    refuse_unknown(unknown, signature(extract).parameters.keys() - {"unknown"})
     if isinstance(source, EmbeddingCache):
         if metadata is None:
             return source

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TypeVar
 
-from PIL import Image
+from PIL.Image import Image
 
 from finc_eval.core.doors import with_home, without_links
 from finc_eval.core.errors import DataError, UsageError
@@ -23,6 +24,7 @@ from finc_eval.extractors.catalog import card_again, load_card
 from finc_eval.extractors.settings import AnyExtractor, extraction_of
 from finc_eval.samples import Source
 from finc_eval.samples.hugging_face import is_dataset
+from finc_eval.samples.in_memory import is_batch, is_image
 from finc_eval.samples.shards import Shard
 from finc_eval.samples.tar import BRACES
 
@@ -87,6 +89,12 @@ def name_of(path: str | Path) -> str:
     """Return the name of a set from its path: the name of a folder, or of a file without its suffix."""
     whole = without_links(with_home(path))
     return whole.name if whole.is_dir() else whole.name.split(".")[0]
+
+
+def training_runs(one: object) -> list[object]:
+    """Return the sets of a model, which a list has for several training runs; a list of rows or images is one set."""
+    is_set = not isinstance(one, list | tuple) or (one and isinstance(one[0], list | tuple | int | float | Image))
+    return [one] if is_set else list(one)  # type: ignore[call-overload]
 
 
 def open_sets(
@@ -180,7 +188,9 @@ def embed_sources(
     sources: Mapping[str, object], extractor: AnyExtractor, run: Run, spaces: Iterable[str] = ()
 ) -> dict[str, object]:
     """Return sets by label, those that are samples as their caches; see `open_sets`. Arrays are not looked at."""
-    held = {label: one for label, one in sources.items() if isinstance(one, str | Path | Source | EmbeddingCache)}
+    held = {
+        label: one for label, one in sources.items() if isinstance(one, str | Path | EmbeddingCache) or is_samples(one)
+    }
     opened = open_sets(held, as_embeddings, extractor, run, spaces)
     return {
         label: found.cache if isinstance(found := opened.get(label), CachedEmbeddings) else source
@@ -189,9 +199,17 @@ def embed_sources(
 
 
 def _gives_images(source: object) -> bool:
-    """Return whether an object is a list of images, or a dataset or loader of torch, whose items are samples."""
+    """Return whether an object gives images: a list, an array or an iterator of them, or a dataset of torch."""
     if isinstance(source, list | tuple):
-        return bool(source) and isinstance(source[0], Image.Image)
+        first = source[0] if source else None
+        return isinstance(first, str | bytes | PathLike) or (is_image(first) and getattr(first, "ndim", 3) == 3)
+    if isinstance(source, Iterator):
+        return True
+    if is_batch(source):  # features before pooling to one number, (n, d, 1, 1), are no images
+        shape: tuple[int, ...] = source.shape  # type: ignore[attr-defined]  # it has four dimensions
+        return sorted(shape[1:])[1] > 1
+    if getattr(source, "ndim", None) == 3:
+        return str(getattr(source, "dtype", "")).endswith("uint8")
     return any(base.__module__.startswith("torch.utils.data.") for base in type(source).__mro__)
 
 

@@ -17,6 +17,7 @@ from finc_eval.core.run import Run
 from finc_eval.core.signature import Signature
 from finc_eval.core.words import percent
 from finc_eval.embeddings.base import CachedEmbeddings
+from finc_eval.embeddings.opening import training_runs
 from finc_eval.embeddings.repeats import LOOK, share_of_repeats
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.gates.baseline import History, is_history, samples_of
@@ -263,7 +264,7 @@ def _baselines(baseline: object, history: History | None, *, first: bool) -> lis
     if first and history is not None:
         raise UsageError(f"{history.folder} has a first baseline already: compare the release with it, without first")
     older = baseline if history is None else history.latest.samples
-    baselines = [] if first else list(older) if isinstance(older, list | tuple) else [older]
+    baselines = [] if first else training_runs(older)
     if not baselines and not first:
         raise UsageError("the gate needs a baseline to compare with: pass the release before")
     return baselines

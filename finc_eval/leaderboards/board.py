@@ -13,7 +13,7 @@ from finc_eval.core.record import settings_from, show_options
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.base import Embeddings
-from finc_eval.embeddings.opening import label_sets
+from finc_eval.embeddings.opening import label_sets, training_runs
 from finc_eval.embeddings.recipe import extractor_of
 from finc_eval.embeddings.repeats import LOOK
 from finc_eval.extractors.settings import AnyExtractor, Spaced, extractions_by_space
@@ -120,7 +120,7 @@ def measure_models(
     paired: bool = True,
 ) -> MeasuredModels:
     """Open sets, divide them into kinds, and measure all models; `paired`: within blocks if sets share them."""
-    sources = training_runs(label_sets(models, "model", taken=REFERENCE))
+    sources = runs_by_model(label_sets(models, "model", taken=REFERENCE))
     if not sources:
         raise UsageError("at least one model is needed, got none")
     check_order(asked.rank_by, asked.metrics or DEFAULT_METRICS)
@@ -136,15 +136,13 @@ def measure_models(
     return MeasuredModels(reference, entries, asked, warnings, sets, pairing is not None, Provenance.here(run.device))
 
 
-def training_runs(models: Mapping[str, object]) -> dict[str, list[object]]:
+def runs_by_model(models: Mapping[str, object]) -> dict[str, list[object]]:
     """Return the sets of each model; a list holds training runs of one model."""
     if REFERENCE in models:
         raise UsageError(f'a model cannot be called "{REFERENCE}": pass the reference as ref, or rename the model')
     found = {}
     for name, one in models.items():
-        # A set may also be written as a list of rows of numbers.
-        is_set = not isinstance(one, list | tuple) or (one and isinstance(one[0], list | tuple | int | float))
-        found[name] = [one] if is_set else list(one)  # type: ignore[call-overload]
+        found[name] = training_runs(one)
         if not found[name]:
             raise UsageError(f"{name} is an empty list: pass a set, or one set per training run")
     return found

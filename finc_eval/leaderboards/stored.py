@@ -26,7 +26,7 @@ from finc_eval.core.words import join_words
 from finc_eval.embeddings.opening import label_sets
 from finc_eval.extractors.settings import AnyExtractor
 from finc_eval.leaderboards.assemble import assemble, check_order
-from finc_eval.leaderboards.board import MeasuredModels, by_model, measure_models, open_models, training_runs
+from finc_eval.leaderboards.board import MeasuredModels, by_model, measure_models, open_models, runs_by_model
 from finc_eval.leaderboards.entry import ADD_AGAIN, Entry
 from finc_eval.leaderboards.reference import TYPE_NAME, BoardReference
 from finc_eval.leaderboards.result import Leaderboard
@@ -150,7 +150,7 @@ class Board:
                 with both values and the file.
             DataError: a set has too few samples, or cannot be read.
         """
-        run, sources = Run.of(run), training_runs(label_sets(models, "model", taken=REFERENCE))
+        run, sources = Run.of(run), runs_by_model(label_sets(models, "model", taken=REFERENCE))
         if not sources:
             raise UsageError("no model was given to add: pass one as NAME=PATH")
         if not self.exists:

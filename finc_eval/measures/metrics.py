@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from pathlib import Path
-from typing import Any, get_args, overload
+from typing import Any, Never, get_args, overload
 
 from finc_eval.core.errors import DataError, IncompatibleError, UsageError, check_choice, did_you_mean
 from finc_eval.core.files.front import check_type
 from finc_eval.core.files.npz import NpzFile
 from finc_eval.core.progress import Stage
 from finc_eval.core.provenance import Provenance
+from finc_eval.core.record import refuse_of_run, refuse_unknown
 from finc_eval.core.run import Run
 from finc_eval.core.words import join_words
 from finc_eval.embeddings.array_files import holds_statistics
@@ -85,6 +86,7 @@ class Metrics:
         extractor: AnyExtractor = None,
         index: SearchIndex = "exact",
         run: Run | None = None,
+        **unknown: Never,
     ) -> Scores:
         """Compute metrics by their names.
 
@@ -107,6 +109,7 @@ class Metrics:
             index: how prdc, precision_recall, realism, rarity and authpct find neighbors: "exact", or "auto" for an
                 inverted file of faiss for more than 10^10 pairs. A note states its recall.
             run: device, portions, threads and progress; default: CUDA if available, silent.
+            unknown: options that do not exist, which are refused.
 
         Returns:
             The scores. A metric that refuses these sets is in `Scores.failures` with its reason, if another does not.
@@ -115,6 +118,7 @@ class Metrics:
             UsageError: a name is unknown, fld has no test set, or a set is a private sketch.
             DataError: a set cannot be opened, or none of the metrics can be computed.
         """
+        refuse_unknown(unknown, signature(self).parameters.keys() - {"unknown"})
         given = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         sources, options = take_arrays(given, labels, {"by": by, "save_statistics": save_statistics})
         return _scores(choose_metrics(metrics, sources), sources, extractor, index, run, **options)
@@ -180,6 +184,7 @@ class NamedMetric:
             UsageError: the metric does not have such a parameter, or a value is out of range.
             DataError: the metric cannot be computed of these sets.
         """
+        refuse_of_run(parameters)
         for name in parameters:
             if name not in self.parameters:
                 own = (
