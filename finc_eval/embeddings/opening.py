@@ -205,7 +205,7 @@ def _gives_images(source: object) -> bool:
         return isinstance(first, str | bytes | PathLike) or (is_image(first) and getattr(first, "ndim", 3) == 3)
     if isinstance(source, Iterator):
         return True
-    if is_batch(source):  # features before pooling to one number, (n, d, 1, 1), are no images
+    if is_batch(source):  # features of shape (n, d, 1, 1) have four dimensions too
         shape: tuple[int, ...] = source.shape  # type: ignore[attr-defined]  # it has four dimensions
         return sorted(shape[1:])[1] > 1
     if getattr(source, "ndim", None) == 3:
