@@ -185,14 +185,10 @@ class NamedMetric:
             DataError: the metric cannot be computed of these sets.
         """
         refuse_of_run(parameters)
-        for name in parameters:
-            if name not in self.parameters:
-                own = (
-                    f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
-                )
-                raise UsageError(
-                    f"{self.metric.name} has no parameter {name!r}{did_you_mean(name, self.parameters)}: {own}"
-                )
+        for name in parameters.keys() - {*self.parameters}:
+            own = f"its parameters are {join_words(self.parameters)}" if self.parameters else "it has none of its own"
+            near = did_you_mean(name, self.parameters)
+            raise UsageError(f"{self.metric.name} has no parameter {name!r}{near}: {own}")
         sources = {"gen": gen, "ref": ref} | ({} if test is None else {"test": test})
         self.metric.check_sets(sources)
         chosen = replace(self.metric, compute=partial(self.metric.compute, **parameters)) if parameters else self.metric
